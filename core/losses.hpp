@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Losses of the margin m = y (<w, x> + b): value and one subgradient. The same as losses.py.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+namespace maxmargin {
+
+struct Hinge {
+  static double value(double m) { return std::max(0.0, 1 - m); }
+  static double derivative(double m) { return m < 1 ? -1 : 0; }
+};
+
+struct SquaredHinge {
+  static double value(double m) {
+    const double slack = std::max(0.0, 1 - m);
+    return slack * slack;
+  }
+  static double derivative(double m) { return -2 * std::max(0.0, 1 - m); }
+};
+
+struct Logistic {
+  // log(1 + exp(-m)) without overflow for large |m|.
+  static double value(double m) { return std::max(0.0, -m) + std::log1p(std::exp(-std::abs(m))); }
+  static double derivative(double m) {
+    const double e = std::exp(-std::abs(m));
+    return m > 0 ? -e / (1 + e) : -1 / (1 + e);
+  }
+};
+
+struct Perceptron {
+  static double value(double m) { return std::max(0.0, -m); }
+  static double derivative(double m) { return m < 0 ? -1 : 0; }
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whole passes over the data, shared by the certificate and the solvers.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "budget.hpp"
+#include "rows.hpp"
+
+namespace maxmargin {
+
+// Calls work(thread, first, last) on equal shares of 0 .. count - 1; the caller's thread has the first.
+template <class Work>
+void in_parallel(Integer threads, Integer count, const Work& work) {
+  std::vector<std::thread> helpers;
+  for (Integer t = 1; t < threads; ++t) {
+    helpers.emplace_back([&work, t, threads, count] {
+      work(t, count * t / threads, count * (t + 1) / threads);
+    });
+  }
+  work(Integer{0}, Integer{0}, count / threads);
+  for (std::thread& helper : helpers) helper.join();
+}
+
+// out_i = <w, x_i>
+template <class Rows>
+void scores(const Rows& rows, const double* w, std::span<double> out, const Budget& budget) {
+  in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
+    for (; i < last; ++i) out[i] = rows[i].dot(w);
+  });
+}
+
+// out_i = |x_i|^2
+template <class Rows>
+void squared_norms(const Rows& rows, std::span<double> out) {
+  for (Integer i = 0; i < rows.count; ++i) out[i] = rows[i].squared_norm();
+}
+
+// Runs work(first, last, target) on shares of the rows, each thread with its own target of d zeros,
+// and adds the targets up in `out`.
+template <class Rows, class Work>
+void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, const Work& work) {
+  // A private target costs d additions in the end: worth it only where a share has more to add.
+  const Integer threads = rows.columns < rows.stored() / 2 ? budget.threads_for(rows.stored()) : 1;
+  std::vector<std::vector<double>> own(static_cast<std::size_t>(threads - 1));
+  std::fill(out.begin(), out.end(), 0.0);
+  in_parallel(threads, rows.count, [&](Integer thread, Integer first, Integer last) {
+    double* target = out.data();
+    if (thread > 0) {
+      own[thread - 1].assign(out.size(), 0.0);
+      target = own[thread - 1].data();
+    }
+    work(thread, first, last, target);
+  });
+  for (const std::vector<double>& part : own) {
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] += part[j];
+  }
+}
+
+// out = sum_i coefficient_i x_i
+template <class Rows>
+void combine(const Rows& rows, const double* coefficients, std::span<double> out,
+             const Budget& budget) {
+  accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
+    for (; i < last; ++i) {
+      if (coefficients[i] != 0) rows[i].add_to(target, coefficients[i]);
+    }
+  });
+}
+
+}  // namespace maxmargin

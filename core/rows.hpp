@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One row interface for dense and sparse data: every kernel is written once, over these.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+
+#if defined(__GNUC__)
+#define MAXMARGIN_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define MAXMARGIN_PREFETCH(address) static_cast<void>(address)
+#endif
+
+namespace maxmargin {
+
+using Integer = std::int64_t;
+
+// A row x_i, read in place. Products are accumulated in double whatever the type of the values.
+template <class R>
+concept Row = requires(const R row, const double* w, double* target) {
+  { row.dot(w) } -> std::same_as<double>;
+  { row.add_to(target, 1.0) } -> std::same_as<void>;
+  { row.squared_norm() } -> std::same_as<double>;
+  { row.size() } -> std::same_as<Integer>;  // number of stored values: the cost of a visit
+};
+
+template <class Value>
+struct DenseRow {
+  const Value* values;
+  Integer columns;
+
+  double dot(const double* w) const {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Integer j = 0; j < columns; ++j) sum += static_cast<double>(values[j]) * w[j];
+    return sum;
+  }
+  void add_to(double* target, double scale) const {
+#pragma omp simd
+    for (Integer j = 0; j < columns; ++j) target[j] += scale * static_cast<double>(values[j]);
+  }
+  double squared_norm() const {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Integer j = 0; j < columns; ++j) {
+      sum += static_cast<double>(values[j]) * static_cast<double>(values[j]);
+    }
+    return sum;
+  }
+  Integer size() const { return columns; }
+};
+
+template <class Value, class Index>
+struct SparseRow {
+  const Value* values;
+  const Index* columns;
+  Integer count;
+
+  double dot(const double* w) const {
+    // Four independent sums: the latency of one addition would otherwise bound the loop.
+    double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
+    Integer k = 0;
+    for (; k + 4 <= count; k += 4) {
+      sum0 += static_cast<double>(values[k]) * w[columns[k]];
+      sum1 += static_cast<double>(values[k + 1]) * w[columns[k + 1]];
+      sum2 += static_cast<double>(values[k + 2]) * w[columns[k + 2]];
+      sum3 += static_cast<double>(values[k + 3]) * w[columns[k + 3]];
+    }
+    for (; k < count; ++k) sum0 += static_cast<double>(values[k]) * w[columns[k]];
+    return (sum0 + sum1) + (sum2 + sum3);
+  }
+  void add_to(double* target, double scale) const {
+    for (Integer k = 0; k < count; ++k) {
+      target[columns[k]] += scale * static_cast<double>(values[k]);
+    }
+  }
+  double squared_norm() const {
+    double sum = 0;
+    for (Integer k = 0; k < count; ++k) {
+      sum += static_cast<double>(values[k]) * static_cast<double>(values[k]);
+    }
+    return sum;
+  }
+  Integer size() const { return count; }
+};
+
+template <class Value>
+struct DenseRows {
+  const Value* values;
+  Integer count;    // n
+  Integer columns;  // d
+  Integer stride;   // values from one row to the next
+
+  Integer stored() const { return count * columns; }
+  DenseRow<Value> operator[](Integer i) const { return {values + i * stride, columns}; }
+  void prefetch(Integer i) const { MAXMARGIN_PREFETCH(values + i * stride); }
+};
+
+template <class Value, class Index>
+struct SparseRows {
+  const Value* values;
+  const Index* indices;
+  const Index* offsets;  // n + 1 of them: row i holds values[offsets[i]] .. values[offsets[i + 1]]
+  Integer count;
+  Integer columns;
+
+  Integer stored() const { return static_cast<Integer>(offsets[count]); }
+  SparseRow<Value, Index> operator[](Integer i) const {
+    const Integer begin = offsets[i];
+    return {values + begin, indices + begin, static_cast<Integer>(offsets[i + 1]) - begin};
+  }
+  // All of the row: rows are too short and too scattered for the processor to see a pattern.
+  void prefetch(Integer i) const {
+    const Integer end = offsets[i + 1];
+    for (Integer k = offsets[i]; k < end; k += 16) {
+      MAXMARGIN_PREFETCH(values + k);
+      MAXMARGIN_PREFETCH(indices + k);
+    }
+  }
+};
+
+static_assert(Row<DenseRow<float>> && Row<SparseRow<double, std::int32_t>>);
+
+}  // namespace maxmargin

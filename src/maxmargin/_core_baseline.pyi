@@ -1,0 +1,93 @@
+# The compiled core's interface; core/bindings.cpp is the implementation.
+from numpy.typing import NDArray
+import numpy as np
+
+from maxmargin.types import Indices, Vector
+
+class Data:
+    @staticmethod
+    def dense(values: NDArray[np.floating]) -> Data: ...
+    @staticmethod
+    def sparse(
+        values: NDArray[np.floating],
+        indices: NDArray[np.signedinteger],
+        offsets: NDArray[np.signedinteger],
+        columns: int,
+    ) -> Data: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def stored(self) -> int: ...
+
+class Budget:
+    def __init__(self, seconds: float, threads: int) -> None: ...
+    def stop(self) -> None: ...
+    @property
+    def seconds_left(self) -> float: ...
+    @property
+    def stopped(self) -> bool: ...
+    @property
+    def spent(self) -> bool: ...
+
+class Iterate:
+    scale: float
+    mass: float
+    counted: float
+    squared_norm: float
+    beta: float
+    beta_sum: float
+    def __init__(self, v: Vector, u: Vector) -> None: ...
+    def rescale(self) -> None: ...
+
+def instruction_sets() -> list[str]: ...
+def shuffle(order: Indices, state: int) -> int: ...
+def draw(order: Indices, bound: int, state: int) -> int: ...
+def weighted_quantile(values: Vector, weights: Vector, level: float) -> tuple[float, float]: ...
+def scores(data: Data, w: Vector, out: Vector, budget: Budget) -> None: ...
+def combine(data: Data, coefficients: Vector, out: Vector, budget: Budget) -> None: ...
+def squared_norms(data: Data, out: Vector) -> None: ...
+def without_private_columns(data: Data) -> tuple[Data, Vector] | None: ...
+def subgradient(
+    data: Data,
+    loss: str,
+    labels: Vector,
+    costs: Vector,
+    w: Vector,
+    b: float,
+    gradient: Vector,
+    budget: Budget,
+) -> tuple[float, float]: ...
+def dual_coordinate_ascent(
+    data: Data,
+    squared: bool,
+    coordinates: Vector,
+    order: Indices,
+    w: Vector,
+    bias: float,
+    bias_curvature: float,
+    relaxation: float,
+    above: float,
+    below: float,
+    budget: Budget,
+) -> tuple[int, float, float, float, float, float]: ...
+def stochastic_subgradient(
+    data: Data,
+    loss: str,
+    labels: Vector,
+    weights: Vector,
+    norms: Vector,
+    order: Indices,
+    batch: int,
+    steps: Vector,
+    lambda_: float,
+    radius: float,
+    bias_feature: float,
+    bias_shrinks: bool,
+    iterate: Iterate,
+    lengths: Vector,
+    next_: int,
+    threshold: float,
+    budget: Budget,
+) -> tuple[int, int, bool]: ...

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The proof that comes with every fit.
+
+Weak duality: for every (w, b) and every feasible alpha, ``P(w, b) >= P* >= D(alpha)``. So the gap
+``P - D`` bounds how far (w, b) can be from the best value, whoever found either point. Everything here
+is computed from the problem in float64; nothing is taken on the solver's word, and no solver imports
+this module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import core
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solution import Solution
+from maxmargin.types import Vector
+
+
+class RowClass(IntEnum):
+    """What a row is to the solution: 004's three cases, the last split as in 004's 'consequences'."""
+
+    NOT_SUPPORT_VECTOR = 0
+    """alpha = 0, margin at least 1."""
+    ON_MARGIN = 1
+    """0 < alpha < C, margin 1."""
+    INSIDE_MARGIN = 2
+    """alpha = C, margin in (0, 1]: right side, but slack is needed."""
+    MISCLASSIFIED = 3
+    """alpha = C, margin at most 0: slack of 1 or more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A primal point, a feasible dual point, and the gap between their values."""
+
+    problem: Problem
+    w: Vector
+    b: float
+    """The intercept; the best one for w when the intercept is exact."""
+    primal: float
+    """P(w, b), an upper bound on the best value."""
+    alpha: Vector
+    """A feasible dual point: inside its box, and sum_i alpha_i y_i = 0 when the intercept is exact."""
+    dual: float
+    """D(alpha), a lower bound on the best value."""
+    alpha_from: str
+    """Where alpha comes from, in words."""
+    margins: Vector
+    """y_i (<w, x_i> + b)."""
+    w_of_alpha: Vector
+    """sum_i alpha_i y_i x_i, equal to w at an optimum."""
+
+    @property
+    def gap(self) -> float:
+        """``primal - dual``: no point can be better than this one by more."""
+        return max(self.primal - self.dual, 0.0)
+
+    @property
+    def relative_gap(self) -> float:
+        """``gap / |primal|``."""
+        if self.gap == 0.0:
+            return 0.0
+        return self.gap / abs(self.primal) if self.primal != 0.0 else np.inf
+
+    @cached_property
+    def kkt_violation(self) -> float:
+        """The largest violation of the KKT conditions: of any row's, and of ``w = w_of_alpha``."""
+        rows = self.problem.loss.kkt_violation(self.margins, self.alpha, self.problem.costs)
+        stationarity = np.abs(self.w - self.w_of_alpha)
+        return float(max(rows.max(initial=0.0), stationarity.max(initial=0.0)))
+
+    @cached_property
+    def row_classes(self) -> NDArray[np.int8]:
+        """The ``RowClass`` of every row, by its multiplier (003's table, 004's three cases).
+
+        The squared hinge has no upper wall: there, support vectors are told apart by their margin.
+        """
+        classes = np.where(
+            self.margins > 0, RowClass.INSIDE_MARGIN, RowClass.MISCLASSIFIED
+        ).astype(np.int8)
+        classes[self.alpha < self.problem.upper] = RowClass.ON_MARGIN
+        if not np.isfinite(self.problem.upper).all() or self.problem.loss.name == "logistic":
+            inside = (self.margins > 0) & (self.margins < 1)
+            classes[inside] = RowClass.INSIDE_MARGIN
+            classes[self.margins <= 0] = RowClass.MISCLASSIFIED
+        classes[self.alpha <= 0] = RowClass.NOT_SUPPORT_VECTOR
+        return classes
+
+    @property
+    def support(self) -> NDArray[np.intp]:
+        """Indices of the support vectors, the rows with alpha > 0."""
+        return np.flatnonzero(self.alpha > 0)
+
+    def __str__(self) -> str:
+        counts = np.bincount(self.row_classes, minlength=4)
+        support, on, inside, wrong = counts[1:].sum(), counts[1], counts[2], counts[3]
+        return (
+            f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"
+            f"this fit is within {self.gap:.3g} of the best, a relative gap of "
+            f"{self.relative_gap:.2e}.\n"
+            f"Largest KKT violation {self.kkt_violation:.2e}; the lower bound comes from "
+            f"{self.alpha_from}.\n"
+            f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
+            f"{inside} inside it, {wrong} misclassified."
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
+            f"relative_gap={self.relative_gap:.3e})"
+        )
+
+
+def certify(
+    problem: Problem,
+    solution: Solution,
+    *,
+    known: Certificate | None = None,
+    budget: core.Budget | None = None,
+) -> Certificate:
+    """Prove what a solution is worth: two passes over the data, all sums in float64.
+
+    With ``known``, a certificate of the same problem, the better primal point and the better dual point
+    of the two are kept: any two such points make a proof.
+    """
+    budget = budget or core.Budget(float("inf"), 1)
+    if solution.w is None:
+        if solution.alpha is None:
+            raise ValueError("A solution needs w, alpha, or both. Got neither.")
+        alpha = _feasible(problem, solution.alpha)
+        w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
+        b, margins = _intercept_and_margins(problem, solution, w, alpha, budget)
+        alpha_from = solution.alpha_from
+    else:
+        w = np.ascontiguousarray(solution.w, np.float64)
+        b, margins = _intercept_and_margins(problem, solution, w, None, budget)
+        if solution.alpha is None:
+            alpha = _feasible(problem, problem.loss.multiplier(margins, problem.costs))
+            alpha_from = "the margins"
+        else:
+            alpha = _feasible(problem, solution.alpha)
+            alpha_from = solution.alpha_from
+        w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
+        if solution.alpha is None:
+            factor = _best_factor(problem, alpha, w_of_alpha)
+            alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
+    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
+    dual = _dual_value(problem, alpha, w_of_alpha)
+    if known is not None and known.primal <= primal:
+        w, b, primal, margins = known.w, known.b, known.primal, known.margins
+    if known is not None and known.dual >= dual:
+        alpha, dual, w_of_alpha = known.alpha, known.dual, known.w_of_alpha
+        alpha_from = known.alpha_from
+    return Certificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
+
+
+def _intercept_and_margins(
+    problem: Problem,
+    solution: Solution,
+    w: Vector,
+    alpha: Vector | None,
+    budget: core.Budget,
+) -> tuple[float, Vector]:
+    scores = problem.rows.scores(w, budget)
+    if problem.intercept is Intercept.EXACT:
+        b = problem.best_intercept(scores)
+    elif problem.intercept is Intercept.REGULARISED:
+        own = problem.intercept_scaling**2
+        b = solution.b if alpha is None else own * float(alpha @ problem.y)
+    else:
+        b = 0.0
+    scores += b
+    scores *= problem.y
+    return b, scores
+
+
+def _dual_value(problem: Problem, alpha: Vector, w_of_alpha: Vector) -> float:
+    """``D(alpha)`` of a feasible alpha whose ``w_of_alpha`` is known."""
+    gains = float(problem.loss.dual_gain(alpha, problem.costs).sum())
+    bias = 0.0
+    if problem.intercept is Intercept.REGULARISED:
+        bias = problem.intercept_scaling**2 * float(alpha @ problem.y)
+    return gains - problem.regulariser(w_of_alpha, bias)
+
+
+def _best_factor(problem: Problem, alpha: Vector, w_of_alpha: Vector) -> float:
+    """The factor t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose D is quadratic in t."""
+    if problem.loss.name not in ("hinge", "squared_hinge"):
+        return 1.0
+    linear = float(alpha.sum())
+    quadratic = linear - _dual_value(problem, alpha, w_of_alpha)
+    return min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
+
+
+def _feasible(problem: Problem, alpha: Vector) -> Vector:
+    """The nearest thing to alpha that is inside the box and, for an exact intercept, balanced."""
+    alpha = np.clip(np.nan_to_num(np.asarray(alpha, np.float64)), 0.0, problem.upper)
+    if problem.intercept is not Intercept.EXACT:
+        return alpha
+    excess = float(alpha @ problem.y)
+    if excess == 0.0:
+        return alpha
+    # The heavier class gives up its excess: first the free multipliers, which cost least (their margin
+    # is 1, so the dual value is flat there), and the bounded ones only if these do not suffice.
+    heavy = problem.y == np.sign(excess)
+    free = heavy & (alpha < problem.upper)
+    spare = float(alpha[free].sum())
+    if spare > 0.0:
+        alpha[free] *= max(0.0, 1.0 - abs(excess) / spare)
+    rest = abs(float(alpha @ problem.y))
+    bounded = heavy & ~free
+    if spare <= abs(excess) and rest > 0.0 and bounded.any():
+        alpha[bounded] *= max(0.0, 1.0 - rest / float(alpha[bounded].sum()))
+    return alpha

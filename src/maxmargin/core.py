@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The compiled core, in the widest instruction set that this processor has.
+
+The environment variable ``MAXMARGIN_INSTRUCTION_SET`` (baseline, avx2 or avx512) asks for another one.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from maxmargin import _core_baseline as _core
+else:
+    _offered = [
+        name
+        for name in import_module("maxmargin._core_baseline").instruction_sets()
+        if find_spec(f"maxmargin._core_{name}")
+    ]
+    INSTRUCTION_SET = os.environ.get("MAXMARGIN_INSTRUCTION_SET", _offered[-1])
+    if INSTRUCTION_SET not in _offered:
+        raise ImportError(
+            f"MAXMARGIN_INSTRUCTION_SET is {INSTRUCTION_SET!r}, but this processor and this build "
+            f"offer {', '.join(_offered)}. Set it to one of these or leave it unset."
+        )
+    _core = import_module(f"maxmargin._core_{INSTRUCTION_SET}")
+
+Budget = _core.Budget
+Data = _core.Data
+Iterate = _core.Iterate
+combine = _core.combine
+draw = _core.draw
+dual_coordinate_ascent = _core.dual_coordinate_ascent
+scores = _core.scores
+shuffle = _core.shuffle
+squared_norms = _core.squared_norms
+stochastic_subgradient = _core.stochastic_subgradient
+subgradient = _core.subgradient
+weighted_quantile = _core.weighted_quantile
+without_private_columns = _core.without_private_columns

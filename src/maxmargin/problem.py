@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The one problem that every solver minimises.
+
+    minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_i = C weight_i
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin import core
+from maxmargin.losses import LOSSES, Loss
+from maxmargin.rows import Rows
+from maxmargin.types import Vector
+
+
+class Intercept(StrEnum):
+    """The three forms of b."""
+
+    NONE = "none"
+    """b = 0."""
+    REGULARISED = "regularised"
+    """One more feature of constant value s (the augmentation trick, 000): b^2 / (2 s^2) is added."""
+    EXACT = "exact"
+    """b is free, as in the lectures' problem; the dual then carries sum_i alpha_i y_i = 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Data, loss and intercept form; what is to be solved, and nothing about how.
+
+    Use ``Problem.of(X, y, C=...)`` to build one from arrays.
+    """
+
+    rows: Rows
+    y: Vector
+    """Labels, -1.0 or 1.0."""
+    costs: Vector
+    """C_i >= 0, one for each row."""
+    loss: Loss
+    intercept: Intercept
+    intercept_scaling: float = 1.0
+    """Value s of the constant feature when the intercept is regularised."""
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        C: float = 1.0,
+        *,
+        loss: str | Loss = "hinge",
+        intercept: str | Intercept = Intercept.EXACT,
+        weights: ArrayLike | None = None,
+        intercept_scaling: float = 1.0,
+    ) -> Problem:
+        """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
+        rows = X if isinstance(X, Rows) else Rows(X)
+        labels = np.ascontiguousarray(y, dtype=np.float64)
+        if labels.shape != (rows.count,):
+            raise ValueError(
+                f"y must hold one label for each of the {rows.count} rows of X. "
+                f"Got an array of shape {labels.shape} instead."
+            )
+        if not np.all(np.abs(labels) == 1.0):
+            raise ValueError(
+                "The labels of a problem must be -1 or 1. LinearSVC takes labels of any kind and "
+                "any number of classes."
+            )
+        if not (np.isfinite(C) and C > 0):
+            raise ValueError(
+                f"C must be a finite number above 0. Got {C!r} instead. C weighs the losses: a larger "
+                "C fits the data harder."
+            )
+        if not (np.isfinite(intercept_scaling) and intercept_scaling > 0):
+            raise ValueError(
+                "intercept_scaling must be a finite number above 0. "
+                f"Got {intercept_scaling!r} instead."
+            )
+        costs = np.full(rows.count, float(C))
+        if weights is not None:
+            costs *= np.asarray(weights, dtype=np.float64)
+            if not (np.all(np.isfinite(costs)) and np.all(costs >= 0)):
+                raise ValueError("weights must be finite and not negative, one for each row.")
+        if isinstance(loss, str):
+            if loss not in LOSSES:
+                raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
+            loss = LOSSES[loss]
+        return cls(rows, labels, costs, loss, Intercept(intercept), float(intercept_scaling))
+
+    @cached_property
+    def upper(self) -> Vector:
+        """Upper end of each multiplier's box."""
+        return self.loss.upper(self.costs)
+
+    @property
+    def total_cost(self) -> float:
+        """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost."""
+        return float(self.costs.sum())
+
+    @property
+    def bias_feature(self) -> float:
+        """Value of the constant feature that makes b a coordinate of w; 0 without intercept."""
+        return {
+            Intercept.NONE: 0.0,
+            Intercept.REGULARISED: self.intercept_scaling,
+            Intercept.EXACT: 1.0,
+        }[self.intercept]
+
+    def regulariser(self, w: Vector, b: float) -> float:
+        """``1/2 |w|^2``, and ``b^2 / (2 s^2)`` more when the intercept is regularised."""
+        value = 0.5 * float(w @ w)
+        if self.intercept is Intercept.REGULARISED:
+            value += 0.5 * (b / self.intercept_scaling) ** 2
+        return value
+
+    def loss_sum(self, margins: Vector) -> float:
+        """``sum_i C_i loss(m_i)``."""
+        return float(self.costs @ self.loss.value(margins))
+
+    def margins(self, w: Vector, b: float) -> Vector:
+        """``y_i (<w, x_i> + b)``: one pass over the data."""
+        return self.y * (self.rows.scores(w) + b)
+
+    def primal(self, w: Vector, b: float = 0.0) -> float:
+        """The objective at (w, b)."""
+        return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
+
+    def dual(self, alpha: Vector) -> float:
+        """The dual objective; ``-inf`` where alpha leaves its box."""
+        if np.any(alpha < 0) or np.any(alpha > self.upper):
+            return -np.inf
+        w, b = self.primal_from_dual(alpha)
+        b = b if self.intercept is Intercept.REGULARISED else 0.0
+        return float(self.loss.dual_gain(alpha, self.costs).sum()) - self.regulariser(w, b)
+
+    def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
+        """``w = sum_i alpha_i y_i x_i`` with the intercept that belongs to it: one or two passes."""
+        coefficients = alpha * self.y
+        w = self.rows.combine(coefficients)
+        if self.intercept is Intercept.NONE:
+            return w, 0.0
+        if self.intercept is Intercept.REGULARISED:
+            return w, self.intercept_scaling**2 * float(coefficients.sum())
+        return w, self.best_intercept(self.rows.scores(w))
+
+    def best_intercept(self, scores: Vector) -> float:
+        """The b that minimises the losses for given ``<w, x_i>``: exact, O(n) per look."""
+        if not self.loss.smooth:
+            # The slope by b is a step function that rises by C_i where row i's loss starts or ends.
+            kink = self.y if self.loss.name == "hinge" else 0.0
+            level = float(self.costs[self.y > 0].sum())
+            low, high = core.weighted_quantile(kink - scores, self.costs, level)
+            return 0.5 * (low + high)
+        return _root_of_slope(self, scores)
+
+
+def _root_of_slope(problem: Problem, scores: Vector) -> float:
+    """Newton's method on the monotone slope by b, inside a bracket that bisection keeps shrinking."""
+    y, costs, loss = problem.y, problem.costs, problem.loss
+    reach = 2.0 + float(np.abs(scores).max(initial=0.0)) + np.log1p(problem.total_cost)
+    low, high, b = -reach, reach, 0.0
+    for _ in range(200):
+        margins = y * (scores + b)
+        slopes = costs * loss.derivative(margins)
+        slope = float(y @ slopes)
+        if slope > 0:
+            high = b
+        else:
+            low = b
+        if slope == 0 or high - low <= 1e-15 * (1.0 + abs(b)):
+            break
+        if loss.name == "logistic":
+            share = -loss.derivative(margins)
+            curvature = float(costs @ (share * (1.0 - share)))
+        else:
+            curvature = 2.0 * float(costs[margins < 1.0].sum())
+        newton = b - slope / curvature if curvature > 0 else np.inf
+        following = newton if low < newton < high else 0.5 * (low + high)
+        if abs(following - b) <= 1e-16 * (1.0 + abs(b)):
+            break
+        b = following
+    return b

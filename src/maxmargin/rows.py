@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The data of a problem, one row per example, read in place."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin import core
+from maxmargin.types import Vector
+
+_ONE_THREAD = core.Budget(float("inf"), 1)
+
+
+class Rows:
+    """A read-only view of ``X``: dense or sparse, float32 or float64, 32- or 64-bit indices.
+
+    Read in place, without any copy: C-ordered matrices (also a slice of columns of one) and CSR
+    matrices with sorted indices and no duplicates, of float32 or float64. Copied once: F-ordered
+    matrices (to C order), CSC and other sparse formats (to CSR), CSR with unsorted or repeated
+    indices, and values of any other type (to float64). Sparse data are never made dense.
+    """
+
+    def __init__(self, X: Any) -> None:
+        if sparse.issparse(X):
+            matrix = _canonical_csr(X)
+            values, indices, offsets = matrix.data, matrix.indices, matrix.indptr
+            if indices.dtype != offsets.dtype:
+                wider = np.result_type(indices, offsets)
+                indices, offsets = indices.astype(wider), offsets.astype(wider)
+            self.data = core.Data.sparse(values, indices, offsets, matrix.shape[1])
+            self.is_sparse = True
+            self.dtype: np.dtype[Any] = values.dtype
+        else:
+            array = _row_major(X)
+            self.data = core.Data.dense(array)
+            self.is_sparse = False
+            self.dtype = array.dtype
+
+    @property
+    def count(self) -> int:
+        """Number of rows, n."""
+        return self.data.count
+
+    @property
+    def columns(self) -> int:
+        """Number of columns, d."""
+        return self.data.columns
+
+    @property
+    def stored(self) -> int:
+        """Number of stored values: the cost of one pass."""
+        return self.data.stored
+
+    @cached_property
+    def squared_norms(self) -> Vector:
+        """``|x_i|^2`` of every row."""
+        out = np.empty(self.count)
+        core.squared_norms(self.data, out)
+        return out
+
+    @cached_property
+    def without_private_columns(self) -> tuple[core.Data, Vector] | None:
+        """A smaller float32 copy for dual methods, or None where it would not pay.
+
+        Columns that occur in one row only are left out; the second part holds, for every row, the sum
+        of their squared values. See core/private_columns.hpp.
+        """
+        return core.without_private_columns(self.data)
+
+    def scores(self, w: Vector, budget: core.Budget = _ONE_THREAD) -> Vector:
+        """``<w, x_i>`` of every row: one pass."""
+        out = np.empty(self.count)
+        core.scores(self.data, np.ascontiguousarray(w, np.float64), out, budget)
+        return out
+
+    def combine(self, coefficients: Vector, budget: core.Budget = _ONE_THREAD) -> Vector:
+        """``sum_i coefficient_i x_i``: one pass over the rows whose coefficient is not zero."""
+        out = np.empty(self.columns)
+        core.combine(self.data, np.ascontiguousarray(coefficients, np.float64), out, budget)
+        return out
+
+
+def _canonical_csr(X: Any) -> sparse.csr_matrix:
+    matrix = X if X.format == "csr" else X.tocsr()
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float64)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy() if matrix is X else matrix
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _row_major(X: Any) -> NDArray[Any]:
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise ValueError(
+            f"Rows need a matrix with one row per example. Got an array of {array.ndim} dimensions "
+            "instead. Reshape it with X.reshape(-1, 1) if it has a single feature."
+        )
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float64)
+    unit = array.dtype.itemsize
+    if array.shape[1] > 1 and (array.strides[1] != unit or array.strides[0] % unit):
+        array = np.ascontiguousarray(array)
+    return array

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a solver proposes; what it is worth, the certificate says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from maxmargin.types import Vector
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A primal point, a dual point, or both.
+
+    A dual method gives ``alpha`` alone: ``w`` is then ``sum_i alpha_i y_i x_i``. A primal method gives
+    ``w`` and ``b``, and ``alpha`` if it has a better one than the margins suggest.
+    """
+
+    w: Vector | None = None
+    b: float = 0.0
+    alpha: Vector | None = None
+    alpha_from: str = "the solver"
+    """Where alpha comes from, in words."""
+    notes: dict[str, float] = field(default_factory=dict[str, float])
+    """What else the solver can tell, such as the bound of Pegasos."""

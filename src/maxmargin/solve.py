@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The only loop of the package: step, certify when it is worth it, until done or out of budget."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from maxmargin.certificate import Certificate, certify
+from maxmargin.choose import find_solver
+from maxmargin.core import Budget
+from maxmargin.model import Model, Record, Status, Trace
+from maxmargin.problem import Problem
+from maxmargin.solution import Solution
+from maxmargin.solvers import AnySolver
+
+logger = logging.getLogger("maxmargin")
+
+_QUICK_CERTIFICATE = 0.05
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after every certificate."""
+
+    step: int
+    seconds: float
+    certificate: Certificate
+    tol: float
+
+
+Callback = Callable[[Progress], bool | None]
+
+
+def solve(
+    problem: Problem,
+    solver: str | AnySolver = "auto",
+    *,
+    tol: float = 1e-4,
+    max_steps: int | None = None,
+    max_time: float | None = None,
+    start: Solution | None = None,
+    callback: Callback | None = None,
+    certify_every: int | None = None,
+    threads: int | None = None,
+    budget: Budget | None = None,
+) -> Model:
+    """Minimise the problem until the relative gap is at most ``tol``, and return the model with its proof.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to solve.
+    solver : str or Solver
+        "auto", a name of the registry, or a configured solver.
+    tol : float
+        Relative gap ``(primal - dual) / |primal|`` to reach.
+    max_steps, max_time : int, float, optional
+        Budgets: steps of the solver (epochs or iterations), and seconds. The default is no limit on
+        time, and on steps 1000.
+    start : Solution, optional
+        Where to begin, for instance ``Solution(alpha=model.alpha, b=model.b)``.
+    callback : callable, optional
+        Called with a ``Progress`` after every certificate; a true answer ends the run.
+    certify_every : int, optional
+        Certify after this many steps. By default when the solver's own estimate says that it is worth
+        two passes over the data.
+    threads : int, optional
+        At most this many; by default OMP_NUM_THREADS or all the processor's cores.
+    budget : Budget, optional
+        Shared by several runs, so that stopping one stops all; replaces max_time and threads.
+
+    Ctrl-C ends the run like any other budget: the best certified model so far is returned.
+    """
+    if not (tol >= 0):
+        raise ValueError(f"tol must be a number of at least 0. Got {tol!r} instead.")
+    configured, reason = find_solver(solver, problem)
+    max_steps = 1000 if max_steps is None else max_steps
+    if budget is None:
+        budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
+    run = _Run(problem, configured, tol, callback, budget)
+    state = None
+    steps = 0
+    lookout = _Lookout(tol, certify_every)
+    try:
+        state = configured.init(problem, start)
+        status = None
+        while status is None:
+            if steps >= max_steps:
+                status = Status.STEPS_SPENT
+            elif budget.spent:
+                status = Status.INTERRUPTED if budget.stopped else Status.TIME_SPENT
+            else:
+                state = configured.step(problem, state, budget)
+                steps += 1
+                if configured.finished(state):
+                    status = Status.RULE_FIRED
+                elif budget.spent or not lookout.due(steps, configured.estimate(state)):
+                    continue
+                elif run.certify(state, steps):
+                    status = Status.STOPPED
+                lookout.saw(steps, run.relative_gap, configured.estimate(state))
+                if run.relative_gap <= tol:
+                    status = Status.CERTIFIED
+        if run.stale(steps):
+            run.certify(state, steps)
+    except KeyboardInterrupt:
+        budget.stop()
+        status = Status.INTERRUPTED
+        if state is None:
+            run.certify_zero(start)
+        elif run.certificate is None or run.seconds_per_certificate < _QUICK_CERTIFICATE:
+            run.certify(state, steps)
+    certificate = run.certificate or run.certify_zero(start)
+    if certificate.relative_gap <= tol:
+        status = Status.CERTIFIED
+    return Model(certificate, run.trace, status, tol, steps, reason, run.notes)
+
+
+def default_threads() -> int:
+    """OMP_NUM_THREADS if it is set to a number, else the cores this process may use."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Run:
+    """The certificates of one run: the best so far, the trace, and the clock."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: AnySolver,
+        tol: float,
+        callback: Callback | None,
+        budget: Budget,
+    ) -> None:
+        self.problem, self.solver, self.tol = problem, solver, tol
+        self.callback, self.budget = callback, budget
+        self.trace = Trace()
+        self.certificate: Certificate | None = None
+        self.notes: dict[str, float] = {}
+        self.seconds_per_certificate = 0.0
+        self.started = time.perf_counter()
+
+    @property
+    def relative_gap(self) -> float:
+        return math.inf if self.certificate is None else self.certificate.relative_gap
+
+    def stale(self, steps: int) -> bool:
+        """Whether steps were taken since the last certificate, or none was made."""
+        return not len(self.trace) or self.trace[-1].step < steps
+
+    def certify(self, state: object, step: int) -> bool:
+        """Certify the state; true when the callback wants to stop."""
+        before = time.perf_counter()
+        solution = self.solver.solution(self.problem, state, self.budget)
+        certificate = certify(self.problem, solution, known=self.certificate, budget=self.budget)
+        now = time.perf_counter()
+        self.certificate, self.notes = certificate, solution.notes
+        self.seconds_per_certificate = now - before
+        gap = certificate.relative_gap
+        self.trace.records.append(
+            Record(step, now - self.started, certificate.primal, certificate.dual, gap)
+        )
+        logger.info("%s: step %d, relative gap %.3e", self.solver.name, step, gap)
+        if self.callback is None:
+            return False
+        return bool(self.callback(Progress(step, now - self.started, certificate, self.tol)))
+
+    def certify_zero(self, start: Solution | None) -> Certificate:
+        """For a run that ended before its first step: what it started from."""
+        import numpy as np
+
+        zero = Solution(w=np.zeros(self.problem.rows.columns))
+        self.certificate = certify(self.problem, start or zero, budget=self.budget)
+        return self.certificate
+
+
+class _Lookout:
+    """Tells when a certificate is worth its two passes, from steps and estimates alone.
+
+    Never from the clock: the same seed has to give the same run on a slower machine.
+    """
+
+    def __init__(self, tol: float, every: int | None) -> None:
+        self.tol, self.every = tol, every
+        self.last_step = 0
+        self.ratio = 0.6  # of certified gap to estimate, before one is known
+
+    def due(self, step: int, estimate: float) -> bool:
+        if self.every is not None:
+            return step % self.every == 0
+        if math.isnan(estimate):
+            return step >= 1.25 * self.last_step
+        return estimate * self.ratio <= self.tol or step >= 8 + 2 * self.last_step
+
+    def saw(self, step: int, gap: float, estimate: float) -> None:
+        self.last_step = step
+        if estimate > 0 and math.isfinite(gap):
+            self.ratio = min(gap / estimate, 10.0)

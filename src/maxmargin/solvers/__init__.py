@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The registry: one line per solver. Tests, command line and benchmarks read it."""
+
+from __future__ import annotations
+
+from maxmargin.solvers.base import AnySolver, Solver
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.pegasos import Pegasos
+from maxmargin.solvers.stochastic_subgradient import StochasticSubgradient
+from maxmargin.solvers.subgradient import Subgradient
+
+SOLVERS: dict[str, type[AnySolver]] = {
+    "subgradient": Subgradient,
+    "stochastic_subgradient": StochasticSubgradient,
+    "pegasos": Pegasos,
+    "dual_coordinate_ascent": DualCoordinateAscent,
+}
+
+__all__ = [
+    "SOLVERS",
+    "AnySolver",
+    "DualCoordinateAscent",
+    "Pegasos",
+    "Solver",
+    "StochasticSubgradient",
+    "Subgradient",
+]

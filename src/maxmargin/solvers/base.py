@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The contract between a solver and the loop in solve.py."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, TypeVar
+
+from maxmargin.core import Budget
+from maxmargin.problem import Problem
+from maxmargin.solution import Solution
+
+State = TypeVar("State")
+
+
+class Solver(ABC, Generic[State]):
+    """One algorithm. Subclasses are frozen dataclasses whose fields are its options.
+
+    Order of calls: ``accepts``, ``init``, then ``step`` and ``solution`` in turn until the loop is
+    content or ``finished``. A step is one epoch or one outer iteration; it may change the state in
+    place, and leaves it consistent when the budget ends it early.
+    """
+
+    name: ClassVar[str]
+    """The registry's name, equal to the stem of the files."""
+    seed: int
+    """Of all random choices: the same seed gives the same result."""
+
+    @abstractmethod
+    def accepts(self, problem: Problem) -> str | None:
+        """None, or the sentence that says why this solver cannot take the problem."""
+
+    @abstractmethod
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """The state before the first step, from zero or from a start."""
+
+    @abstractmethod
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One epoch or one outer iteration."""
+
+    @abstractmethod
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """What the state amounts to now."""
+
+    def estimate(self, state: State) -> float:
+        """A free guess of the relative gap that tells when a proof is worth trying; NaN: no idea."""
+        return float("nan")
+
+    def finished(self, state: State) -> bool:
+        """Whether a stopping rule of the solver's own has fired."""
+        return False
+
+
+AnySolver = Solver[Any]

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dual coordinate ascent (lecture 000; Hsieh et al. 2008).
+
+    maximise  sum_i alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j <x_i, x_j> - 1/2 sum_i D alpha_i^2
+    over      0 <= alpha_i <= U            hinge: U = C, D = 0      squared hinge: U = inf, D = 1/(2C)
+
+    1  for i in a random order:
+    2      g      = y_i (<w, x_i> + b) - 1 + D alpha_i          minus the partial derivative
+    3      a      = clip(alpha_i - g / (|x_i|^2 + D), 0, U)     exact maximiser on the line
+    4      w     += (a - alpha_i) y_i x_i;  alpha_i = a         keeps w = sum_i alpha_i y_i x_i
+
+A step costs O(nonzeros of x_i). The intercept: a regularised one is one more feature, so b changes with
+w in line 4. An exact one asks for sum_i alpha_i y_i = 0; the method of multipliers reaches that with
+steps on single coordinates: b is a feature pulled towards a centre, (b - centre)^2 / (2 s^2) is added to
+the objective, and after each sweep the centre moves to b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solution import Solution
+from maxmargin.solvers.base import Solver
+from maxmargin.types import Indices, Vector
+
+# The columns of State.coordinates: the fields of core/dual_coordinate_ascent.hpp's Coordinate.
+ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
+
+_FLOAT32_IS_EXHAUSTED = 1e-6
+_REACTIVATE_AFTER = 0.1
+
+
+@dataclass
+class State:
+    """Where the ascent stands."""
+
+    data: core.Data
+    """The rows that are swept: the problem's, or a smaller copy without private columns."""
+    coordinates: Vector
+    """One line per row: see the column names above."""
+    w: Vector
+    """sum_i alpha_i y_i x_i over the columns of ``data``."""
+    bias: float
+    centre: float
+    bias_curvature: float
+    order: Indices
+    """The rows that are still visited."""
+    random: int
+    above: float = np.inf
+    below: float = -np.inf
+    dual: float = 0.0
+    relative_gap: float = np.inf
+    """As the last sweep saw it: each row's share at the time of its visit."""
+    reactivated_at: float = np.inf
+
+
+@dataclass(frozen=True)
+class DualCoordinateAscent(Solver[State]):
+    """Dual coordinate ascent with w kept up to date; for the hinge and the squared hinge."""
+
+    name: ClassVar[str] = "dual_coordinate_ascent"
+    order: Literal["epochs", "uniform"] = "epochs"
+    """Visit the rows in shuffled epochs, or n uniform draws per sweep."""
+    shrinking: bool = True
+    """Leave out rows that stay at a wall of their box, and look at them again now and then."""
+    relaxation: float = 1.3
+    """Factor on every step of line 3, in (0, 2): 1 is the lecture's, more looks ahead (successive
+    over-relaxation, Mangasarian and Musicant 1999)."""
+    seed: int = 0
+
+    def accepts(self, problem: Problem) -> str | None:
+        """The dual of the other losses is not a quadratic program."""
+        if problem.loss.name not in ("hinge", "squared_hinge"):
+            return (
+                f"dual_coordinate_ascent solves the hinge and the squared hinge, not {problem.loss.name}"
+                "; use stochastic_subgradient or subgradient."
+            )
+        return None
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
+        rows = problem.rows
+        data, diagonal = rows.without_private_columns or (rows.data, 0.0)
+        alpha = np.zeros(rows.count)
+        if start is not None:
+            alpha = _starting_alpha(problem, start)
+        state = State(
+            data=data,
+            coordinates=np.zeros((rows.count, 5)),
+            w=np.zeros(data.columns),
+            bias=0.0,
+            centre=0.0,
+            bias_curvature=_bias_curvature(problem),
+            order=_weighted_rows(problem),
+            random=self.seed,
+        )
+        state.coordinates[:, ALPHA] = alpha
+        state.coordinates[:, COST] = problem.costs
+        state.coordinates[:, LABEL] = problem.y
+        _set_diagonal(problem, state, diagonal)
+        if start is not None:
+            if problem.intercept is Intercept.EXACT:
+                state.centre = start.b
+            _restore_w(problem, state)
+        return state
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One sweep over the rows still visited, then the method of multipliers' move of b."""
+        if state.relative_gap < _FLOAT32_IS_EXHAUSTED and _is_rounded(problem, state):
+            state.data = problem.rows.data
+            _set_diagonal(problem, state, 0.0)
+            _restore_w(problem, state)
+        if self.order == "uniform":
+            rows = _weighted_rows(problem)
+            draws = np.empty(len(rows), np.int64)
+            state.random = core.draw(draws, len(rows), state.random)
+            order, above, below = rows[draws], np.inf, -np.inf
+        else:
+            state.random = core.shuffle(state.order, state.random)
+            order, above, below = state.order, state.above, state.below
+        active, state.bias, largest, smallest, ascent, gap = core.dual_coordinate_ascent(
+            state.data,
+            problem.loss.name == "squared_hinge",
+            state.coordinates,
+            order,
+            state.w,
+            state.bias,
+            state.bias_curvature,
+            self.relaxation,
+            above,
+            below,
+            budget,
+        )
+        if problem.intercept is Intercept.EXACT:
+            drift = state.bias - state.centre
+            state.centre = state.bias
+            state.bias += drift
+        state.dual += ascent
+        state.relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
+        if self.order == "epochs" and self.shrinking:
+            self._shrink(problem, state, active, largest, smallest)
+        return state
+
+    def _shrink(
+        self, problem: Problem, state: State, active: int, largest: float, smallest: float
+    ) -> None:
+        state.above = largest if largest > 0 else np.inf
+        state.below = smallest if smallest < 0 else -np.inf
+        state.order = state.order[:active]
+        # What was left out long ago may have come loose: after each tenfold gain, all rows again.
+        if state.relative_gap < _REACTIVATE_AFTER * state.reactivated_at:
+            state.reactivated_at = state.relative_gap
+            state.order = _weighted_rows(problem)
+            state.above, state.below = np.inf, -np.inf
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """alpha alone: the certificate rebuilds w from it."""
+        return Solution(b=state.bias, alpha=state.coordinates[:, ALPHA].copy())
+
+    def estimate(self, state: State) -> float:
+        """Free: the sweep adds up each row's share of the gap as it goes."""
+        return state.relative_gap
+
+
+def _weighted_rows(problem: Problem) -> Indices:
+    # A row of weight zero has an empty box.
+    return np.flatnonzero(problem.costs > 0)
+
+
+def _bias_curvature(problem: Problem) -> float:
+    if problem.intercept is Intercept.REGULARISED:
+        return problem.intercept_scaling**2
+    if problem.intercept is Intercept.NONE:
+        return 0.0
+    # As long as a typical row: much less, and the centre creeps; much more, and steps get short.
+    return float(problem.rows.squared_norms.mean()) or 1.0
+
+
+def _set_diagonal(problem: Problem, state: State, diagonal: Vector | float) -> None:
+    own = np.zeros(problem.rows.count)
+    if problem.loss.name == "squared_hinge":
+        np.divide(0.5, problem.costs, out=own, where=problem.costs > 0)
+    curvature = problem.rows.squared_norms + state.bias_curvature + own
+    with np.errstate(divide="ignore"):
+        # An empty row without intercept has no curvature: its step is infinite, and clipped to C.
+        state.coordinates[:, INVERSE_CURVATURE] = 1.0 / curvature
+    state.coordinates[:, DIAGONAL] = own + diagonal
+
+
+def _restore_w(problem: Problem, state: State) -> None:
+    alpha = state.coordinates[:, ALPHA]
+    coefficients = alpha * problem.y
+    state.w = np.empty(state.data.columns)
+    core.combine(state.data, coefficients, state.w, Budget(np.inf, 1))
+    state.bias = state.centre + state.bias_curvature * float(coefficients.sum())
+    state.dual = problem.dual(alpha)
+
+
+def _is_rounded(problem: Problem, state: State) -> bool:
+    return state.data is not problem.rows.data and problem.rows.dtype != np.float32
+
+
+def _starting_alpha(problem: Problem, start: Solution) -> Vector:
+    if start.alpha is not None:
+        return np.clip(start.alpha, 0.0, problem.upper)
+    if start.w is None:
+        return np.zeros(problem.rows.count)
+    alpha = problem.loss.multiplier(problem.margins(start.w, start.b), problem.costs)
+    # The best multiple of it: far from the optimum the margins suggest far too much.
+    linear = float(alpha.sum())
+    quadratic = linear - problem.dual(alpha)
+    return alpha * min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else alpha

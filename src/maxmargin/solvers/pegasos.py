@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pegasos (lectures 001, 002, 003; Shalev-Shwartz, Singer, Srebro 2007).
+
+    minimise  F(w) = lambda / 2 |w|^2 + (1 / n) sum_i hinge(y_i <w, x_i>),     lambda = 1 / sum C_i
+
+    1  for t = 1, 2, ..., T:
+    2      draw a batch I of k rows
+    3      v  = (1 / k) sum_{i in I, m_i < 1} y_i x_i
+    4      w  = (1 - 1/t) w + 1 / (lambda t) v                  eta_t = 1 / (lambda t)
+    5      w  = w / max(1, sqrt(lambda) |w|)                    optional: |w*| <= 1 / sqrt(lambda)
+    6  return the mean of w_1, ..., w_T
+
+Guarantee (002), for the mean over uniform draws, X = max |x_i|:
+
+    E F(mean) <= F* + 2 X^2 ln(T + 1) / (lambda T)
+
+It needs F strongly convex in all its variables: an exact intercept is not, and gets no bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solution import Solution
+from maxmargin.solvers.base import Solver
+from maxmargin.solvers.stochastic_subgradient import State, current, init_state, take_steps
+
+
+@dataclass(frozen=True)
+class Pegasos(Solver[State]):
+    """Stochastic subgradient with the step size 1 / (lambda t), for the hinge."""
+
+    name: ClassVar[str] = "pegasos"
+    batch: int = 1
+    """Rows per step, k."""
+    order: Literal["uniform", "epochs"] = "uniform"
+    """Uniform draws as in 001 and 002, or shuffled epochs as in 003."""
+    project: bool = True
+    """Line 5, onto the ball of radius 1 / sqrt(lambda) that holds the optimum."""
+    average: Literal["last", "all", "suffix"] = "all"
+    """Which iterate is the answer: the last (001, 003), the mean of all (002), or of those since the
+    last doubling."""
+    polish: int = 2
+    """Sweeps of dual ascent for each certificate; 0: the bound rests on the margins alone."""
+    stop_threshold: float = 0.0
+    """001's rule: end when the last ``stop_count`` steps, eta_t |v|, sum to less; 0: never."""
+    stop_count: int = 100
+    seed: int = 0
+
+    def accepts(self, problem: Problem) -> str | None:
+        """The radius of line 5 and the guarantee are the hinge's."""
+        if problem.loss.name != "hinge":
+            return (
+                f"pegasos solves the hinge, not {problem.loss.name}; stochastic_subgradient with "
+                "step_size='pegasos' takes its steps for every loss."
+            )
+        if not 1 <= self.batch <= problem.rows.count:
+            return (
+                f"pegasos has a batch of {self.batch} rows, but the problem has "
+                f"{problem.rows.count}; choose batch between 1 and that."
+            )
+        return None
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """From w = 0, or from the start's w and b."""
+        rule = np.zeros(self.stop_count if self.stop_threshold > 0 else 0)
+        state = init_state(problem, start, self.average != "last", self.polish, self.seed, rule)
+        # The step at t = 1 forgets where it started; a start worth keeping counts as one epoch of steps.
+        state.t = 0 if start is None else problem.rows.count // self.batch
+        return state
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One epoch: n / k steps."""
+        count = max(1, problem.rows.count // self.batch)
+        t = state.t + np.arange(1, count + 1, dtype=np.float64)
+        take_steps(
+            problem,
+            state,
+            problem.total_cost / t,
+            self.batch,
+            self.order == "uniform",
+            np.sqrt(problem.total_cost) if self.project else np.inf,
+            self.stop_threshold,
+            budget,
+            restart=self.average == "suffix",
+        )
+        # Rounding in the running |v|^2 must not outlive an epoch.
+        state.iterate.squared_norm = float(state.v @ state.v)
+        return state
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """The iterate that ``average`` names; 002's bound where it applies, in notes["bound"]."""
+        primal = current(problem, state, self.average)
+        if self._has_bound(problem) and state.t > 0:
+            primal = replace(primal, notes={"bound": bound(problem, state.t)})
+        return state.polish.solution(problem, primal, budget)
+
+    def _has_bound(self, problem: Problem) -> bool:
+        return (
+            self.average == "all"
+            and self.order == "uniform"
+            and problem.intercept is not Intercept.EXACT
+        )
+
+    def finished(self, state: State) -> bool:
+        """001's rule, if asked for."""
+        return state.finished
+
+
+def bound(problem: Problem, T: int) -> float:
+    """002's bound on the expected suboptimality of the mean of T iterates, in units of problem.primal.
+
+    ``2 X^2 ln(T + 1) / (lambda T)`` bounds F; the objective of problem.py is F times sum C_i.
+    """
+    bias = problem.bias_feature**2
+    weights = problem.costs * (problem.rows.count / problem.total_cost)
+    X_squared = float(np.max(weights**2 * (problem.rows.squared_norms + bias)))
+    lambda_ = 1.0 / problem.total_cost
+    return problem.total_cost * 2.0 * X_squared * float(np.log(T + 1)) / (lambda_ * T)

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The stochastic subgradient method on mini-batches (lectures 000, 001, 003).
+
+    minimise  F(w, b) = lambda / 2 |w|^2 + (1 / n) sum_i loss(y_i (<w, x_i> + b)),   lambda = 1 / sum C_i
+
+    1  for t = 1, 2, ...:
+    2      draw a batch I of k rows
+    3      v  = (1 / k) sum_{i in I} loss'(m_i) y_i x_i          m_i = y_i (<w, x_i> + b)
+    4      w  = (1 - eta_t lambda) w - eta_t v
+    5      b  = b - eta_t (1 / k) sum_{i in I} loss'(m_i) y_i
+
+Rows of unequal weight enter with C_i over the mean C. F is the objective of problem.py over sum C_i.
+A step costs O(nonzeros of its rows): w is kept as a scale times a vector, the average of all iterates as
+a combination of two vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solution import Solution
+from maxmargin.solvers.base import Solver
+from maxmargin.solvers.dual_polish import DualPolish
+from maxmargin.types import Indices, Vector
+
+
+@dataclass
+class State:
+    """Where the steps stand."""
+
+    v: Vector
+    u: Vector
+    iterate: core.Iterate
+    """w = scale v, and the sum of all counted w = mass v - u."""
+    order: Indices
+    random: int
+    weights: Vector
+    """C_i over the mean C."""
+    polish: DualPolish
+    t: int = 0
+    epochs: int = 0
+    lengths: Vector = field(default_factory=lambda: np.empty(0))
+    """Lengths of the last steps, for 001's stopping rule."""
+    next_length: int = 0
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class StochasticSubgradient(Solver[State]):
+    """Stochastic subgradient steps on batches, for every loss and intercept form."""
+
+    name: ClassVar[str] = "stochastic_subgradient"
+    batch: int = 1
+    """Rows per step, k; n makes the full subgradient method."""
+    order: Literal["epochs", "uniform"] = "epochs"
+    """Shuffled epochs, or uniform draws with repetition."""
+    average: Literal["last", "all", "suffix"] = "suffix"
+    """Which iterate is the answer: the last, the mean of all, or of those since the last doubling."""
+    step_size: Literal["auto", "constant", "decreasing", "pegasos"] = "auto"
+    """eta; eta / (t + t0); 1 / (lambda t); or auto: 1 / (lambda (t + t0)) with a first step of one over
+    the mean squared length of the rows."""
+    eta: float = 1.0
+    t0: float = 0.0
+    polish: int = 2
+    """Sweeps of dual ascent for each certificate; 0: the bound rests on the margins alone."""
+    stop_threshold: float = 0.0
+    """001's rule: end when the last ``stop_count`` steps, eta_t |v|, sum to less; 0: never."""
+    stop_count: int = 100
+    seed: int = 0
+
+    def accepts(self, problem: Problem) -> str | None:
+        """Any problem; the batch has to fit it."""
+        if not 1 <= self.batch <= problem.rows.count:
+            return (
+                f"stochastic_subgradient has a batch of {self.batch} rows, but the problem has "
+                f"{problem.rows.count}; choose batch between 1 and that."
+            )
+        return None
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """From w = 0, or from the start's w and b."""
+        rule = np.zeros(self.stop_count if self.stop_threshold > 0 else 0)
+        return init_state(problem, start, self.average != "last", self.polish, self.seed, rule)
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One epoch: n / k steps."""
+        count = max(1, problem.rows.count // self.batch)
+        t = state.t + np.arange(1, count + 1, dtype=np.float64)
+        take_steps(
+            problem,
+            state,
+            self._step_sizes(problem, t),
+            self.batch,
+            self.order == "uniform",
+            np.inf,
+            self.stop_threshold,
+            budget,
+            restart=self.average == "suffix",
+        )
+        return state
+
+    def _step_sizes(self, problem: Problem, t: Vector) -> Vector:
+        if self.step_size == "constant":
+            return np.full_like(t, self.eta)
+        if self.step_size == "decreasing":
+            return self.eta / (t + self.t0)
+        if self.step_size == "pegasos":
+            return problem.total_cost / t
+        length = float(problem.rows.squared_norms.mean()) + problem.bias_feature**2
+        # The first step, 1 / length, moves a row's margin by about 1.
+        return problem.total_cost / (t + problem.total_cost * (length or 1.0))
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """The iterate that ``average`` names, with the dual point of the polish."""
+        return state.polish.solution(problem, current(problem, state, self.average), budget)
+
+    def finished(self, state: State) -> bool:
+        """001's rule, if asked for."""
+        return state.finished
+
+
+def init_state(
+    problem: Problem,
+    start: Solution | None,
+    averages: bool,
+    polish: int,
+    seed: int,
+    lengths: Vector,
+) -> State:
+    """The state of any stochastic method before its first step."""
+    v = np.zeros(problem.rows.columns)
+    b = 0.0
+    if start is not None and start.w is not None:
+        v[:] = start.w
+        b = start.b
+    elif start is not None and start.alpha is not None:
+        w, b = problem.primal_from_dual(start.alpha)
+        v[:] = w
+    u = np.zeros(problem.rows.columns if averages else 0)
+    iterate = core.Iterate(v, u)
+    iterate.beta = b / problem.bias_feature if problem.bias_feature else 0.0
+    iterate.squared_norm = float(v @ v)
+    lengths[:] = np.inf
+    return State(
+        v=v,
+        u=u,
+        iterate=iterate,
+        order=np.arange(problem.rows.count),
+        random=seed,
+        weights=problem.costs * (problem.rows.count / problem.total_cost),
+        polish=DualPolish(polish, seed),
+        lengths=lengths,
+    )
+
+
+def take_steps(
+    problem: Problem,
+    state: State,
+    step_sizes: Vector,
+    batch: int,
+    uniform: bool,
+    radius: float,
+    threshold: float,
+    budget: Budget,
+    *,
+    restart: bool,
+) -> None:
+    """One compiled run of steps on batches of a fresh random order."""
+    if restart and state.epochs & (state.epochs - 1) == 0:
+        # Averages since the last power of two of epochs cover the last half of the run when they are
+        # next looked at, and forget the crude beginning.
+        state.iterate.rescale()
+        state.u[:] = 0.0
+        state.iterate.counted = state.iterate.beta_sum = 0.0
+    if uniform:
+        order = np.empty(len(step_sizes) * batch, np.int64)
+        state.random = core.draw(order, problem.rows.count, state.random)
+    else:
+        order = state.order
+        state.random = core.shuffle(order, state.random)
+    taken, state.next_length, state.finished = core.stochastic_subgradient(
+        problem.rows.data,
+        problem.loss.name,
+        problem.y,
+        state.weights,
+        problem.rows.squared_norms,
+        order,
+        batch,
+        step_sizes,
+        1.0 / problem.total_cost,
+        radius,
+        problem.bias_feature,
+        problem.intercept is Intercept.REGULARISED,
+        state.iterate,
+        state.lengths,
+        state.next_length,
+        threshold,
+        budget,
+    )
+    state.t += taken
+    state.epochs += 1
+
+
+def current(problem: Problem, state: State, average: str) -> Solution:
+    """The last iterate or the mean of those counted."""
+    iterate = state.iterate
+    if average == "last" or iterate.counted == 0:
+        w, beta = iterate.scale * state.v, iterate.beta
+    else:
+        w = (iterate.mass * state.v - state.u) / iterate.counted
+        beta = iterate.beta_sum / iterate.counted
+    return Solution(w=w, b=problem.bias_feature * beta)

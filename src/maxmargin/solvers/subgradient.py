@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The subgradient method, full passes (lectures 000, 001, 003).
+
+    minimise  F(w, b) = lambda / 2 |w|^2 + (1 / n) sum_i loss(y_i (<w, x_i> + b)),   lambda = 1 / sum C_i
+
+    1  for t = 1, 2, ...:
+    2      v  = a subgradient of F at (w, b)
+    3      (w, b) = (w, b) - eta_t v
+    4  return the iterate with the smallest F
+
+A subgradient need not be a direction of descent: a step may raise F and still come closer to the optimum.
+So the best iterate is kept, and eta_t has to fall for it to converge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solution import Solution
+from maxmargin.solvers.base import Solver
+from maxmargin.solvers.dual_polish import DualPolish
+from maxmargin.types import Vector
+
+_TRIAL_STEPS = 8
+
+
+@dataclass
+class Point:
+    """An iterate; beta is the coefficient of the bias feature, so that b = feature * beta."""
+
+    w: Vector
+    beta: float
+
+
+@dataclass
+class State:
+    """Where the steps stand."""
+
+    point: Point
+    best: Point
+    best_value: float
+    polish: DualPolish
+    t: int = 0
+    eta: float = 0.0
+    """Of the auto rule: found by trial and error."""
+    last_trial: int = 0
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class Subgradient(Solver[State]):
+    """The full subgradient method, for every loss and intercept form."""
+
+    name: ClassVar[str] = "subgradient"
+    step_size: Literal["auto", "constant", "decreasing", "lambda"] = "auto"
+    """eta; eta / (t + t0); 1 / (lambda t); or auto: eta / (1 + t / t_trial), where eta is found, and
+    found again whenever t has doubled, by the lecture's trial and error: take a few steps with each of
+    several eta and keep the one that lowers the objective most."""
+    eta: float = 1.0
+    t0: float = 0.0
+    polish: int = 2
+    """Sweeps of dual ascent for each certificate; 0: the bound rests on the margins alone."""
+    stop_threshold: float = 0.0
+    """001's rule: end when the losses' part of a step, eta_t |v|, is shorter; 0: never."""
+    seed: int = 0
+
+    def accepts(self, problem: Problem) -> str | None:
+        """Any problem."""
+        return None
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """From w = 0, or from the start's w and b."""
+        w, b = np.zeros(problem.rows.columns), 0.0
+        if start is not None and start.w is not None:
+            w, b = start.w.astype(np.float64), start.b
+        elif start is not None and start.alpha is not None:
+            w, b = problem.primal_from_dual(start.alpha)
+        point = Point(w, b / problem.bias_feature if problem.bias_feature else 0.0)
+        return State(point, point, np.inf, DualPolish(self.polish, self.seed))
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One pass: value and subgradient at the iterate, then one step away from it."""
+        if self.step_size == "auto" and state.t >= 2 * state.last_trial:
+            self._choose_eta(problem, state, budget)
+        value, losses, slope = _evaluate(problem, state.point, budget)
+        _keep_best(state, value)
+        state.t += 1
+        eta = self._step_size(problem, state)
+        state.point = _moved(problem, state.point, losses, slope, eta)
+        length = eta / problem.total_cost * float(np.sqrt(losses @ losses))
+        state.finished = length < self.stop_threshold
+        return state
+
+    def _step_size(self, problem: Problem, state: State) -> float:
+        if self.step_size == "constant":
+            return self.eta
+        if self.step_size == "decreasing":
+            return self.eta / (state.t + self.t0)
+        if self.step_size == "lambda":
+            return problem.total_cost / state.t
+        return state.eta / (1.0 + (state.t - state.last_trial) / (5.0 + state.last_trial))
+
+    def _choose_eta(self, problem: Problem, state: State, budget: Budget) -> None:
+        """000: "try different values, see which one decreases the objective fastest"."""
+        if state.t == 0:
+            length = float(problem.rows.squared_norms.mean()) + problem.bias_feature**2
+            candidates = 4.0 ** np.arange(-4, 9) / (length or 1.0)
+        else:
+            candidates = state.eta * np.array([0.125, 0.5, 1.0, 2.0])
+        origin = state.point if state.t == 0 else state.best
+        best_value, best_end = np.inf, origin
+        for eta in candidates:
+            point = origin
+            lowest = np.inf
+            for k in range(_TRIAL_STEPS):
+                if budget.spent:
+                    return
+                value, losses, slope = _evaluate(problem, point, budget)
+                if k > 0:
+                    lowest = min(lowest, value)
+                if value < state.best_value:
+                    state.best, state.best_value = point, value
+                point = _moved(problem, point, losses, slope, float(eta))
+            if lowest < best_value:
+                best_value, state.eta, best_end = lowest, float(eta), point
+        state.point = best_end
+        state.t += 1
+        state.last_trial = state.t
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """The best iterate so far, with the dual point of the polish."""
+        best = state.best
+        primal = Solution(w=best.w, b=problem.bias_feature * best.beta)
+        return state.polish.solution(problem, primal, budget)
+
+    def finished(self, state: State) -> bool:
+        """001's rule, if asked for."""
+        return state.finished
+
+
+def _evaluate(problem: Problem, point: Point, budget: Budget) -> tuple[float, Vector, float]:
+    """The objective, and the losses' part of its subgradient by w and by b: one pass."""
+    losses = np.empty(problem.rows.columns)
+    b = problem.bias_feature * point.beta
+    value, slope = core.subgradient(
+        problem.rows.data, problem.loss.name, problem.y, problem.costs, point.w, b, losses, budget
+    )
+    return value + problem.regulariser(point.w, b), losses, slope
+
+
+def _moved(problem: Problem, point: Point, losses: Vector, slope: float, eta: float) -> Point:
+    # eta is a step on F = P / sum C_i, and (w, losses) are parts of the subgradient of P.
+    pace = eta / problem.total_cost
+    pull = problem.bias_feature * slope
+    if problem.intercept is Intercept.REGULARISED:
+        pull += point.beta
+    return Point((1.0 - pace) * point.w - pace * losses, point.beta - pace * pull)
+
+
+def _keep_best(state: State, value: float) -> None:
+    if value < state.best_value:
+        state.best, state.best_value = state.point, value

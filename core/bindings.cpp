@@ -226,9 +226,9 @@ void bind_data(nb::module_& m) {
     draw(span(order), bound, random);
     return random.state();
   });
-  m.def("weighted_quantile", [](ConstVector values, ConstVector weights, double level) {
+  m.def("weighted_quantile", [](ConstVector values, ConstVector weights, double level, double ridge) {
     require(values.size() == weights.size(), "one weight per value is needed");
-    return weighted_quantile(span(values), span(weights), level);
+    return weighted_quantile(span(values), span(weights), level, ridge);
   });
 }
 

@@ -11,9 +11,11 @@
 
 namespace maxmargin {
 
-// All t that minimise sum_i weight_i max(0, t - value_i) - level t, as an interval [first, second].
+// All t that minimise  ridge / 2 t^2 + sum_i weight_i max(0, t - value_i) - level t, as an interval.
+// Without the ridge this is a weighted quantile, and may be a whole interval.
 inline std::pair<double, double> weighted_quantile(std::span<const double> values,
-                                                   std::span<const double> weights, double level) {
+                                                   std::span<const double> weights, double level,
+                                                   double ridge) {
   std::vector<std::pair<double, double>> points;
   points.reserve(values.size());
   double total = 0;
@@ -32,17 +34,22 @@ inline std::pair<double, double> weighted_quantile(std::span<const double> value
     std::nth_element(begin, middle, end);
     double left = 0;
     for (auto point = begin; point != middle; ++point) left += point->second;
-    if (before + left > level + rounding) {
+    if (ridge * middle->first + before + left > level + rounding) {
       end = middle;
     } else {
       before += left;
       begin = middle;
     }
   }
-  const double upper = begin->first;
+  // The slope is not positive just left of this point, or this is the first point of all.
+  const double at = begin->first;
+  if (ridge > 0) {
+    if (ridge * at + before > level) return {(level - before) / ridge, (level - before) / ridge};
+    const double beyond = (level - before - begin->second) / ridge;
+    return {std::max(at, beyond), std::max(at, beyond)};
+  }
   const bool flat = before >= level - rounding && begin != points.begin();
-  const double lower = flat ? std::max_element(points.begin(), begin)->first : upper;
-  return {lower, upper};
+  return {flat ? std::max_element(points.begin(), begin)->first : at, at};
 }
 
 }  // namespace maxmargin

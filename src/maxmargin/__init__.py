@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from maxmargin.certificate import Certificate, RowClass, certify
 from maxmargin.choose import choose_solver
+from maxmargin.estimators import LinearSVC
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
 from maxmargin.rows import Rows
@@ -18,6 +19,7 @@ __version__ = version("maxmargin")
 __all__ = [
     "Certificate",
     "Intercept",
+    "LinearSVC",
     "Model",
     "Problem",
     "Progress",

@@ -9,7 +9,7 @@ this module.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -22,8 +22,11 @@ from maxmargin.solution import Solution
 from maxmargin.types import Vector
 
 
+FROM_MARGINS = "the margins"
+
+
 class RowClass(IntEnum):
-    """What a row is to the solution: 004's three cases, the last split as in 004's 'consequences'."""
+    """What a row is to the solution: 004's three cases, the last split by its "consequences"."""
 
     NOT_SUPPORT_VECTOR = 0
     """alpha = 0, margin at least 1."""
@@ -39,10 +42,11 @@ class RowClass(IntEnum):
 class Certificate:
     """A primal point, a feasible dual point, and the gap between their values."""
 
-    problem: Problem
+    problem: Problem | None
+    """None in a fitted estimator, which does not hold on to its training data."""
     w: Vector
     b: float
-    """The intercept; the best one for w when the intercept is exact."""
+    """The best intercept for w."""
     primal: float
     """P(w, b), an upper bound on the best value."""
     alpha: Vector
@@ -71,26 +75,44 @@ class Certificate:
     @cached_property
     def kkt_violation(self) -> float:
         """The largest violation of the KKT conditions: of any row's, and of ``w = w_of_alpha``."""
-        rows = self.problem.loss.kkt_violation(self.margins, self.alpha, self.problem.costs)
+        problem = self._its_problem()
+        rows = problem.loss.kkt_violation(self.margins, self.alpha, problem.costs)
         stationarity = np.abs(self.w - self.w_of_alpha)
         return float(max(rows.max(initial=0.0), stationarity.max(initial=0.0)))
 
     @cached_property
     def row_classes(self) -> NDArray[np.int8]:
-        """The ``RowClass`` of every row, by its multiplier (003's table, 004's three cases).
+        """The ``RowClass`` of every row: by its multiplier (003's table, 004's three cases).
 
-        The squared hinge has no upper wall: there, support vectors are told apart by their margin.
+        By its margin where multipliers do not tell: for losses without an upper wall, and for
+        multipliers that were themselves made from the margins.
         """
-        classes = np.where(
-            self.margins > 0, RowClass.INSIDE_MARGIN, RowClass.MISCLASSIFIED
-        ).astype(np.int8)
-        classes[self.alpha < self.problem.upper] = RowClass.ON_MARGIN
-        if not np.isfinite(self.problem.upper).all() or self.problem.loss.name == "logistic":
-            inside = (self.margins > 0) & (self.margins < 1)
-            classes[inside] = RowClass.INSIDE_MARGIN
-            classes[self.margins <= 0] = RowClass.MISCLASSIFIED
-        classes[self.alpha <= 0] = RowClass.NOT_SUPPORT_VECTOR
+        problem = self._its_problem()
+        slack = self.margins < 1.0
+        wrong = self.margins <= 0.0
+        classes = np.zeros(len(self.alpha), np.int8)
+        if problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS:
+            classes[slack] = RowClass.INSIDE_MARGIN
+            classes[wrong] = RowClass.MISCLASSIFIED
+            return classes
+        classes[self.alpha > 0] = RowClass.ON_MARGIN
+        bounded = (self.alpha >= problem.costs) & (self.alpha > 0)
+        classes[bounded] = RowClass.INSIDE_MARGIN
+        classes[bounded & wrong] = RowClass.MISCLASSIFIED
         return classes
+
+    def _its_problem(self) -> Problem:
+        if self.problem is None:
+            raise AttributeError("This certificate was separated from its problem.")
+        return self.problem
+
+    def without_problem(self) -> Certificate:
+        """The same proof, ready to be kept or pickled without the data it is about."""
+        alone = replace(self, problem=None)
+        # A frozen dataclass keeps its cached properties in __dict__ like any other object.
+        alone.__dict__["kkt_violation"] = self.kkt_violation
+        alone.__dict__["row_classes"] = self.row_classes
+        return alone
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -133,25 +155,22 @@ def certify(
     if solution.w is None:
         if solution.alpha is None:
             raise ValueError("A solution needs w, alpha, or both. Got neither.")
-        alpha = _feasible(problem, solution.alpha)
+        alpha, alpha_from = _feasible(problem, solution.alpha), solution.alpha_from
         w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
-        b, margins = _intercept_and_margins(problem, solution, w, alpha, budget)
-        alpha_from = solution.alpha_from
+        b, margins = _best_margins(problem, w, budget)
     else:
         w = np.ascontiguousarray(solution.w, np.float64)
-        b, margins = _intercept_and_margins(problem, solution, w, None, budget)
-        if solution.alpha is None:
-            alpha = _feasible(problem, problem.loss.multiplier(margins, problem.costs))
-            alpha_from = "the margins"
-        else:
-            alpha = _feasible(problem, solution.alpha)
-            alpha_from = solution.alpha_from
+        b, margins = _best_margins(problem, w, budget)
+        alpha, alpha_from = solution.alpha, solution.alpha_from
+        if alpha is None:
+            alpha, alpha_from = problem.loss.multiplier(margins, problem.costs), FROM_MARGINS
+        alpha = _feasible(problem, alpha)
         w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
-        if solution.alpha is None:
+        if alpha_from == FROM_MARGINS:
             factor = _best_factor(problem, alpha, w_of_alpha)
             alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
-    dual = _dual_value(problem, alpha, w_of_alpha)
+    dual = problem.dual_of(alpha, w_of_alpha)
     if known is not None and known.primal <= primal:
         w, b, primal, margins = known.w, known.b, known.primal, known.margins
     if known is not None and known.dual >= dual:
@@ -160,33 +179,13 @@ def certify(
     return Certificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
 
 
-def _intercept_and_margins(
-    problem: Problem,
-    solution: Solution,
-    w: Vector,
-    alpha: Vector | None,
-    budget: core.Budget,
-) -> tuple[float, Vector]:
+def _best_margins(problem: Problem, w: Vector, budget: core.Budget) -> tuple[float, Vector]:
+    """The best intercept for w, whatever the solver's was, and the margins with it."""
     scores = problem.rows.scores(w, budget)
-    if problem.intercept is Intercept.EXACT:
-        b = problem.best_intercept(scores)
-    elif problem.intercept is Intercept.REGULARISED:
-        own = problem.intercept_scaling**2
-        b = solution.b if alpha is None else own * float(alpha @ problem.y)
-    else:
-        b = 0.0
+    b = problem.best_intercept(scores)
     scores += b
     scores *= problem.y
     return b, scores
-
-
-def _dual_value(problem: Problem, alpha: Vector, w_of_alpha: Vector) -> float:
-    """``D(alpha)`` of a feasible alpha whose ``w_of_alpha`` is known."""
-    gains = float(problem.loss.dual_gain(alpha, problem.costs).sum())
-    bias = 0.0
-    if problem.intercept is Intercept.REGULARISED:
-        bias = problem.intercept_scaling**2 * float(alpha @ problem.y)
-    return gains - problem.regulariser(w_of_alpha, bias)
 
 
 def _best_factor(problem: Problem, alpha: Vector, w_of_alpha: Vector) -> float:
@@ -194,7 +193,7 @@ def _best_factor(problem: Problem, alpha: Vector, w_of_alpha: Vector) -> float:
     if problem.loss.name not in ("hinge", "squared_hinge"):
         return 1.0
     linear = float(alpha.sum())
-    quadratic = linear - _dual_value(problem, alpha, w_of_alpha)
+    quadratic = linear - problem.dual_of(alpha, w_of_alpha)
     return min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
 
 

@@ -36,8 +36,9 @@ class Status(Enum):
         "(tol = {tol:.1e})."
     )
     RULE_FIRED = (
-        "Budget spent: the solver's own stopping rule fired after {steps} steps, at a relative gap of "
-        "{gap:.1e}, above tol = {tol:.1e}. Lower stop_threshold to go on."
+        "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "
+        "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold, or rounding error leaves it "
+        "nothing to gain. Lower stop_threshold, loosen tol, or give the data in float64."
     )
 
     @property

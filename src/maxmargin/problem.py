@@ -136,32 +136,37 @@ class Problem:
         """The dual objective; ``-inf`` where alpha leaves its box."""
         if np.any(alpha < 0) or np.any(alpha > self.upper):
             return -np.inf
-        w, b = self.primal_from_dual(alpha)
-        b = b if self.intercept is Intercept.REGULARISED else 0.0
+        return self.dual_of(alpha, self.rows.combine(alpha * self.y))
+
+    def dual_of(self, alpha: Vector, w: Vector) -> float:
+        """The dual objective of an alpha in its box whose ``sum_i alpha_i y_i x_i`` is known."""
+        b = 0.0
+        if self.intercept is Intercept.REGULARISED:
+            b = self.intercept_scaling**2 * float(alpha @ self.y)
         return float(self.loss.dual_gain(alpha, self.costs).sum()) - self.regulariser(w, b)
 
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
-        """``w = sum_i alpha_i y_i x_i`` with the intercept that belongs to it: one or two passes."""
-        coefficients = alpha * self.y
-        w = self.rows.combine(coefficients)
-        if self.intercept is Intercept.NONE:
-            return w, 0.0
-        if self.intercept is Intercept.REGULARISED:
-            return w, self.intercept_scaling**2 * float(coefficients.sum())
+        """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
+        w = self.rows.combine(alpha * self.y)
         return w, self.best_intercept(self.rows.scores(w))
 
     def best_intercept(self, scores: Vector) -> float:
-        """The b that minimises the losses for given ``<w, x_i>``: exact, O(n) per look."""
+        """The b that minimises the objective for given ``<w, x_i>``: exact, O(n) per look."""
+        if self.intercept is Intercept.NONE:
+            return 0.0
+        ridge = 0.0
+        if self.intercept is Intercept.REGULARISED:
+            ridge = self.intercept_scaling**-2
         if not self.loss.smooth:
-            # The slope by b is a step function that rises by C_i where row i's loss starts or ends.
+            # The losses' slope by b is a step function that rises by C_i at row i's kink.
             kink = self.y if self.loss.name == "hinge" else 0.0
             level = float(self.costs[self.y > 0].sum())
-            low, high = core.weighted_quantile(kink - scores, self.costs, level)
+            low, high = core.weighted_quantile(kink - scores, self.costs, level, ridge)
             return 0.5 * (low + high)
-        return _root_of_slope(self, scores)
+        return _root_of_slope(self, scores, ridge)
 
 
-def _root_of_slope(problem: Problem, scores: Vector) -> float:
+def _root_of_slope(problem: Problem, scores: Vector, ridge: float) -> float:
     """Newton's method on the monotone slope by b, inside a bracket that bisection keeps shrinking."""
     y, costs, loss = problem.y, problem.costs, problem.loss
     reach = 2.0 + float(np.abs(scores).max(initial=0.0)) + np.log1p(problem.total_cost)
@@ -169,7 +174,7 @@ def _root_of_slope(problem: Problem, scores: Vector) -> float:
     for _ in range(200):
         margins = y * (scores + b)
         slopes = costs * loss.derivative(margins)
-        slope = float(y @ slopes)
+        slope = float(y @ slopes) + ridge * b
         if slope > 0:
             high = b
         else:
@@ -181,6 +186,7 @@ def _root_of_slope(problem: Problem, scores: Vector) -> float:
             curvature = float(costs @ (share * (1.0 - share)))
         else:
             curvature = 2.0 * float(costs[margins < 1.0].sum())
+        curvature += ridge
         newton = b - slope / curvature if curvature > 0 else np.inf
         following = newton if low < newton < high else 0.5 * (low + high)
         if abs(following - b) <= 1e-16 * (1.0 + abs(b)):

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from maxmargin.certificate import Certificate, certify
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget
@@ -170,15 +172,13 @@ class _Run:
         self.trace.records.append(
             Record(step, now - self.started, certificate.primal, certificate.dual, gap)
         )
-        logger.info("%s: step %d, relative gap %.3e", self.solver.name, step, gap)
+        logger.debug("%s: step %d, relative gap %.3e", self.solver.name, step, gap)
         if self.callback is None:
             return False
         return bool(self.callback(Progress(step, now - self.started, certificate, self.tol)))
 
     def certify_zero(self, start: Solution | None) -> Certificate:
         """For a run that ended before its first step: what it started from."""
-        import numpy as np
-
         zero = Solution(w=np.zeros(self.problem.rows.columns))
         self.certificate = certify(self.problem, start or zero, budget=self.budget)
         return self.certificate

@@ -9,10 +9,16 @@
     3      a      = clip(alpha_i - g / (|x_i|^2 + D), 0, U)     exact maximiser on the line
     4      w     += (a - alpha_i) y_i x_i;  alpha_i = a         keeps w = sum_i alpha_i y_i x_i
 
-A step costs O(nonzeros of x_i). The intercept: a regularised one is one more feature, so b changes with
-w in line 4. An exact one asks for sum_i alpha_i y_i = 0; the method of multipliers reaches that with
-steps on single coordinates: b is a feature pulled towards a centre, (b - centre)^2 / (2 s^2) is added to
-the objective, and after each sweep the centre moves to b.
+A step costs O(nonzeros of x_i). A regularised intercept is one more feature of constant value s, so b
+changes with w in line 4 (the augmentation trick). An exact one asks for sum_i alpha_i y_i = 0, which the
+method of multipliers reaches with steps on single coordinates: (b - centre)^2 / (2 r^2) is added to the
+objective, and after each sweep the centre moves to b. The same pull makes the regularised intercept
+faster too: a constant feature ties every row to every other, and the pull loosens that tie. Both forms
+minimise b^2 / (2 s^2) + (b - centre)^2 / (2 r^2), with s = inf when b is exact, so that
+
+    b = k (centre / r^2 + sum_i alpha_i y_i),      k = 1 / (1 / s^2 + 1 / r^2),
+
+and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2 of line 3.
 """
 
 from __future__ import annotations
@@ -34,6 +40,7 @@ ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
 
 _FLOAT32_IS_EXHAUSTED = 1e-6
 _REACTIVATE_AFTER = 0.1
+_ROUNDING = 1e-14
 
 
 @dataclass
@@ -46,18 +53,23 @@ class State:
     """One line per row: see the column names above."""
     w: Vector
     """sum_i alpha_i y_i x_i over the columns of ``data``."""
-    bias: float
-    centre: float
+    bias_reach: float
+    """r^2: how far a sweep may take b from the centre; inf: no pull."""
     bias_curvature: float
+    """k."""
     order: Indices
     """The rows that are still visited."""
     random: int
+    bias: float = 0.0
+    centre: float = 0.0
     above: float = np.inf
     below: float = -np.inf
     dual: float = 0.0
     relative_gap: float = np.inf
     """As the last sweep saw it: each row's share at the time of its visit."""
     reactivated_at: float = np.inf
+    finished: bool = False
+    """A sweep over all rows changed nothing beyond rounding."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +84,14 @@ class DualCoordinateAscent(Solver[State]):
     relaxation: float = 1.3
     """Factor on every step of line 3, in (0, 2): 1 is the lecture's, more looks ahead (successive
     over-relaxation, Mangasarian and Musicant 1999)."""
+    bias_reach: float = 0.03
+    """r^2 as a share of the mean |x_i|^2; inf with a regularised intercept is the lecture's way."""
     seed: int = 0
 
     def accepts(self, problem: Problem) -> str | None:
         """The dual of the other losses is not a quadratic program."""
+        if problem.intercept is Intercept.EXACT and not np.isfinite(self.bias_reach):
+            return "an exact intercept needs a finite bias_reach; leave it at its default."
         if problem.loss.name not in ("hinge", "squared_hinge"):
             return (
                 f"dual_coordinate_ascent solves the hinge and the squared hinge, not {problem.loss.name}"
@@ -87,6 +103,7 @@ class DualCoordinateAscent(Solver[State]):
         """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
         rows = problem.rows
         data, diagonal = rows.without_private_columns or (rows.data, 0.0)
+        bias_reach, bias_curvature = self._bias_scales(problem)
         alpha = np.zeros(rows.count)
         if start is not None:
             alpha = _starting_alpha(problem, start)
@@ -94,9 +111,8 @@ class DualCoordinateAscent(Solver[State]):
             data=data,
             coordinates=np.zeros((rows.count, 5)),
             w=np.zeros(data.columns),
-            bias=0.0,
-            centre=0.0,
-            bias_curvature=_bias_curvature(problem),
+            bias_reach=bias_reach,
+            bias_curvature=bias_curvature,
             order=_weighted_rows(problem),
             random=self.seed,
         )
@@ -105,10 +121,17 @@ class DualCoordinateAscent(Solver[State]):
         state.coordinates[:, LABEL] = problem.y
         _set_diagonal(problem, state, diagonal)
         if start is not None:
-            if problem.intercept is Intercept.EXACT:
-                state.centre = start.b
+            state.centre = start.b
             _restore_w(problem, state)
         return state
+
+    def _bias_scales(self, problem: Problem) -> tuple[float, float]:
+        if problem.intercept is Intercept.NONE:
+            return np.inf, 0.0
+        reach = self.bias_reach * (float(problem.rows.squared_norms.mean()) or 1.0)
+        if problem.intercept is Intercept.EXACT:
+            return reach, reach
+        return reach, 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One sweep over the rows still visited, then the method of multipliers' move of b."""
@@ -137,27 +160,23 @@ class DualCoordinateAscent(Solver[State]):
             below,
             budget,
         )
-        if problem.intercept is Intercept.EXACT:
-            drift = state.bias - state.centre
-            state.centre = state.bias
-            state.bias += drift
+        drift = (state.bias - state.centre) * state.bias_curvature / state.bias_reach
+        state.centre = state.bias
+        state.bias += drift
         state.dual += ascent
         state.relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
+        still = max(largest, -smallest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
+        state.finished = still and len(order) == np.count_nonzero(problem.costs)
         if self.order == "epochs" and self.shrinking:
-            self._shrink(problem, state, active, largest, smallest)
+            state.above = largest if largest > 0 else np.inf
+            state.below = smallest if smallest < 0 else -np.inf
+            state.order = state.order[:active]
+            # What was left out long ago may have come loose: after each tenfold gain, all rows again.
+            if still or state.relative_gap < _REACTIVATE_AFTER * state.reactivated_at:
+                state.reactivated_at = state.relative_gap
+                state.order = _weighted_rows(problem)
+                state.above, state.below = np.inf, -np.inf
         return state
-
-    def _shrink(
-        self, problem: Problem, state: State, active: int, largest: float, smallest: float
-    ) -> None:
-        state.above = largest if largest > 0 else np.inf
-        state.below = smallest if smallest < 0 else -np.inf
-        state.order = state.order[:active]
-        # What was left out long ago may have come loose: after each tenfold gain, all rows again.
-        if state.relative_gap < _REACTIVATE_AFTER * state.reactivated_at:
-            state.reactivated_at = state.relative_gap
-            state.order = _weighted_rows(problem)
-            state.above, state.below = np.inf, -np.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """alpha alone: the certificate rebuilds w from it."""
@@ -167,19 +186,14 @@ class DualCoordinateAscent(Solver[State]):
         """Free: the sweep adds up each row's share of the gap as it goes."""
         return state.relative_gap
 
+    def finished(self, state: State) -> bool:
+        """When there is nothing left to gain in float64."""
+        return state.finished
+
 
 def _weighted_rows(problem: Problem) -> Indices:
     # A row of weight zero has an empty box.
     return np.flatnonzero(problem.costs > 0)
-
-
-def _bias_curvature(problem: Problem) -> float:
-    if problem.intercept is Intercept.REGULARISED:
-        return problem.intercept_scaling**2
-    if problem.intercept is Intercept.NONE:
-        return 0.0
-    # As long as a typical row: much less, and the centre creeps; much more, and steps get short.
-    return float(problem.rows.squared_norms.mean()) or 1.0
 
 
 def _set_diagonal(problem: Problem, state: State, diagonal: Vector | float) -> None:
@@ -198,7 +212,8 @@ def _restore_w(problem: Problem, state: State) -> None:
     coefficients = alpha * problem.y
     state.w = np.empty(state.data.columns)
     core.combine(state.data, coefficients, state.w, Budget(np.inf, 1))
-    state.bias = state.centre + state.bias_curvature * float(coefficients.sum())
+    pull = state.centre / state.bias_reach
+    state.bias = state.bias_curvature * (pull + float(coefficients.sum()))
     state.dual = problem.dual(alpha)
 
 

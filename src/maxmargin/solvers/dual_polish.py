@@ -29,8 +29,8 @@ class DualPolish:
     ) -> Solution:
         """The primal point with an alpha, where the loss allows one."""
         ascent = DualCoordinateAscent(seed=self.seed)
-        if self.sweeps == 0 or ascent.accepts(problem) is not None:
-            return primal
+        if self.sweeps == 0 or problem.loss.smooth or ascent.accepts(problem) is not None:
+            return primal  # a smooth loss: its margins determine the multipliers
         if self.state is None:
             self.state = ascent.init(problem, primal)
         for _ in range(self.sweeps):

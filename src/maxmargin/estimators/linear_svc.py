@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A linear support vector classifier with scikit-learn's interface and a proof in every fit."""
+
+from __future__ import annotations
+
+import logging
+import math
+import warnings
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,  # pyright: ignore[reportPrivateUsage]
+    check_is_fitted,
+    validate_data,
+)
+
+from maxmargin.certificate import Certificate
+from maxmargin.choose import find_solver
+from maxmargin.core import Budget
+from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.model import Model, Status, Trace
+from maxmargin.problem import Intercept, Problem
+from maxmargin.reductions.one_vs_rest import Certificates, solve_each
+from maxmargin.rows import Rows
+from maxmargin.solution import Solution
+from maxmargin.solve import Callback, Progress, default_threads, solve
+from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.types import Vector
+
+logger = logging.getLogger("maxmargin")
+
+# Below this many stored values a sweep takes microseconds: such problems are solved to rounding error,
+# so that equal problems (a row twice, a row of weight two) give equal models.
+_TINY = 2_000
+
+
+class LinearSVC(ClassifierMixin, BaseEstimator):
+    """Linear support vector classification; every fit proves how close to the optimum it is.
+
+        minimise over (w, b)   1/2 |w|^2  +  C sum_i weight_i loss(y_i (<w, x_i> + b))
+
+    One problem for two classes; for more, one per class against the rest.
+
+    Parameters
+    ----------
+    penalty : "l2"
+        The only one offered.
+    loss : "squared_hinge", "hinge" or "logistic"
+        The loss of a margin.
+    dual : "auto" or bool
+        Accepted for compatibility and without effect: every solver here proves its answer in the
+        primal and the dual.
+    tol : float
+        The relative gap to reach: ``(primal - dual) / |primal|``.
+    C : float
+        Weight of the losses: a larger C fits the data harder.
+    multi_class : "ovr"
+        One-vs-rest, the only one offered.
+    fit_intercept : bool
+        Whether there is an intercept b.
+    intercept_scaling : float
+        With ``regularize_intercept=True``, the value s of the constant feature: ``b^2 / (2 s^2)`` is
+        added to the objective.
+    class_weight : dict, "balanced" or None
+        Multiplies C for rows of a class; with several classes, as scikit-learn does, in the problem of
+        that class against the rest.
+    verbose : int
+        If above 0, every certificate is logged at level INFO by the logger "maxmargin".
+    random_state : int, RandomState instance or None
+        Seed of the solver's random order.
+    max_iter : int
+        Steps of the solver: epochs, or outer iterations.
+    solver : str or Solver
+        "auto", a name of ``maxmargin.solvers.SOLVERS``, or a configured solver.
+    regularize_intercept : bool
+        False: b is free, as in the lectures' problem and in ``SVC``. True: b is regularised, as in
+        LIBLINEAR and scikit-learn's ``LinearSVC``.
+    max_time : float or None
+        Seconds after which the best certified model so far is kept.
+    callback : callable or None
+        Called with a ``Progress`` after every certificate; a true answer ends the fit.
+    warm_start : bool
+        Start from the last fit instead of from zero.
+    n_jobs : int or None
+        Threads; None means OMP_NUM_THREADS or all cores, -1 all cores.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Steps taken; the largest number of any class.
+    certificate_ : Certificate or Certificates
+        The proof; for several classes one for each, and ``worst``.
+    trace_ : Trace or list of Trace
+        The certificates on the way.
+    status_ : Status
+        Why the fit ended; for several classes the status of the worst certificate.
+    solver_ : str
+        What ran and why, in one sentence.
+
+    Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LinearSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVC(loss="hinge", random_state=0).fit(scale(X), y)
+    >>> bool(model.certificate_.relative_gap <= 1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: str | bool = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        solver: str | AnySolver = "auto",
+        regularize_intercept: bool = False,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.regularize_intercept = regularize_intercept
+        self.max_time = max_time
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train until the relative gap is at most ``tol``.
+
+        X : array or sparse matrix of shape (n_samples, n_features); read in place where ``Rows`` can.
+        y : one label per row. sample_weight : one factor on C per row, not negative.
+        """
+        self._check_parameters()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+        )
+        check_classification_targets(y)
+        labels, codes = np.unique(y, return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError(
+                "Classifier can't train when only one class is present: the number of classes has to be "
+                f"greater than one; got {len(labels)} class. Give y at least two different labels."
+            )
+        weights = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+        factors = compute_class_weight(
+            self.class_weight, classes=labels, y=np.asarray(y), **_seen(sample_weight)
+        )
+        positives = range(1, 2) if len(labels) == 2 else range(len(labels))
+        starts = self._starts(labels, X.shape)
+        rows = Rows(X)
+        problems = [
+            self._problem(rows, codes == k, weights, factors, k, len(labels)) for k in positives
+        ]
+        configured, reason = find_solver(self.solver, problems[0])
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        tol = 0.0 if rows.stored <= _TINY else float(self.tol)
+
+        def solve_one(k: int, budget: Budget) -> Model:
+            return solve(
+                problems[k],
+                replace(configured, seed=seed + k),  # pyright: ignore[reportArgumentType]
+                tol=tol,
+                max_steps=self.max_iter,
+                start=starts[k] if starts else None,
+                callback=self._callback(labels[positives[k]]),
+                budget=budget,
+            )
+
+        if len(problems) > 1:
+            # Shared by all classes, so made before they start side by side.
+            _ = rows.squared_norms, rows.without_private_columns
+        seconds = math.inf if self.max_time is None else float(self.max_time)
+        models = solve_each(len(problems), solve_one, seconds, self._threads())
+        self.classes_ = labels
+        self._set_fitted(models, reason)
+        return self
+
+    def _problem(
+        self,
+        rows: Rows,
+        positive: NDArray[np.bool_],
+        weights: Vector,
+        factors: Vector,
+        k: int,
+        count: int,
+    ) -> Problem:
+        intercept = Intercept.NONE
+        if self.fit_intercept:
+            intercept = Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
+        rest = factors[0] if count == 2 else 1.0
+        return Problem.of(
+            rows,
+            np.where(positive, 1.0, -1.0),
+            float(self.C),
+            loss=self.loss,
+            intercept=intercept,
+            weights=weights * np.where(positive, factors[k], rest),
+            intercept_scaling=float(self.intercept_scaling),
+        )
+
+    def _starts(self, labels: NDArray[Any], shape: tuple[int, int]) -> list[Solution] | None:
+        """Where the last fit ended, if there was one on such data and it is to be the start."""
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        if self.coef_.shape[1] != shape[1] or not np.array_equal(self.classes_, labels):
+            return None
+        certificates = self.certificate_
+        each = [certificates] if isinstance(certificates, Certificate) else certificates
+        return [
+            Solution(w=c.w, b=c.b, alpha=c.alpha if len(c.alpha) == shape[0] else None)
+            for c in each
+        ]
+
+    def _callback(self, label: Any) -> Callback | None:
+        if not self.verbose:
+            return self.callback
+
+        def tell(progress: Progress) -> bool | None:
+            logger.info(
+                "class %s: step %d, %.3g s, relative gap %.3e",
+                label,
+                progress.step,
+                progress.seconds,
+                progress.certificate.relative_gap,
+            )
+            return self.callback(progress) if self.callback is not None else None
+
+        return tell
+
+    def _set_fitted(self, models: list[Model], reason: str) -> None:
+        certificates = Certificates([model.certificate.without_problem() for model in models])
+        several = len(models) > 1
+        self.coef_ = np.vstack([model.w for model in models])
+        self.intercept_ = np.array([model.b for model in models])
+        self.n_iter_ = max(1, *(model.steps for model in models), 1)
+        self.certificate_: Certificate | Certificates = certificates if several else certificates[0]
+        traces = [model.trace for model in models]
+        self.trace_: Trace | list[Trace] = traces if several else traces[0]
+        self.solver_ = reason
+        worst = max(models, key=lambda model: model.certificate.relative_gap)
+        worst = replace(worst, tol=float(self.tol))
+        if worst.certificate.relative_gap <= self.tol:
+            worst = replace(worst, status=Status.CERTIFIED)
+        self.status_: Status = worst.status
+        if not worst.status.certified:
+            warnings.warn(worst.message, ConvergenceWarning, stacklevel=3)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """``<w, x> + b`` of each row; one column per class if there are more than two."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def _threads(self) -> int:
+        if self.n_jobs is None or self.n_jobs == -1:
+            return default_threads()
+        return check_count(self, "n_jobs", 1, "None and -1 take all cores.")
+
+    def _check_parameters(self) -> None:
+        check_choice(
+            self, "penalty", ["l2"],
+            "The l1 penalty is not offered: it is another problem, with another proof. "
+            "sklearn.svm.LinearSVC(penalty='l1', dual=False) has it.",
+        )
+        check_choice(
+            self, "multi_class", ["ovr"],
+            "Crammer and Singer's formulation is not offered; 'ovr' trains one class against the rest.",
+        )
+        check_choice(self, "loss", ["squared_hinge", "hinge", "logistic"])
+        check_choice(self, "dual", ["auto", True, False])
+        check_number(self, "C", above=0, cure="C weighs the losses: a larger C fits the data harder.")
+        check_number(self, "tol", at_least=0, cure="tol is the relative gap to reach.")
+        check_number(self, "intercept_scaling", above=0)
+        check_count(self, "max_iter", 0, "It counts epochs or outer iterations of the solver.")
+        if self.max_time is not None:
+            check_number(self, "max_time", at_least=0, cure="None sets no limit on the seconds.")
+        if self.callback is not None and not callable(self.callback):
+            raise wrong(self, "callback", self.callback, "a callable or None")
+        if isinstance(self.solver, str):
+            check_choice(self, "solver", ["auto", *SOLVERS])
+        elif not isinstance(self.solver, Solver):
+            names = ", ".join(map(repr, SOLVERS))
+            raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
+
+
+def _seen(sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
+    """scikit-learn balances classes by weight from 1.7 on; without weights both ways agree."""
+    return {} if sample_weight is None else {"sample_weight": sample_weight}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The only file that sees Python: checks shapes, releases the interpreter's lock, calls the kernels.
+// The only file that sees Python: checks shapes, releases the interpreter's lock, calls the
+// kernels.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
@@ -74,7 +75,8 @@ class Data {
             "sparse rows need values, indices and offsets of matching lengths");
     require(indices.dtype() == offsets.dtype(), "indices and offsets must have one type");
     const bool narrow = indices.dtype() == nb::dtype<std::int32_t>();
-    require(narrow || indices.dtype() == nb::dtype<std::int64_t>(), "indices must be int32 or int64");
+    require(narrow || indices.dtype() == nb::dtype<std::int64_t>(),
+            "indices must be int32 or int64");
     const bool single = values.dtype() == nb::dtype<float>();
     require(single || values.dtype() == nb::dtype<double>(), "values must be float32 or float64");
     if (single && narrow) return sparse_of<float, std::int32_t>(values, indices, offsets, columns);
@@ -85,10 +87,9 @@ class Data {
 
   static Data compact(CompactRows&& rows) {
     auto owned = std::make_shared<CompactRows>(std::move(rows));
-    const SparseRows<float, std::int32_t> view{owned->values.data(), owned->indices.data(),
-                                               owned->offsets.data(),
-                                               static_cast<Integer>(owned->offsets.size()) - 1,
-                                               owned->columns};
+    const SparseRows<float, std::int32_t> view{
+        owned->values.get(), owned->indices.get(), owned->offsets.data(),
+        static_cast<Integer>(owned->offsets.size()) - 1, owned->columns};
     Data data({}, view);
     data.compact_ = std::move(owned);
     return data;
@@ -162,8 +163,9 @@ decltype(auto) with_loss(const std::string& name, Visitor&& visitor) {
   return visitor(Perceptron{});
 }
 
-// Runs a kernel without the interpreter's lock and lets Ctrl-C through: Python's handler runs on the
-// way, and what it raises is raised here once the kernel has left its data in a consistent state.
+// Runs a kernel without the interpreter's lock and lets Ctrl-C through: Python's handler runs on
+// the way, and what it raises is raised here once the kernel has left its data in a consistent
+// state.
 template <class Kernel>
 auto interruptibly(const Budget& budget, const Kernel& kernel) {
   bool raised = false;
@@ -226,10 +228,11 @@ void bind_data(nb::module_& m) {
     draw(span(order), bound, random);
     return random.state();
   });
-  m.def("weighted_quantile", [](ConstVector values, ConstVector weights, double level, double ridge) {
-    require(values.size() == weights.size(), "one weight per value is needed");
-    return weighted_quantile(span(values), span(weights), level, ridge);
-  });
+  m.def("weighted_quantile",
+        [](ConstVector values, ConstVector weights, double level, double ridge) {
+          require(values.size() == weights.size(), "one weight per value is needed");
+          return weighted_quantile(span(values), span(weights), level, ridge);
+        });
 }
 
 void bind_passes(nb::module_& m) {
@@ -238,20 +241,21 @@ void bind_passes(nb::module_& m) {
     nb::gil_scoped_release unlocked;
     data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
   });
-  m.def("combine", [](const Data& data, ConstVector coefficients, Vector out, const Budget& budget) {
+  m.def("combine", [](const Data& data, ConstVector coefficients, Vector out,
+                      const Budget& budget) {
     data.require_lengths(coefficients.size(), out.size());
     nb::gil_scoped_release unlocked;
     data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
   });
-  m.def("squared_norms", [](const Data& data, Vector out) {
+  m.def("squared_norms", [](const Data& data, Vector out, const Budget& budget) {
     data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
     nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { squared_norms(rows, span(out)); });
+    data.visit([&](const auto& rows) { squared_norms(rows, span(out), budget); });
   });
-  m.def("without_private_columns", [](const Data& data) -> nb::object {
+  m.def("without_private_columns", [](const Data& data, const Budget& budget) -> nb::object {
     auto compact = [&] {
       nb::gil_scoped_release unlocked;
-      return data.visit([](const auto& rows) { return without_private_columns(rows); });
+      return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
     }();
     if (!compact) return nb::none();
     nb::object diagonal = as_array(std::move(compact->diagonal));
@@ -260,44 +264,43 @@ void bind_passes(nb::module_& m) {
 }
 
 void bind_solvers(nb::module_& m) {
-  m.def("subgradient", [](const Data& data, const std::string& loss, ConstVector labels,
-                          ConstVector costs, ConstVector w, double b, Vector gradient,
-                          const Budget& budget) {
-    data.require_lengths(labels.size(), w.size());
-    data.require_lengths(costs.size(), gradient.size());
-    nb::gil_scoped_release unlocked;
-    const LossSum sum = with_loss(loss, [&](auto kind) {
-      return data.visit([&](const auto& rows) {
-        return subgradient<decltype(kind)>(rows, labels.data(), costs.data(), w.data(), b,
-                                           span(gradient), budget);
-      });
-    });
-    return std::make_tuple(sum.loss, sum.bias);
-  });
-
-  m.def("dual_coordinate_ascent",
-        [](const Data& data, bool squared, Table coordinates, Indices order, Vector w, double bias,
-           double bias_curvature, double relaxation, double above, double below,
-           const Budget& budget) {
-          require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double),
-                  "a coordinate has five numbers");
-          data.require_lengths(coordinates.shape(0), w.size());
-          data.require_rows(span(ConstIndices(order)));
-          const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()),
-                                          coordinates.shape(0)};
-          const Sweep sweep = interruptibly(budget, [&](Watch& watch) {
+  m.def("subgradient",
+        [](const Data& data, const std::string& loss, ConstVector labels, ConstVector costs,
+           ConstVector w, double b, Vector gradient, const Budget& budget) {
+          data.require_lengths(labels.size(), w.size());
+          data.require_lengths(costs.size(), gradient.size());
+          nb::gil_scoped_release unlocked;
+          const LossSum sum = with_loss(loss, [&](auto kind) {
             return data.visit([&](const auto& rows) {
-              const Walls walls{above, below};
-              return squared ? dual_coordinate_ascent<true>(rows, all, span(order), w.data(), bias,
-                                                            bias_curvature, relaxation, walls, watch)
-                             : dual_coordinate_ascent<false>(rows, all, span(order), w.data(), bias,
-                                                             bias_curvature, relaxation, walls,
-                                                             watch);
+              return subgradient<decltype(kind)>(rows, labels.data(), costs.data(), w.data(), b,
+                                                 span(gradient), budget);
             });
           });
-          return std::make_tuple(sweep.active, sweep.bias, sweep.largest, sweep.smallest,
-                                 sweep.ascent, sweep.gap);
+          return std::make_tuple(sum.loss, sum.bias);
         });
+
+  m.def("dual_coordinate_ascent", [](const Data& data, bool squared, Table coordinates,
+                                     Indices order, Vector w, double bias, double bias_curvature,
+                                     double relaxation, double above, double below,
+                                     const Budget& budget) {
+    require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double),
+            "a coordinate has five numbers");
+    data.require_lengths(coordinates.shape(0), w.size());
+    data.require_rows(span(ConstIndices(order)));
+    const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()),
+                                    coordinates.shape(0)};
+    const Sweep sweep = interruptibly(budget, [&](Watch& watch) {
+      return data.visit([&](const auto& rows) {
+        const Walls walls{above, below};
+        return squared ? dual_coordinate_ascent<true>(rows, all, span(order), w.data(), bias,
+                                                      bias_curvature, relaxation, walls, watch)
+                       : dual_coordinate_ascent<false>(rows, all, span(order), w.data(), bias,
+                                                       bias_curvature, relaxation, walls, watch);
+      });
+    });
+    return std::make_tuple(sweep.active, sweep.bias, sweep.largest, sweep.smallest, sweep.ascent,
+                           sweep.gap);
+  });
 
   nb::class_<Iterate>(m, "Iterate")
       .def(

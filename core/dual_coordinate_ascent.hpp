@@ -21,8 +21,8 @@ struct Coordinate {
   double label;
 };
 
-// A row at a wall of its box is left out of later sweeps while its derivative holds it there by more
-// than this (Hsieh et al. 2008, section 3.2).
+// A row at a wall of its box is left out of later sweeps while its derivative holds it there by
+// more than this (Hsieh et al. 2008, section 3.2).
 struct Walls {
   double above = std::numeric_limits<double>::infinity();   // for alpha_i = 0
   double below = -std::numeric_limits<double>::infinity();  // for alpha_i = C_i
@@ -55,10 +55,15 @@ Sweep dual_coordinate_ascent(const Rows& rows, std::span<Coordinate> coordinates
     const auto row = rows[i];
     Coordinate& c = coordinates[i];
     const double alpha = c.alpha;
-    const double derivative =
-        c.label * (row.dot(w) + sweep.bias) + (c.diagonal * alpha - 1);  // 2
-    double moved = std::max(alpha - derivative * (relaxation * c.inverse_curvature), 0.0);  // 3
+    // Line 3 asks for alpha - g step; written as `rest - pull (<w, x> + b)`, because each visit
+    // waits for the one before: what is between the product and the change of w bounds the speed on
+    // short rows.
+    const double step = relaxation * c.inverse_curvature;
+    const double alone = c.diagonal * alpha - 1;
+    const double score = row.dot(w, sweep.bias);
+    double moved = std::max((alpha - step * alone) - (step * c.label) * score, 0.0);  // 2, 3
     if constexpr (!kSquared) moved = std::min(moved, c.cost);
+    const double derivative = c.label * score + alone;
     if constexpr (kSquared) {
       const double slack = alpha / (2 * c.cost) - derivative;
       const double loss = std::max(slack, 0.0);
@@ -66,11 +71,12 @@ Sweep dual_coordinate_ascent(const Rows& rows, std::span<Coordinate> coordinates
     } else {
       sweep.gap += alpha * derivative - c.cost * std::min(derivative, 0.0);
     }
-    const double change = moved - alpha;
-    if (change != 0) {
+    if (moved != alpha) {
+      const double change = moved - alpha;
+      const double pull = moved * c.label - alpha * c.label;
+      row.add_to(w, pull);  // 4
+      sweep.bias += bias_curvature * pull;
       c.alpha = moved;
-      row.add_to(w, change * c.label);  // 4
-      sweep.bias += bias_curvature * change * c.label;
       sweep.ascent -= change * (derivative + 0.5 * change / c.inverse_curvature);
       sweep.largest = std::max(sweep.largest, derivative);
       sweep.smallest = std::min(sweep.smallest, derivative);

@@ -12,14 +12,14 @@
 
 namespace maxmargin {
 
-// Calls work(thread, first, last) on equal shares of 0 .. count - 1; the caller's thread has the first.
+// Calls work(thread, first, last) on equal shares of 0 .. count - 1; the caller's thread has the
+// first.
 template <class Work>
 void in_parallel(Integer threads, Integer count, const Work& work) {
   std::vector<std::thread> helpers;
   for (Integer t = 1; t < threads; ++t) {
-    helpers.emplace_back([&work, t, threads, count] {
-      work(t, count * t / threads, count * (t + 1) / threads);
-    });
+    helpers.emplace_back(
+        [&work, t, threads, count] { work(t, count * t / threads, count * (t + 1) / threads); });
   }
   work(Integer{0}, Integer{0}, count / threads);
   for (std::thread& helper : helpers) helper.join();
@@ -35,8 +35,10 @@ void scores(const Rows& rows, const double* w, std::span<double> out, const Budg
 
 // out_i = |x_i|^2
 template <class Rows>
-void squared_norms(const Rows& rows, std::span<double> out) {
-  for (Integer i = 0; i < rows.count; ++i) out[i] = rows[i].squared_norm();
+void squared_norms(const Rows& rows, std::span<double> out, const Budget& budget) {
+  in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
+    for (; i < last; ++i) out[i] = rows[i].squared_norm();
+  });
 }
 
 // Runs work(first, last, target) on shares of the rows, each thread with its own target of d zeros,

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A smaller copy of wide sparse rows for dual methods. A column that only row i holds is felt by
-// alpha_i alone: it adds x_ij^2 alpha_i to the margin of row i and nothing elsewhere. So such columns
-// leave the data and become one number per row, exactly. N-gram data have them by the million.
+// alpha_i alone: it adds x_ij^2 alpha_i to the margin of row i and nothing elsewhere. So such
+// columns leave the data and become one number per row, exactly. N-gram data have them by the
+// million.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "passes.hpp"
 #include "rows.hpp"
 
 namespace maxmargin {
 
 struct CompactRows {
-  std::vector<float> values;
-  std::vector<std::int32_t> indices;
+  std::unique_ptr<float[]> values;
+  std::unique_ptr<std::int32_t[]> indices;
   std::vector<std::int32_t> offsets;
   std::vector<double> diagonal;  // sum of x_ij^2 over the private columns j of row i
   Integer columns = 0;
@@ -23,58 +26,80 @@ struct CompactRows {
 
 // Nothing, where the copy would not pay: w already fits the cache, or few values would go.
 template <class Value, class Index>
-std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index>& rows) {
+std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index>& rows,
+                                                   const Budget& budget) {
   constexpr Integer kColumnsInCache = Integer{1} << 16;
   constexpr Integer kSmallestShare = 32;  // one value in 32
+  constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
   const Integer stored = rows.stored();
-  if (rows.columns < kColumnsInCache || rows.columns > std::numeric_limits<std::int32_t>::max() ||
-      stored > std::numeric_limits<std::int32_t>::max()) {
+  if (rows.columns < kColumnsInCache || rows.columns > kLargest || stored > kLargest) {
     return std::nullopt;
   }
-  std::vector<std::int32_t> held(static_cast<std::size_t>(rows.columns));  // rows that hold column j
-  for (Integer k = 0; k < stored; ++k) ++held[rows.indices[k]];
-  std::vector<std::int32_t> columns_held(static_cast<std::size_t>(rows.count) + 1);
+  const Integer threads = budget.threads_for(stored);
+  using Numbers = std::vector<std::int32_t>;
+  std::vector<Numbers> counts(static_cast<std::size_t>(threads));
+  in_parallel(threads, rows.count, [&](Integer thread, Integer first, Integer last) {
+    Numbers& own = counts[thread];
+    own.resize(static_cast<std::size_t>(rows.columns));
+    for (Integer k = rows.offsets[first]; k < rows.offsets[last]; ++k) ++own[rows.indices[k]];
+  });
+  Numbers& held = counts[0];  // rows that hold column j
+  for (Integer t = 1; t < threads; ++t) {
+    for (std::size_t j = 0; j < held.size(); ++j) held[j] += counts[t][j];
+  }
+  Numbers columns_held(static_cast<std::size_t>(rows.count) + 1);  // columns that so many rows hold
   for (const std::int32_t rows_of_column : held) ++columns_held[rows_of_column];
   const Integer columns_private = columns_held[1];
   if (columns_private * kSmallestShare < stored) return std::nullopt;
 
   // Columns are numbered anew, the most used first, so that the hot part of w is contiguous.
-  std::vector<std::int32_t> first(columns_held.size());
+  Numbers first_of(columns_held.size());
   std::int32_t next = 0;
   for (std::size_t f = columns_held.size() - 1; f > 1; --f) {
-    first[f] = next;
+    first_of[f] = next;
     next += columns_held[f];
   }
   constexpr std::int32_t kPrivate = -1;
-  for (std::int32_t& column : held) column = column < 2 ? kPrivate : first[column]++;
+  for (std::int32_t& column : held) column = column < 2 ? kPrivate : first_of[column]++;
 
   CompactRows compact;
   compact.columns = next;
-  compact.values.resize(static_cast<std::size_t>(stored - columns_private));
-  compact.indices.resize(compact.values.size());
   compact.offsets.resize(static_cast<std::size_t>(rows.count) + 1);
   compact.diagonal.resize(static_cast<std::size_t>(rows.count));
-  std::size_t target = 0;
-  for (Integer i = 0; i < rows.count; ++i) {
-    const auto row = rows[i];
-    for (Integer k = 0; k < row.count; ++k) {
-      const std::int32_t column = held[row.columns[k]];
-      if (column == kPrivate) {
-        compact.diagonal[i] +=
-            static_cast<double>(row.values[k]) * static_cast<double>(row.values[k]);
-      } else {
-        compact.values[target] = static_cast<float>(row.values[k]);
-        compact.indices[target++] = column;
+  in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
+    for (; i < last; ++i) {
+      const auto row = rows[i];
+      for (Integer k = 0; k < row.count; ++k) {
+        compact.offsets[i + 1] += held[row.columns[k]] != kPrivate;
       }
     }
-    compact.offsets[i + 1] = static_cast<std::int32_t>(target);
-  }
+  });
+  for (Integer i = 0; i < rows.count; ++i) compact.offsets[i + 1] += compact.offsets[i];
+  const std::size_t kept = static_cast<std::size_t>(compact.offsets[rows.count]);
+  compact.values = std::make_unique_for_overwrite<float[]>(kept);
+  compact.indices = std::make_unique_for_overwrite<std::int32_t[]>(kept);
+  in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
+    for (; i < last; ++i) {
+      const auto row = rows[i];
+      std::int32_t target = compact.offsets[i];
+      for (Integer k = 0; k < row.count; ++k) {
+        const std::int32_t column = held[row.columns[k]];
+        if (column == kPrivate) {
+          const double value = static_cast<double>(row.values[k]);
+          compact.diagonal[i] += value * value;
+        } else {
+          compact.values[target] = static_cast<float>(row.values[k]);
+          compact.indices[target++] = column;
+        }
+      }
+    }
+  });
   return compact;
 }
 
 // Dense rows have no private columns worth the name.
 template <class Value>
-std::optional<CompactRows> without_private_columns(const DenseRows<Value>&) {
+std::optional<CompactRows> without_private_columns(const DenseRows<Value>&, const Budget&) {
   return std::nullopt;
 }
 

@@ -19,7 +19,7 @@ using Integer = std::int64_t;
 // A row x_i, read in place. Products are accumulated in double whatever the type of the values.
 template <class R>
 concept Row = requires(const R row, const double* w, double* target) {
-  { row.dot(w) } -> std::same_as<double>;
+  { row.dot(w, 0.0) } -> std::same_as<double>;  // 0 or another number to start the sum from
   { row.add_to(target, 1.0) } -> std::same_as<void>;
   { row.squared_norm() } -> std::same_as<double>;
   { row.size() } -> std::same_as<Integer>;  // number of stored values: the cost of a visit
@@ -30,8 +30,7 @@ struct DenseRow {
   const Value* values;
   Integer columns;
 
-  double dot(const double* w) const {
-    double sum = 0;
+  double dot(const double* w, double sum = 0) const {
 #pragma omp simd reduction(+ : sum)
     for (Integer j = 0; j < columns; ++j) sum += static_cast<double>(values[j]) * w[j];
     return sum;
@@ -57,9 +56,9 @@ struct SparseRow {
   const Index* columns;
   Integer count;
 
-  double dot(const double* w) const {
+  double dot(const double* w, double sum0 = 0) const {
     // Four independent sums: the latency of one addition would otherwise bound the loop.
-    double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
+    double sum1 = 0, sum2 = 0, sum3 = 0;
     Integer k = 0;
     for (; k + 4 <= count; k += 4) {
       sum0 += static_cast<double>(values[k]) * w[columns[k]];

@@ -45,8 +45,8 @@ struct Iterate {
 };
 
 struct Bias {
-  double feature = 0;     // value of the constant feature; 0: no intercept
-  bool shrinks = false;   // regularised like the other coordinates, or free
+  double feature = 0;    // value of the constant feature; 0: no intercept
+  bool shrinks = false;  // regularised like the other coordinates, or free
 };
 
 // The stopping rule of lecture 001: the last steps together are shorter than a threshold.

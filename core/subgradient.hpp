@@ -16,21 +16,20 @@ template <class Loss, class Rows>
 LossSum subgradient(const Rows& rows, const double* labels, const double* costs, const double* w,
                     double b, std::span<double> gradient, const Budget& budget) {
   std::vector<LossSum> sums(static_cast<std::size_t>(budget.threads_for(rows.stored())));
-  accumulate(rows, gradient, budget,
-             [&](Integer thread, Integer i, Integer last, double* target) {
-               LossSum sum;
-               for (; i < last; ++i) {
-                 const auto row = rows[i];
-                 const double margin = labels[i] * (row.dot(w) + b);
-                 sum.loss += costs[i] * Loss::value(margin);
-                 const double slope = costs[i] * Loss::derivative(margin) * labels[i];
-                 if (slope != 0) {
-                   row.add_to(target, slope);
-                   sum.bias += slope;
-                 }
-               }
-               sums[thread] = sum;
-             });
+  accumulate(rows, gradient, budget, [&](Integer thread, Integer i, Integer last, double* target) {
+    LossSum sum;
+    for (; i < last; ++i) {
+      const auto row = rows[i];
+      const double margin = labels[i] * (row.dot(w) + b);
+      sum.loss += costs[i] * Loss::value(margin);
+      const double slope = costs[i] * Loss::derivative(margin) * labels[i];
+      if (slope != 0) {
+        row.add_to(target, slope);
+        sum.bias += slope;
+      }
+    }
+    sums[thread] = sum;
+  });
   LossSum total;
   for (const LossSum& sum : sums) {
     total.loss += sum.loss;

@@ -11,8 +11,8 @@
 
 namespace maxmargin {
 
-// All t that minimise  ridge / 2 t^2 + sum_i weight_i max(0, t - value_i) - level t, as an interval.
-// Without the ridge this is a weighted quantile, and may be a whole interval.
+// All t that minimise  ridge / 2 t^2 + sum_i weight_i max(0, t - value_i) - level t, as an
+// interval. Without the ridge this is a weighted quantile, and may be a whole interval.
 inline std::pair<double, double> weighted_quantile(std::span<const double> values,
                                                    std::span<const double> weights, double level,
                                                    double ridge) {
@@ -25,7 +25,8 @@ inline std::pair<double, double> weighted_quantile(std::span<const double> value
     total += weights[i];
   }
   if (points.empty()) return {0, 0};
-  const double rounding = 1e-13 * total;  // sums of the same weights in another order differ by this
+  const double rounding =
+      1e-13 * total;  // sums of the same weights in another order differ by this
   auto begin = points.begin();
   auto end = points.end();
   double before = 0;  // weight of all points left of begin

@@ -21,7 +21,6 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.types import Vector
 
-
 FROM_MARGINS = "the margins"
 
 
@@ -74,11 +73,19 @@ class Certificate:
 
     @cached_property
     def kkt_violation(self) -> float:
-        """The largest violation of the KKT conditions: of any row's, and of ``w = w_of_alpha``."""
+        """The largest violation of the KKT conditions: of any row's, and of ``w = w_of_alpha``.
+
+        A regularised intercept counts as the coordinate of w that it is.
+        """
         problem = self._its_problem()
         rows = problem.loss.kkt_violation(self.margins, self.alpha, problem.costs)
-        stationarity = np.abs(self.w - self.w_of_alpha)
-        return float(max(rows.max(initial=0.0), stationarity.max(initial=0.0)))
+        worst = float(rows.max(initial=0.0))
+        if problem.intercept is Intercept.REGULARISED:
+            s = problem.intercept_scaling
+            worst = max(worst, abs(self.b / s - s * float(self.alpha @ problem.y)))
+        if self.w is self.w_of_alpha:
+            return worst
+        return max(worst, float(np.abs(self.w - self.w_of_alpha).max(initial=0.0)))
 
     @cached_property
     def row_classes(self) -> NDArray[np.int8]:
@@ -144,14 +151,13 @@ def certify(
     solution: Solution,
     *,
     known: Certificate | None = None,
-    budget: core.Budget | None = None,
+    budget: core.Budget = core.ALL_CORES,
 ) -> Certificate:
     """Prove what a solution is worth: two passes over the data, all sums in float64.
 
     With ``known``, a certificate of the same problem, the better primal point and the better dual point
     of the two are kept: any two such points make a proof.
     """
-    budget = budget or core.Budget(float("inf"), 1)
     if solution.w is None:
         if solution.alpha is None:
             raise ValueError("A solution needs w, alpha, or both. Got neither.")
@@ -161,10 +167,10 @@ def certify(
     else:
         w = np.ascontiguousarray(solution.w, np.float64)
         b, margins = _best_margins(problem, w, budget)
-        alpha, alpha_from = solution.alpha, solution.alpha_from
-        if alpha is None:
-            alpha, alpha_from = problem.loss.multiplier(margins, problem.costs), FROM_MARGINS
-        alpha = _feasible(problem, alpha)
+        proposed, alpha_from = solution.alpha, solution.alpha_from
+        if proposed is None:
+            proposed, alpha_from = problem.loss.multiplier(margins, problem.costs), FROM_MARGINS
+        alpha = _feasible(problem, proposed)
         w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         if alpha_from == FROM_MARGINS:
             factor = _best_factor(problem, alpha, w_of_alpha)

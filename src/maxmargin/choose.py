@@ -4,7 +4,13 @@
 from __future__ import annotations
 
 from maxmargin.problem import Problem
-from maxmargin.solvers import SOLVERS, AnySolver, DualCoordinateAscent, StochasticSubgradient, Subgradient
+from maxmargin.solvers import (
+    SOLVERS,
+    AnySolver,
+    DualCoordinateAscent,
+    StochasticSubgradient,
+    Subgradient,
+)
 
 
 def choose_solver(problem: Problem) -> tuple[AnySolver, str]:

@@ -40,3 +40,17 @@ stochastic_subgradient = _core.stochastic_subgradient
 subgradient = _core.subgradient
 weighted_quantile = _core.weighted_quantile
 without_private_columns = _core.without_private_columns
+
+
+def default_threads() -> int:
+    """OMP_NUM_THREADS if it is set to a number, else the cores this process may use."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+ALL_CORES = Budget(float("inf"), default_threads())
+"""For passes outside a run: no limit on time, all the threads there are."""

@@ -110,14 +110,15 @@ class _Logistic(Loss):
         return np.logaddexp(0.0, -margin)
 
     def derivative(self, margin: Vector) -> Vector:
-        return -expit(-margin)
+        return -np.asarray(expit(-margin))
 
     def upper(self, C: Vector) -> Vector:
         return C
 
     def dual_gain(self, alpha: Vector, C: Vector) -> Vector:
         share = np.divide(alpha, C, out=np.zeros_like(alpha), where=C > 0)
-        return C * (entr(share) + entr(1.0 - share))
+        entropy: Vector = entr(share) + entr(1.0 - share)
+        return C * entropy
 
     def kkt_violation(self, margin: Vector, alpha: Vector, C: Vector) -> Vector:
         # In units of alpha / C: the derivative of the dual is infinite at the walls of the box.

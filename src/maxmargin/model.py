@@ -119,9 +119,7 @@ class Model:
     @property
     def message(self) -> str:
         """Why the run ended and, if it fell short, what to do."""
-        return self.status.value.format(
-            gap=self.certificate.relative_gap, tol=self.tol, steps=self.steps
-        )
+        return self.status.value.format(gap=self.certificate.relative_gap, tol=self.tol, steps=self.steps)
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.certificate}"

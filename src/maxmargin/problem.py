@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The one problem that every solver minimises.
 
-    minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_i = C weight_i
+minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_i = C weight_i
 """
 
 from __future__ import annotations
@@ -80,8 +80,7 @@ class Problem:
             )
         if not (np.isfinite(intercept_scaling) and intercept_scaling > 0):
             raise ValueError(
-                "intercept_scaling must be a finite number above 0. "
-                f"Got {intercept_scaling!r} instead."
+                f"intercept_scaling must be a finite number above 0. Got {intercept_scaling!r} instead."
             )
         costs = np.full(rows.count, float(C))
         if weights is not None:
@@ -133,8 +132,11 @@ class Problem:
         return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
 
     def dual(self, alpha: Vector) -> float:
-        """The dual objective; ``-inf`` where alpha leaves its box."""
+        """The dual objective; ``-inf`` where alpha is not feasible (beyond rounding of its balance)."""
         if np.any(alpha < 0) or np.any(alpha > self.upper):
+            return -np.inf
+        excess = abs(float(alpha @ self.y))
+        if self.intercept is Intercept.EXACT and excess > 1e-12 * float(alpha.sum()):
             return -np.inf
         return self.dual_of(alpha, self.rows.combine(alpha * self.y))
 

@@ -13,8 +13,6 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.types import Vector
 
-_ONE_THREAD = core.Budget(float("inf"), 1)
-
 
 class Rows:
     """A read-only view of ``X``: dense or sparse, float32 or float64, 32- or 64-bit indices.
@@ -60,7 +58,7 @@ class Rows:
     def squared_norms(self) -> Vector:
         """``|x_i|^2`` of every row."""
         out = np.empty(self.count)
-        core.squared_norms(self.data, out)
+        core.squared_norms(self.data, out, core.ALL_CORES)
         return out
 
     @cached_property
@@ -70,15 +68,15 @@ class Rows:
         Columns that occur in one row only are left out; the second part holds, for every row, the sum
         of their squared values. See core/private_columns.hpp.
         """
-        return core.without_private_columns(self.data)
+        return core.without_private_columns(self.data, core.ALL_CORES)
 
-    def scores(self, w: Vector, budget: core.Budget = _ONE_THREAD) -> Vector:
+    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``<w, x_i>`` of every row: one pass."""
         out = np.empty(self.count)
         core.scores(self.data, np.ascontiguousarray(w, np.float64), out, budget)
         return out
 
-    def combine(self, coefficients: Vector, budget: core.Budget = _ONE_THREAD) -> Vector:
+    def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``sum_i coefficient_i x_i``: one pass over the rows whose coefficient is not zero."""
         out = np.empty(self.columns)
         core.combine(self.data, np.ascontiguousarray(coefficients, np.float64), out, budget)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 
 from maxmargin.certificate import Certificate, certify
 from maxmargin.choose import find_solver
-from maxmargin.core import Budget
+from maxmargin.core import Budget, default_threads
 from maxmargin.model import Model, Record, Status, Trace
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
@@ -123,16 +122,6 @@ def solve(
     return Model(certificate, run.trace, status, tol, steps, reason, run.notes)
 
 
-def default_threads() -> int:
-    """OMP_NUM_THREADS if it is set to a number, else the cores this process may use."""
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    if wanted.isdigit() and int(wanted) > 0:
-        return int(wanted)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class _Run:
     """The certificates of one run: the best so far, the trace, and the clock."""
 
@@ -193,16 +182,16 @@ class _Lookout:
     def __init__(self, tol: float, every: int | None) -> None:
         self.tol, self.every = tol, every
         self.last_step = 0
-        self.ratio = 0.6  # of certified gap to estimate, before one is known
+        self.ratio = 1.0  # of certified gap to estimate
 
     def due(self, step: int, estimate: float) -> bool:
         if self.every is not None:
             return step % self.every == 0
         if math.isnan(estimate):
             return step >= 1.25 * self.last_step
-        return estimate * self.ratio <= self.tol or step >= 8 + 2 * self.last_step
+        return estimate * self.ratio <= self.tol or step >= 16 + 4 * self.last_step
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
         self.last_step = step
         if estimate > 0 and math.isfinite(gap):
-            self.ratio = min(gap / estimate, 10.0)
+            self.ratio = min(max(gap / estimate, 0.5), 10.0)

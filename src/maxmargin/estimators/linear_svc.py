@@ -17,21 +17,21 @@ from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,  # pyright: ignore[reportPrivateUsage]
+    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
 
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
-from maxmargin.core import Budget
+from maxmargin.core import Budget, default_threads
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
-from maxmargin.solve import Callback, Progress, default_threads, solve
+from maxmargin.solve import Callback, Progress, solve
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.types import Vector
 
@@ -174,19 +174,15 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         y : one label per row. sample_weight : one factor on C per row, not negative.
         """
         self._check_parameters()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
         check_classification_targets(y)
-        labels, codes = np.unique(y, return_inverse=True)
+        labels = np.unique(y)
         if len(labels) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: the number of classes has to be "
                 f"greater than one; got {len(labels)} class. Give y at least two different labels."
             )
-        weights = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         factors = compute_class_weight(
             self.class_weight, classes=labels, y=np.asarray(y), **_seen(sample_weight)
         )
@@ -194,7 +190,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         starts = self._starts(labels, X.shape)
         rows = Rows(X)
         problems = [
-            self._problem(rows, codes == k, weights, factors, k, len(labels)) for k in positives
+            self._problem(rows, y == labels[k], weights, factors, k, len(labels)) for k in positives
         ]
         configured, reason = find_solver(self.solver, problems[0])
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -203,7 +199,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         def solve_one(k: int, budget: Budget) -> Model:
             return solve(
                 problems[k],
-                replace(configured, seed=seed + k),  # pyright: ignore[reportArgumentType]
+                configured.with_seed(seed + k),
                 tol=tol,
                 max_steps=self.max_iter,
                 start=starts[k] if starts else None,
@@ -251,10 +247,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             return None
         certificates = self.certificate_
         each = [certificates] if isinstance(certificates, Certificate) else certificates
-        return [
-            Solution(w=c.w, b=c.b, alpha=c.alpha if len(c.alpha) == shape[0] else None)
-            for c in each
-        ]
+        return [Solution(w=c.w, b=c.b, alpha=c.alpha if len(c.alpha) == shape[0] else None) for c in each]
 
     def _callback(self, label: Any) -> Callback | None:
         if not self.verbose:
@@ -294,14 +287,15 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         """``<w, x> + b`` of each row; one column per class if there are more than two."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        scores: NDArray[np.float64] = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[codes]
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels
 
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
@@ -310,12 +304,16 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_choice(
-            self, "penalty", ["l2"],
+            self,
+            "penalty",
+            ["l2"],
             "The l1 penalty is not offered: it is another problem, with another proof. "
             "sklearn.svm.LinearSVC(penalty='l1', dual=False) has it.",
         )
         check_choice(
-            self, "multi_class", ["ovr"],
+            self,
+            "multi_class",
+            ["ovr"],
             "Crammer and Singer's formulation is not offered; 'ovr' trains one class against the rest.",
         )
         check_choice(self, "loss", ["squared_hinge", "hinge", "logistic"])

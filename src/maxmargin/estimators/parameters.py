@@ -11,9 +11,7 @@ from typing import Any
 
 def wrong(owner: object, name: str, value: Any, expected: str, cure: str = "") -> ValueError:
     """The error of scikit-learn's form for a parameter, followed by what to do."""
-    message = (
-        f"The {name!r} parameter of {type(owner).__name__} must be {expected}. Got {value!r} instead."
-    )
+    message = f"The {name!r} parameter of {type(owner).__name__} must be {expected}. Got {value!r} instead."
     return ValueError(f"{message} {cure}".rstrip())
 
 
@@ -26,7 +24,7 @@ def check_number(
     cure: str = "",
 ) -> float:
     """A finite real number in the range."""
-    value = getattr(owner, name)
+    value: Any = getattr(owner, name)
     real = isinstance(value, Real) and not isinstance(value, bool)
     if real and math.isfinite(value) and float(value) > above and float(value) >= at_least:
         return float(value)

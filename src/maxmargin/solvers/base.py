@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
@@ -25,6 +26,12 @@ class Solver(ABC, Generic[State]):
     """The registry's name, equal to the stem of the files."""
     seed: int
     """Of all random choices: the same seed gives the same result."""
+
+    def with_seed(self, seed: int) -> Self:
+        """The same solver with another seed."""
+        dataclass: Any = self
+        copy: Self = replace(dataclass, seed=seed)
+        return copy
 
     @abstractmethod
     def accepts(self, problem: Problem) -> str | None:

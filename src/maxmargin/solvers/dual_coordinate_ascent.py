@@ -23,6 +23,7 @@ and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -39,7 +40,8 @@ from maxmargin.types import Indices, Vector
 ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
 
 _FLOAT32_IS_EXHAUSTED = 1e-6
-_REACTIVATE_AFTER = 0.1
+_REACTIVATE_AFTER_GAIN = 0.1
+_REACTIVATE_AFTER_SWEEPS = 100
 _ROUNDING = 1e-14
 
 
@@ -67,7 +69,11 @@ class State:
     dual: float = 0.0
     relative_gap: float = np.inf
     """As the last sweep saw it: each row's share at the time of its visit."""
+    decay: float = 1.0
+    """Of that, from the sweep before."""
     reactivated_at: float = np.inf
+    sweeps_since: int = 0
+    """Since all rows were last visited."""
     finished: bool = False
     """A sweep over all rows changed nothing beyond rounding."""
 
@@ -164,27 +170,45 @@ class DualCoordinateAscent(Solver[State]):
         state.centre = state.bias
         state.bias += drift
         state.dual += ascent
-        state.relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
-        still = max(largest, -smallest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
-        state.finished = still and len(order) == np.count_nonzero(problem.costs)
-        if self.order == "epochs" and self.shrinking:
-            state.above = largest if largest > 0 else np.inf
-            state.below = smallest if smallest < 0 else -np.inf
+        relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
+        state.decay = 1.0
+        if 0.0 < relative_gap < state.relative_gap < np.inf:
+            state.decay = relative_gap / state.relative_gap
+        state.relative_gap = relative_gap
+        if self.order == "epochs":
+            unrest = max(largest, -smallest)
+            still = max(unrest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
+            state.finished = still and len(order) == np.count_nonzero(problem.costs)
             state.order = state.order[:active]
-            # What was left out long ago may have come loose: after each tenfold gain, all rows again.
-            if still or state.relative_gap < _REACTIVATE_AFTER * state.reactivated_at:
+            state.sweeps_since += 1
+            # What was left out may have come loose. All rows are visited again after a tenfold gain, now
+            # and then, and when the rows still visited cannot answer to the intercept's drift.
+            if (
+                not self.shrinking
+                or abs(drift) >= unrest
+                or state.relative_gap <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
+                or state.sweeps_since > _REACTIVATE_AFTER_SWEEPS
+            ):
                 state.reactivated_at = state.relative_gap
+                state.sweeps_since = 0
                 state.order = _weighted_rows(problem)
                 state.above, state.below = np.inf, -np.inf
+            else:
+                state.above = largest if largest > 0 else np.inf
+                state.below = smallest if smallest < 0 else -np.inf
         return state
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
-        """alpha alone: the certificate rebuilds w from it."""
+        """Alpha alone: the certificate rebuilds w from it."""
         return Solution(b=state.bias, alpha=state.coordinates[:, ALPHA].copy())
 
     def estimate(self, state: State) -> float:
-        """Free: the sweep adds up each row's share of the gap as it goes."""
-        return state.relative_gap
+        """Free: the sweep adds up each row's share of the gap as it goes.
+
+        By the end of the sweep the gap is smaller than it was on the way, the more so the faster it
+        falls; the formula fits the gaps certified after sweeps on data of many kinds.
+        """
+        return 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
 
     def finished(self, state: State) -> bool:
         """When there is nothing left to gain in float64."""
@@ -201,9 +225,8 @@ def _set_diagonal(problem: Problem, state: State, diagonal: Vector | float) -> N
     if problem.loss.name == "squared_hinge":
         np.divide(0.5, problem.costs, out=own, where=problem.costs > 0)
     curvature = problem.rows.squared_norms + state.bias_curvature + own
-    with np.errstate(divide="ignore"):
-        # An empty row without intercept has no curvature: its step is infinite, and clipped to C.
-        state.coordinates[:, INVERSE_CURVATURE] = 1.0 / curvature
+    # An empty row without intercept has no curvature: its step is as good as infinite, and clipped to C.
+    state.coordinates[:, INVERSE_CURVATURE] = 1.0 / np.maximum(curvature, 1e-300)
     state.coordinates[:, DIAGONAL] = own + diagonal
 
 
@@ -211,10 +234,10 @@ def _restore_w(problem: Problem, state: State) -> None:
     alpha = state.coordinates[:, ALPHA]
     coefficients = alpha * problem.y
     state.w = np.empty(state.data.columns)
-    core.combine(state.data, coefficients, state.w, Budget(np.inf, 1))
+    core.combine(state.data, coefficients, state.w, core.ALL_CORES)
     pull = state.centre / state.bias_reach
     state.bias = state.bias_curvature * (pull + float(coefficients.sum()))
-    state.dual = problem.dual(alpha)
+    state.dual = problem.dual_of(alpha, problem.rows.combine(coefficients))
 
 
 def _is_rounded(problem: Problem, state: State) -> bool:
@@ -229,5 +252,5 @@ def _starting_alpha(problem: Problem, start: Solution) -> Vector:
     alpha = problem.loss.multiplier(problem.margins(start.w, start.b), problem.costs)
     # The best multiple of it: far from the optimum the margins suggest far too much.
     linear = float(alpha.sum())
-    quadratic = linear - problem.dual(alpha)
+    quadratic = linear - problem.dual_of(alpha, problem.rows.combine(alpha * problem.y))
     return alpha * min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else alpha

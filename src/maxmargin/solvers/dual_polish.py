@@ -8,6 +8,7 @@ stays the primal method's own: only the lower bound is borrowed, and the certifi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from maxmargin.core import Budget
@@ -20,21 +21,25 @@ from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
 class DualPolish:
     """Goes on from its own last alpha each time, so that the bound never gets worse."""
 
-    sweeps: int
+    share: float
+    """Sweeps of ascent for each step of the primal method; 0: none."""
     seed: int
     state: State | None = None
+    sweeps: int = 0
 
-    def solution(
-        self, problem: Problem, primal: Solution, budget: Budget
-    ) -> Solution:
-        """The primal point with an alpha, where the loss allows one."""
+    def solution(self, problem: Problem, primal: Solution, steps: int, budget: Budget) -> Solution:
+        """The primal point after so many steps, with an alpha where the loss asks for one."""
         ascent = DualCoordinateAscent(seed=self.seed)
-        if self.sweeps == 0 or problem.loss.smooth or ascent.accepts(problem) is not None:
+        if self.share == 0 or problem.loss.smooth or ascent.accepts(problem) is not None:
             return primal  # a smooth loss: its margins determine the multipliers
         if self.state is None:
             self.state = ascent.init(problem, primal)
-        for _ in range(self.sweeps):
+        due = max(self.sweeps + 1, math.ceil(self.share * steps))
+        while self.sweeps < due and not ascent.finished(self.state):
             self.state = ascent.step(problem, self.state, budget)
+            self.sweeps += 1
+            if budget.spent:
+                break
         return Solution(
             w=primal.w,
             b=primal.b,

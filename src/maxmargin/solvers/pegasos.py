@@ -14,7 +14,8 @@ Guarantee (002), for the mean over uniform draws, X = max |x_i|:
 
     E F(mean) <= F* + 2 X^2 ln(T + 1) / (lambda T)
 
-It needs F strongly convex in all its variables: an exact intercept is not, and gets no bound.
+It needs F strongly convex in all its variables and w_1 = 0: an exact intercept or another start gets no
+bound.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ class Pegasos(Solver[State]):
     average: Literal["last", "all", "suffix"] = "all"
     """Which iterate is the answer: the last (001, 003), the mean of all (002), or of those since the
     last doubling."""
-    polish: int = 2
-    """Sweeps of dual ascent for each certificate; 0: the bound rests on the margins alone."""
+    polish: float = 0.1
+    """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
     stop_threshold: float = 0.0
     """001's rule: end when the last ``stop_count`` steps, eta_t |v|, sum to less; 0: never."""
     stop_count: int = 100
@@ -96,15 +97,13 @@ class Pegasos(Solver[State]):
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The iterate that ``average`` names; 002's bound where it applies, in notes["bound"]."""
         primal = current(problem, state, self.average)
-        if self._has_bound(problem) and state.t > 0:
+        if self._has_bound(problem) and state.iterate.counted == state.t > 0:
             primal = replace(primal, notes={"bound": bound(problem, state.t)})
-        return state.polish.solution(problem, primal, budget)
+        return state.polish.solution(problem, primal, state.epochs, budget)
 
     def _has_bound(self, problem: Problem) -> bool:
         return (
-            self.average == "all"
-            and self.order == "uniform"
-            and problem.intercept is not Intercept.EXACT
+            self.average == "all" and self.order == "uniform" and problem.intercept is not Intercept.EXACT
         )
 
     def finished(self, state: State) -> bool:

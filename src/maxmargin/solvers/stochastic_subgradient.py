@@ -67,8 +67,8 @@ class StochasticSubgradient(Solver[State]):
     the mean squared length of the rows."""
     eta: float = 1.0
     t0: float = 0.0
-    polish: int = 2
-    """Sweeps of dual ascent for each certificate; 0: the bound rests on the margins alone."""
+    polish: float = 0.1
+    """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
     stop_threshold: float = 0.0
     """001's rule: end when the last ``stop_count`` steps, eta_t |v|, sum to less; 0: never."""
     stop_count: int = 100
@@ -118,7 +118,8 @@ class StochasticSubgradient(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The iterate that ``average`` names, with the dual point of the polish."""
-        return state.polish.solution(problem, current(problem, state, self.average), budget)
+        primal = current(problem, state, self.average)
+        return state.polish.solution(problem, primal, state.epochs, budget)
 
     def finished(self, state: State) -> bool:
         """001's rule, if asked for."""
@@ -129,7 +130,7 @@ def init_state(
     problem: Problem,
     start: Solution | None,
     averages: bool,
-    polish: int,
+    polish: float,
     seed: int,
     lengths: Vector,
 ) -> State:
@@ -173,8 +174,8 @@ def take_steps(
 ) -> None:
     """One compiled run of steps on batches of a fresh random order."""
     if restart and state.epochs & (state.epochs - 1) == 0:
-        # Averages since the last power of two of epochs cover the last half of the run when they are
-        # next looked at, and forget the crude beginning.
+        # An average since the last power of two of epochs forgets the crude beginning, and grows to the
+        # last half of the run.
         state.iterate.rescale()
         state.u[:] = 0.0
         state.iterate.counted = state.iterate.beta_sum = 0.0

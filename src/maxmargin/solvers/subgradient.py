@@ -27,8 +27,6 @@ from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_polish import DualPolish
 from maxmargin.types import Vector
 
-_TRIAL_STEPS = 8
-
 
 @dataclass
 class Point:
@@ -49,8 +47,17 @@ class State:
     t: int = 0
     eta: float = 0.0
     """Of the auto rule: found by trial and error."""
-    last_trial: int = 0
     finished: bool = False
+
+
+@dataclass
+class Trial:
+    """One candidate for eta, on its own way from the start."""
+
+    eta: float
+    point: Point
+    t: int = 0
+    lowest: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -59,13 +66,13 @@ class Subgradient(Solver[State]):
 
     name: ClassVar[str] = "subgradient"
     step_size: Literal["auto", "constant", "decreasing", "lambda"] = "auto"
-    """eta; eta / (t + t0); 1 / (lambda t); or auto: eta / (1 + t / t_trial), where eta is found, and
-    found again whenever t has doubled, by the lecture's trial and error: take a few steps with each of
-    several eta and keep the one that lowers the objective most."""
+    """eta; eta / (t + t0); 1 / (lambda t); or auto: eta / (1 + eta lambda t), where the first step finds
+    eta by the lecture's trial and error: several candidates start off, and each time the half that has
+    lowered the objective less is dropped."""
     eta: float = 1.0
     t0: float = 0.0
-    polish: int = 2
-    """Sweeps of dual ascent for each certificate; 0: the bound rests on the margins alone."""
+    polish: float = 0.1
+    """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
     stop_threshold: float = 0.0
     """001's rule: end when the losses' part of a step, eta_t |v|, is shorter; 0: never."""
     seed: int = 0
@@ -86,58 +93,53 @@ class Subgradient(Solver[State]):
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One pass: value and subgradient at the iterate, then one step away from it."""
-        if self.step_size == "auto" and state.t >= 2 * state.last_trial:
+        if self.step_size == "auto" and state.eta == 0.0:
             self._choose_eta(problem, state, budget)
         value, losses, slope = _evaluate(problem, state.point, budget)
-        _keep_best(state, value)
+        _keep_best(state, state.point, value)
         state.t += 1
-        eta = self._step_size(problem, state)
+        eta = self._step_size(problem, state.t, state.eta)
         state.point = _moved(problem, state.point, losses, slope, eta)
         length = eta / problem.total_cost * float(np.sqrt(losses @ losses))
         state.finished = length < self.stop_threshold
         return state
 
-    def _step_size(self, problem: Problem, state: State) -> float:
+    def _step_size(self, problem: Problem, t: int, found: float) -> float:
         if self.step_size == "constant":
             return self.eta
         if self.step_size == "decreasing":
-            return self.eta / (state.t + self.t0)
+            return self.eta / (t + self.t0)
         if self.step_size == "lambda":
-            return problem.total_cost / state.t
-        return state.eta / (1.0 + (state.t - state.last_trial) / (5.0 + state.last_trial))
+            return problem.total_cost / t
+        return found / (1.0 + found * t / problem.total_cost)
 
     def _choose_eta(self, problem: Problem, state: State, budget: Budget) -> None:
         """000: "try different values, see which one decreases the objective fastest"."""
-        if state.t == 0:
-            length = float(problem.rows.squared_norms.mean()) + problem.bias_feature**2
-            candidates = 4.0 ** np.arange(-4, 9) / (length or 1.0)
-        else:
-            candidates = state.eta * np.array([0.125, 0.5, 1.0, 2.0])
-        origin = state.point if state.t == 0 else state.best
-        best_value, best_end = np.inf, origin
-        for eta in candidates:
-            point = origin
-            lowest = np.inf
-            for k in range(_TRIAL_STEPS):
-                if budget.spent:
-                    return
-                value, losses, slope = _evaluate(problem, point, budget)
-                if k > 0:
-                    lowest = min(lowest, value)
-                if value < state.best_value:
-                    state.best, state.best_value = point, value
-                point = _moved(problem, point, losses, slope, float(eta))
-            if lowest < best_value:
-                best_value, state.eta, best_end = lowest, float(eta), point
-        state.point = best_end
-        state.t += 1
-        state.last_trial = state.t
+        length = float(problem.rows.squared_norms.mean()) + problem.bias_feature**2
+        trials = [Trial(float(c) / (length or 1.0), state.point) for c in 4.0 ** np.arange(-4, 9)]
+        steps = 4
+        while len(trials) > 1 and not budget.spent:
+            for trial in trials:
+                for _ in range(steps):
+                    value, losses, slope = _evaluate(problem, trial.point, budget)
+                    _keep_best(state, trial.point, value)
+                    if trial.t > 0:
+                        trial.lowest = min(trial.lowest, value)
+                    trial.t += 1
+                    eta = self._step_size(problem, trial.t, trial.eta)
+                    trial.point = _moved(problem, trial.point, losses, slope, eta)
+                    if budget.spent:
+                        break
+            trials.sort(key=lambda trial: trial.lowest)
+            del trials[(len(trials) + 1) // 2 :]
+            steps *= 2
+        state.eta, state.point, state.t = trials[0].eta, trials[0].point, trials[0].t
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The best iterate so far, with the dual point of the polish."""
         best = state.best
         primal = Solution(w=best.w, b=problem.bias_feature * best.beta)
-        return state.polish.solution(problem, primal, budget)
+        return state.polish.solution(problem, primal, state.t, budget)
 
     def finished(self, state: State) -> bool:
         """001's rule, if asked for."""
@@ -163,6 +165,6 @@ def _moved(problem: Problem, point: Point, losses: Vector, slope: float, eta: fl
     return Point((1.0 - pace) * point.w - pace * losses, point.beta - pace * pull)
 
 
-def _keep_best(state: State, value: float) -> None:
+def _keep_best(state: State, point: Point, value: float) -> None:
     if value < state.best_value:
-        state.best, state.best_value = state.point, value
+        state.best, state.best_value = point, value

@@ -22,6 +22,7 @@ from maxmargin.solution import Solution
 from maxmargin.types import Vector
 
 FROM_MARGINS = "the margins"
+_ROUNDING = 1e-12
 
 
 class RowClass(IntEnum):
@@ -177,6 +178,8 @@ def certify(
             alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     dual = problem.dual_of(alpha, w_of_alpha)
+    if 0.0 < dual - primal <= _ROUNDING * abs(primal):
+        dual = primal  # both are the optimum, to the last digits of their sums
     if known is not None and known.primal <= primal:
         w, b, primal, margins = known.w, known.b, known.primal, known.margins
     if known is not None and known.dual >= dual:

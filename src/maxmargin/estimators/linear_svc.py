@@ -270,7 +270,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         several = len(models) > 1
         self.coef_ = np.vstack([model.w for model in models])
         self.intercept_ = np.array([model.b for model in models])
-        self.n_iter_ = max(1, *(model.steps for model in models), 1)
+        self.n_iter_ = max(1, *(model.steps for model in models))
         self.certificate_: Certificate | Certificates = certificates if several else certificates[0]
         traces = [model.trace for model in models]
         self.trace_: Trace | list[Trace] = traces if several else traces[0]

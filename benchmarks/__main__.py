@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``python -m benchmarks linear``: run from the root of the repository."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from benchmarks import datasets, machine, memory, pegasos
+from benchmarks.linear import compare
+from benchmarks.objective import Objective
+from benchmarks.picture import draw
+from benchmarks.report import Measurements, markdown
+from benchmarks.solvers import contestants
+from benchmarks.solvers.base import MissingPackage
+
+LOSSES = ("hinge", "squared_hinge")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0, or 1 where something needed is missing."""
+    given = sys.argv[1:] if arguments is None else arguments
+    options = _parser().parse_args(given)
+    console = Console()
+    measured = Measurements(
+        facts=machine.facts(),
+        command=shlex.join(["python", "-m", "benchmarks", *given]),
+        repeat=1 if options.quick else options.repeat,
+        warning=machine.load_warning(),
+    )
+    for name, value in measured.facts.items():
+        console.print(f"{name}: {value}", highlight=False)
+    if measured.warning:
+        console.print(f"[bold]Warning.[/bold] {measured.warning}", highlight=False)
+    try:
+        _measure(options, measured, console)
+        if not measured.results:
+            console.print("Nothing was measured: all data sets are missing.")
+            return 1
+        _write(options.output, measured, console)
+    except MissingPackage as error:
+        console.print(str(error), highlight=False, markup=False)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    linear = commands.add_parser("linear", help="seconds to equal quality against the peers")
+    linear.add_argument(
+        "--data", type=_list_of(datasets.SELECTABLE), default=list(datasets.DEFAULT)
+    )
+    linear.add_argument("--C", type=float, default=1.0)
+    linear.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    linear.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
+    linear.add_argument(
+        "--longest", type=float, default=10.0, help="seconds: no longer scans or repeats"
+    )
+    linear.add_argument(
+        "--quick", action="store_true", help="one round, at most 2 s a fit, no memory"
+    )
+    linear.add_argument("--output", type=Path, default=Path("docs/results"))
+    return parser
+
+
+def _list_of(choices: tuple[str, ...]):
+    def names(text: str) -> list[str]:
+        chosen = text.split(",")
+        unknown = [name for name in chosen if name not in choices]
+        if unknown:
+            raise argparse.ArgumentTypeError(
+                f"{', '.join(unknown)} is not offered; choose from {', '.join(choices)}"
+            )
+        return chosen
+
+    return names
+
+
+def _measure(options: argparse.Namespace, measured: Measurements, console: Console) -> None:
+    start = time.perf_counter()
+    longest = min(2.0, options.longest) if options.quick else options.longest
+    with _progress(console) as progress:
+        task = progress.add_task("", total=len(options.data) * len(options.loss))
+        for name in options.data:
+            try:
+                data = datasets.load(name)
+            except datasets.MissingData as error:
+                measured.skipped.append(str(error))
+                progress.console.print(str(error), highlight=False)
+                progress.advance(task, len(options.loss))
+                continue
+            for loss in options.loss:
+
+                def tell(text: str, title: str = f"{name}, {loss}") -> None:
+                    progress.update(task, description=f"{title}: {text}")
+
+                objective = Objective(data, loss, options.C)
+                players = contestants(machine.cores())
+                result = compare(objective, players, measured.repeat, longest, tell)
+                measured.results.append(result)
+                progress.console.print(
+                    f"{name}, {loss}: {result.seconds:.0f} s in all", highlight=False
+                )
+                progress.advance(task)
+        _side_measures(options, measured, progress, task)
+    measured.seconds = time.perf_counter() - start
+
+
+def _side_measures(options, measured: Measurements, progress: Progress, task) -> None:
+    progress.update(task, description="Pegasos: rows per second")
+    try:
+        measured.rates = pegasos.rates(datasets.load("a9a"), options.C, measured.repeat)
+    except datasets.MissingData as error:
+        measured.skipped.append(f"Pegasos was not timed: {error}")
+    for name in () if options.quick else memory.DATA:
+        for dtype in ("float32", "float64"):
+            progress.update(task, description=f"memory: {name}, {dtype}")
+            try:
+                datasets.find(name)
+            except datasets.MissingData as error:
+                measured.skipped.append(f"Memory was not measured: {error}")
+                break
+            measured.memory.append(memory.measure(name, dtype))
+
+
+def _progress(console: Console) -> Progress:
+    columns = (
+        SpinnerColumn(),
+        BarColumn(20),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    return Progress(*columns, console=console, transient=True)
+
+
+def _write(folder: Path, measured: Measurements, console: Console) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(measured.results, folder / "linear.png")
+    (folder / "linear.md").write_text(markdown(measured), encoding="utf-8")
+    console.print(f"Written: linear.md and linear.png, in {measured.seconds / 60:.1f} minutes.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the numbers were measured on: processor and versions, no paths and no names."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+def facts() -> dict[str, str]:
+    """Processor, cores, instruction set and versions."""
+    from maxmargin import core
+
+    packages = ("maxmargin", "liblinear-official", "scikit-learn", "numpy", "scipy")
+    return {
+        "processor": _processor(),
+        "cores": str(cores()),
+        "instruction set of maxmargin": core.INSTRUCTION_SET,
+        "Python": platform.python_version(),
+        **{name: _version(name) for name in packages},
+    }
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def load_average() -> float:
+    """Of the last minute; 0 where the system does not tell."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+
+
+def load_warning() -> str | None:
+    """A sentence when others use the machine now."""
+    load = load_average()
+    if load <= 0.25 * cores():
+        return None
+    return (
+        f"The load average is {load:.1f} on {cores()} cores at the start: others use this machine, "
+        "and the times will be too long. Ratios suffer less than times; run again when it is quiet."
+    )
+
+
+def _processor() -> str:
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

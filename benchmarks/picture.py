@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/results/linear.png: suboptimality against seconds, one panel per data set and loss."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.linear import Result
+from benchmarks.solvers import LIBLINEAR, LINEAR_SVC, OURS, QUALITIES, SGD
+from benchmarks.solvers.base import MissingPackage
+
+# Told apart by marker and line style; the colours (Okabe and Ito) only help.
+_STYLES: dict[str, dict[str, Any]] = {
+    OURS: {"marker": "o", "linestyle": "-", "color": "black", "linewidth": 1.8, "zorder": 5},
+    LIBLINEAR: {"marker": "s", "linestyle": "--", "color": "#D55E00", "markerfacecolor": "white"},
+    LINEAR_SVC: {"marker": "^", "linestyle": "-.", "color": "#0072B2", "markerfacecolor": "white"},
+    SGD: {"marker": "x", "linestyle": ":", "color": "#009E73"},
+}
+_LABELS = {
+    OURS: "maxmargin LinearSVC: gap that the fit proves",
+    LIBLINEAR: "LIBLINEAR: true suboptimality",
+    LINEAR_SVC: "scikit-learn LinearSVC: true suboptimality",
+    SGD: "scikit-learn SGDClassifier: true suboptimality",
+}
+_LOWEST, _HIGHEST = 3e-8, 3.0
+
+
+def draw(results: list[Result], path: Path) -> None:
+    """Small multiples: a column per data set, a row per loss."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingPackage("matplotlib") from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    columns = list(dict.fromkeys(result.data for result in results))
+    rows = list(dict.fromkeys(result.loss for result in results))
+    figure, axes = pyplot.subplots(
+        len(rows),
+        len(columns),
+        figsize=(3.3 * len(columns) + 0.6, 3.1 * len(rows) + 1.0),
+        squeeze=False,
+        sharey=True,
+        layout="constrained",
+    )
+    for panel in axes.flat:
+        panel.set_visible(False)
+    for result in results:
+        panel = axes[rows.index(result.loss), columns.index(result.data)]
+        panel.set_visible(True)
+        _panel(panel, result)
+    for panel in axes[:, 0]:
+        panel.set_ylabel("relative gap or suboptimality (no unit)")
+    for panel in axes[-1]:
+        panel.set_xlabel("time (seconds)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)
+
+
+def _panel(panel: Any, result: Result) -> None:
+    for quality in QUALITIES:
+        panel.axhline(quality, color="0.75", linewidth=0.8, zorder=0)
+    if result.trace:
+        seconds, gaps = zip(*result.trace, strict=True)
+        label = "the same, certified after every sweep (slower for it)"
+        panel.plot(seconds, gaps, color="0.55", linewidth=1.0, zorder=1, label=label)
+    for name, style in _STYLES.items():
+        runs = result.scores[name].best_per_setting()
+        ours = name == OURS
+        reached = [run.certified_gap if ours else run.suboptimality for run in runs]
+        seconds = [run.seconds for run in runs]
+        if min(reached) > _HIGHEST:
+            _say_outside(panel, name, min(reached))
+            continue
+        panel.plot(seconds, reached, markersize=5, label=_LABELS[name], **style)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_ylim(_LOWEST, _HIGHEST)
+    panel.set_title(f"{result.data}, {result.loss.replace('_', ' ')}", fontsize=10)
+    panel.tick_params(labelsize=8)
+    panel.grid(axis="x", which="major", color="0.9", linewidth=0.6)
+
+
+def _say_outside(panel: Any, name: str, smallest: float) -> None:
+    text = f"{name}: never below {smallest:.0e}"
+    style = {"fontsize": 7, "ha": "right", "va": "top", "transform": panel.transAxes}
+    panel.text(0.98, 0.98, text, **style)

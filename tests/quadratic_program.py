@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The referee: the primal problem with slack variables (000, 003, 004), solved off the shelf.
+
+    minimise    1/2 |w|^2 + sum_i C_i xi_i      (squared hinge: C_i xi_i^2)
+    subject to  y_i (<w, x_i> + b) >= 1 - xi_i,   xi_i >= 0
+
+by the interior-point solver Clarabel. The logistic loss is smooth: Newton's method in a trust region.
+Nothing here imports ``maxmargin``.
+"""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+from scipy import optimize, sparse
+from scipy.special import expit
+
+
+def solve_by_quadratic_program(X, y, costs, loss, intercept, intercept_scaling=1.0):
+    """``(w, b, objective)`` at the optimum, to about ten digits of the objective."""
+    X, y, costs = (np.asarray(array, np.float64) for array in (X, y, costs))
+    if loss == "perceptron":
+        return np.zeros(X.shape[1]), 0.0, 0.0
+    # A row of cost 0 is no part of the problem, and would leave its slack undetermined.
+    used = costs > 0
+    solve = _solve_logistic if loss == "logistic" else _solve_hinge
+    w, b = solve(X[used], y[used], costs[used], loss, intercept, intercept_scaling)
+    return w, b, objective(X, y, costs, loss, intercept, intercept_scaling, w, b)
+
+
+def objective(X, y, costs, loss, intercept, intercept_scaling, w, b):
+    """The primal value, written down once more and independently of problem.py."""
+    m = y * (X @ w + b)
+    slack = np.maximum(0.0, 1.0 - m)
+    losses = {
+        "hinge": slack,
+        "squared_hinge": slack**2,
+        "logistic": np.logaddexp(0.0, -m),
+        "perceptron": np.maximum(0.0, -m),
+    }[loss]
+    own = (b / intercept_scaling) ** 2 if intercept == "regularised" else 0.0
+    return 0.5 * (w @ w + own) + costs @ losses
+
+
+def _solve_hinge(X, y, costs, loss, intercept, intercept_scaling):
+    n, d = X.shape
+    with_b = int(intercept != "none")
+    own = 1.0 / intercept_scaling**2 if intercept == "regularised" else 0.0
+    squared = loss == "squared_hinge"
+    # The variables are (w, b, xi); b is left out where there is none.
+    P = sparse.diags_array(
+        np.concatenate([np.ones(d), [own] * with_b, 2.0 * costs if squared else np.zeros(n)])
+    )
+    q = np.concatenate([np.zeros(d + with_b), np.zeros(n) if squared else costs])
+    margins = sparse.csc_array(np.hstack([y[:, None] * X, np.repeat(y[:, None], with_b, axis=1)]))
+    A = sparse.hstack([-margins, -sparse.eye_array(n)])  # 1 - xi - m <= 0
+    limits = -np.ones(n)
+    if not squared:
+        # Needless for the squared hinge, where a negative slack only costs more, and its presence
+        # would leave two of three conditions without strict complementarity.
+        nonnegative = sparse.hstack([sparse.csc_array((n, d + with_b)), -sparse.eye_array(n)])
+        A, limits = sparse.vstack([A, nonnegative]), np.append(limits, np.zeros(n))  # -xi <= 0
+    x = _interior_point(sparse.csc_matrix(P), q, sparse.csc_matrix(A), limits)
+    return x[:d], float(x[d]) if with_b else 0.0
+
+
+def _interior_point(P, q, A, limits):
+    """Minimise 1/2 x'Px + q'x subject to Ax <= limits, as precisely as rounding allows."""
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.NonnegativeConeT(len(limits))]
+    for tolerance in (1e-12, 1e-11, 1e-10):
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        answer = clarabel.DefaultSolver(P, q, A, limits, cones, settings).solve()
+        if answer.status == clarabel.SolverStatus.Solved:
+            return np.array(answer.x)
+    raise RuntimeError(f"the referee did not solve the problem: {answer.status}")
+
+
+def _solve_logistic(X, y, costs, loss, intercept, intercept_scaling):
+    n, d = X.shape
+    if intercept == "none":
+        Z, ridge = X, np.ones(d)
+    else:
+        Z = np.column_stack([X, np.ones(n)])
+        ridge = np.append(np.ones(d), 0.0 if intercept == "exact" else 1.0 / intercept_scaling**2)
+
+    # Over the sum of the costs, so that b has a curvature of order 1 whatever C is.
+    ridge, costs = ridge / costs.sum(), costs / costs.sum()
+
+    def value(v):
+        return 0.5 * v @ (ridge * v) + costs @ np.logaddexp(0.0, -y * (Z @ v))
+
+    def gradient(v):
+        return ridge * v - Z.T @ (costs * y * expit(-y * (Z @ v)))
+
+    def hessian(v):
+        p = expit(y * (Z @ v))
+        return np.diag(ridge) + (Z.T * (costs * p * (1.0 - p))) @ Z
+
+    v = np.zeros(Z.shape[1])
+    # The trust region ends where rounding hides the descent; plain Newton steps finish from there.
+    v = optimize.minimize(
+        value, v, jac=gradient, hess=hessian, method="trust-exact", options={"gtol": 1e-9}
+    ).x
+    for _ in range(3):
+        v = v - np.linalg.solve(hessian(v), gradient(v))
+    return v[:d], float(v[d]) if intercept != "none" else 0.0

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every solver of the registry on every problem that it accepts, in every layout of the data.
+
+A new line in ``maxmargin.solvers.SOLVERS`` is tested here without touching this file.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from maxmargin import Intercept, Problem, Solution, Status, certify, choose_solver, solve
+from maxmargin.solvers import SOLVERS
+from problems import CASES, HARD_DATA, INTERCEPTS, LAYOUTS, Case, clouds, name_of
+
+ROUNDING = 1e-8  # of the referee's optimum and of our sums, relative to the objective
+EASY = HARD_DATA["overlapping clouds"].with_(C=0.1)
+
+# What a first-order method can prove on these data within the steps below; the rest of the cases are
+# too ill-conditioned for them and only have to be honest about it.
+REACHABLE = {
+    "overlapping clouds",
+    "empty rows",
+    "zero column",
+    "one feature",
+    "weights with zeros",
+    "C of 1e-6",
+}
+TOO_HARD_FOR_ASCENT = {"features over orders of magnitude", "C of 1e4"}
+
+
+def pairs():
+    """Each solver with each case it accepts; layouts take turns, so that all of them meet all solvers."""
+    layouts = itertools.cycle(LAYOUTS)
+    for case in CASES:
+        for name, solver in SOLVERS.items():
+            if solver().accepts(case.problem()) is None:
+                layout = next(layouts)
+                yield pytest.param(
+                    name, case, layout, id=f"{name}-{name_of(case)}-{layout.replace(' ', '_')}"
+                )
+
+
+def assert_valid(certificate, case):
+    """primal >= true optimum >= dual, and so the gap bounds the true suboptimality."""
+    slack = ROUNDING * (abs(case.optimum) or 1.0)
+    assert certificate.primal >= case.optimum - slack
+    assert certificate.dual <= case.optimum + slack
+    assert certificate.primal - case.optimum <= certificate.gap + slack
+    assert certificate.gap == max(certificate.primal - certificate.dual, 0.0)
+
+
+@pytest.mark.parametrize(("name", "case", "layout"), list(pairs()))
+def test_certificate_is_valid(name, case, layout):
+    problem = case.problem(layout)
+    model = solve(problem, name, tol=1e-3, max_steps=60)
+    assert_valid(model.certificate, case)
+    assert model.status.certified == (model.certificate.relative_gap <= 1e-3)
+    # The values are those of the points that come with them.
+    fresh = certify(problem, Solution(w=model.w, b=model.b, alpha=model.alpha))
+    assert fresh.primal == pytest.approx(model.certificate.primal, rel=1e-9)
+    assert fresh.dual == pytest.approx(model.certificate.dual, rel=1e-9, abs=1e-12)
+    if model.certificate.relative_gap <= 1e-3:
+        assert model.certificate.primal <= case.optimum * (1 + 1e-3 + ROUNDING)
+
+
+WITHIN_REACH_OF_ASCENT = [
+    case
+    for case in CASES
+    if case.loss in ("hinge", "squared_hinge") and case.name not in TOO_HARD_FOR_ASCENT
+]
+
+
+@pytest.mark.parametrize("case", WITHIN_REACH_OF_ASCENT, ids=name_of)
+def test_dual_coordinate_ascent_certifies_one_in_a_million(case):
+    model = solve(case.problem(), "dual_coordinate_ascent", tol=1e-6, max_steps=20_000)
+    assert model.status is Status.CERTIFIED
+    assert model.certificate.primal == pytest.approx(case.optimum, rel=2e-6)
+    assert_valid(model.certificate, case)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("intercept", ["none", "regularised"])
+@pytest.mark.parametrize("data", sorted(REACHABLE))
+def test_both_endings(name, intercept, data):
+    case = HARD_DATA[data].with_(intercept=intercept, loss="hinge")
+    problem = case.problem()
+    good = solve(problem, name, tol=2e-2, max_steps=1000)
+    assert good.status is Status.CERTIFIED
+    assert good.message.startswith("Certified")
+    spent = solve(problem, name, tol=0.0, max_steps=2)
+    assert spent.status in (Status.STEPS_SPENT, Status.RULE_FIRED, Status.CERTIFIED)
+    if spent.status is Status.STEPS_SPENT:
+        # The gap that was reached, and what to do about it.
+        assert f"{spent.certificate.relative_gap:.1e}" in spent.message
+        assert "2 steps" in spent.message
+        assert "max_steps" in spent.message
+        assert "loosen tol" in spent.message
+    assert_valid(spent.certificate, case)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_agree(name, layout):
+    case = EASY.with_(intercept="regularised")
+    expected = solve(case.problem(), name, tol=0.0, max_steps=5)
+    model = solve(case.problem(layout), name, tol=0.0, max_steps=5)
+    np.testing.assert_allclose(model.w, expected.w, rtol=1e-9, atol=1e-12)
+    assert model.b == pytest.approx(expected.b, rel=1e-9, abs=1e-12)
+    assert model.certificate.dual == pytest.approx(expected.certificate.dual, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_same_seed_same_result_bit_for_bit(name):
+    problem = EASY.problem("CSR float32 int32")
+    runs = [solve(problem, SOLVERS[name](seed=seed), tol=0.0, max_steps=7) for seed in (3, 3, 4)]
+    first, second, other = (np.concatenate([run.w, [run.b], run.alpha]) for run in runs)
+    np.testing.assert_array_equal(first, second)
+    assert [record[2:] for record in runs[0].trace] == [record[2:] for record in runs[1].trace]
+    # Else the seed would be ignored. The full subgradient uses it for the polish of alpha alone.
+    assert np.any(first != other)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_threads_agree_to_rounding(name):
+    # Large enough for two threads: a thread is worth 2^20 stored values.
+    X, y = clouds(n=30_000, d=80, seed=8)
+    problem = Problem.of(X.astype(np.float32), y, 1e-4)
+    one, two = (solve(problem, name, tol=0.0, max_steps=2, threads=count) for count in (1, 2))
+    np.testing.assert_allclose(two.w, one.w, rtol=1e-9, atol=1e-12)
+    assert two.certificate.primal == pytest.approx(one.certificate.primal, rel=1e-12)
+    assert two.certificate.dual == pytest.approx(one.certificate.dual, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_warm_start_begins_where_the_solution_is(name, intercept):
+    case = EASY.with_(intercept=intercept)
+    problem = case.problem()
+    done = solve(problem, "dual_coordinate_ascent", tol=1e-8, max_steps=20_000)
+    starts = (
+        Solution(alpha=done.alpha, b=done.b),
+        Solution(w=done.w, b=done.b),
+        Solution(w=done.w, b=done.b, alpha=done.alpha),
+    )
+    for start in starts:
+        # No step at all: the start alone is what gets certified.
+        warm = solve(problem, name, tol=0.0, max_steps=0, start=start)
+        assert_valid(warm.certificate, case)
+        # Dual ascent keeps alpha only, and has to guess it from w.
+        if start.alpha is not None or name != "dual_coordinate_ascent":
+            assert warm.certificate.primal <= case.optimum * (1 + 1e-6)
+        cold = solve(problem, name, tol=0.0, max_steps=0)
+        assert warm.certificate.primal < cold.certificate.primal
+    # And goes on from there.
+    again = solve(problem, name, tol=1e-3, max_steps=500, start=starts[2])
+    assert again.certificate.primal <= case.optimum * 1.05
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_max_time(name):
+    model = solve(EASY.problem(), name, tol=0.0, max_steps=10**9, max_time=0.05)
+    # A rule of the solver's own may end it first: rounding leaves nothing to gain.
+    assert model.status in (Status.TIME_SPENT, Status.RULE_FIRED, Status.CERTIFIED)
+    if model.status is Status.TIME_SPENT:
+        assert "max_time" in model.message
+        assert model.trace[-1].seconds < 0.5
+    assert_valid(model.certificate, EASY)
+    at_once = solve(EASY.problem(), name, tol=0.0, max_time=0.0)
+    assert at_once.status is Status.TIME_SPENT
+    assert at_once.steps == 0
+    assert_valid(at_once.certificate, EASY)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_callback_sees_every_certificate_and_may_stop(name):
+    seen = []
+
+    def stop_at_third(progress):
+        seen.append(progress)
+        return len(seen) == 3
+
+    model = solve(EASY.problem(), name, tol=0.0, certify_every=2, callback=stop_at_third)
+    assert model.status is Status.STOPPED
+    assert [progress.step for progress in seen] == [2, 4, 6]
+    assert model.steps == 6
+    assert "callback" in model.message
+    assert seen[-1].certificate is model.certificate
+    assert [record.step for record in model.trace] == [2, 4, 6]
+    assert seen[-1].tol == 0.0
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_certify_every_and_a_trace_that_never_worsens(name):
+    model = solve(EASY.problem(), name, tol=0.0, max_steps=10, certify_every=3)
+    if model.status is Status.STEPS_SPENT:
+        # The last one is of the last step, due or not.
+        assert list(model.trace.column("step")) == [3, 6, 9, 10]
+    assert np.all(np.diff(model.trace.column("primal")) <= 0)
+    assert np.all(np.diff(model.trace.column("dual")) >= 0)
+    assert np.all(np.diff(model.trace.column("seconds")) >= 0)
+    assert model.trace[-1].relative_gap == model.certificate.relative_gap
+
+
+@pytest.mark.parametrize("name", [n for n, s in SOLVERS.items() if hasattr(s(), "stop_threshold")])
+def test_stopping_rule_of_001_ends_the_run(name):
+    model = solve(EASY.problem(), SOLVERS[name](stop_threshold=1e3, polish=0), tol=0.0, max_steps=1000)
+    assert model.status is Status.RULE_FIRED
+    assert model.steps < 1000
+    assert "stop_threshold" in model.message
+    assert_valid(model.certificate, EASY)
+    assert len(model.trace) > 0
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_solver_refuses_with_a_sentence(name):
+    for loss in ("hinge", "squared_hinge", "logistic", "perceptron"):
+        problem = EASY.with_(loss=loss).problem()
+        refusal = SOLVERS[name]().accepts(problem)
+        if refusal is None:
+            model = solve(problem, name, tol=0.0, max_steps=1)
+            assert model.steps <= 1
+        else:
+            assert loss in refusal
+            with pytest.raises(ValueError, match=loss):
+                solve(problem, name)
+
+
+@pytest.mark.parametrize("name", ["pegasos", "stochastic_subgradient"])
+@pytest.mark.parametrize("batch", [0, 41])
+def test_batch_has_to_fit(name, batch):
+    with pytest.raises(ValueError, match=f"batch of {batch}"):
+        solve(EASY.problem(), SOLVERS[name](batch=batch))
+
+
+def test_unknown_solver_names_the_known_ones():
+    with pytest.raises(ValueError, match="dual_coordinate_ascent") as caught:
+        solve(EASY.problem(), "smo_please")
+    assert "smo_please" in str(caught.value)
+
+
+@pytest.mark.parametrize("tol", [-1e-3, float("nan")])
+def test_tol_is_checked(tol):
+    with pytest.raises(ValueError, match="tol must be"):
+        solve(EASY.problem(), tol=tol)
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [{"certify_every": 0}, {"threads": -1}, {"max_steps": -1}, {"max_time": float("nan")}],
+    ids=lambda argument: next(iter(argument)),
+)
+def test_arguments_of_solve_are_checked(argument):
+    with pytest.raises(ValueError, match=next(iter(argument))):
+        solve(EASY.problem(), **argument)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_nothing_that_counts(name):
+    """All weights zero: a sentence, or the answer w = 0; no accident of arithmetic."""
+    model, refusal = None, "nothing said"
+    try:
+        model = solve(EASY.with_(weights=np.zeros(len(EASY.y))).problem(), name)
+    except ValueError as error:
+        refusal = str(error)
+    if model is None:
+        assert "weights" in refusal
+    else:
+        assert model.certificate.primal == model.certificate.dual == 0.0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "perceptron"])
+def test_automatic_choice_is_accepted_and_explained(loss):
+    problem = EASY.with_(loss=loss).problem()
+    solver, reason = choose_solver(problem)
+    assert solver.accepts(problem) is None
+    assert reason.startswith(f"{solver.name}: ")
+    assert solve(problem, tol=0.5).solver == reason
+
+
+def test_registry_names_are_the_solvers_own():
+    for name, solver in SOLVERS.items():
+        assert solver.name == name
+        assert solver.__module__ == f"maxmargin.solvers.{name}"
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularised"])
+def test_pegasos_stays_below_its_bound(intercept):
+    # 002's guarantee, in expectation: true on average over seeds, with room to spare.
+    case = EASY.with_(intercept=intercept)
+    problem = case.problem()
+    suboptimalities, bounds = [], []
+    for seed in range(10):
+        solver = SOLVERS["pegasos"](seed=seed, polish=0)
+        model = solve(problem, solver, tol=0.0, max_steps=20, certify_every=20)
+        assert model.steps == 20
+        suboptimalities.append(model.certificate.primal - case.optimum)
+        bounds.append(model.notes["bound"])
+    T = 20 * len(case.y)
+    s_squared = 1.0 if intercept == "regularised" else 0.0
+    X_squared = np.max(np.sum(case.X**2, axis=1)) + s_squared
+    lambda_ = 1 / case.costs.sum()
+    by_hand = 2 * X_squared * np.log(T + 1) / (lambda_ * T) / lambda_
+    np.testing.assert_allclose(bounds, by_hand)
+    assert np.mean(suboptimalities) <= by_hand
+
+
+def test_pegasos_gives_no_bound_where_there_is_none():
+    exact = solve(EASY.with_(intercept="exact").problem(), "pegasos", max_steps=2)
+    assert exact.certificate.problem.intercept is Intercept.EXACT
+    assert "bound" not in exact.notes
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_one_row_and_one_class(name):
+    # Degenerate, but every solver ends in a proof or in an honest gap.
+    for X, y in (([[2.0, 1.0]], [1.0]), ([[1.0], [2.0], [3.0]], [-1.0, -1.0, -1.0])):
+        for intercept in INTERCEPTS:
+            case = Case("degenerate", np.array(X), np.array(y), intercept=intercept)
+            if intercept == "exact":
+                # b alone takes all rows beyond the margin, so w = 0 costs nothing.
+                case = case.with_(known_optimum=0.0)
+            model = solve(case.problem(), name, tol=1e-4, max_steps=50)
+            assert_valid(model.certificate, case)
+            assert model.status.certified or name != "dual_coordinate_ascent"

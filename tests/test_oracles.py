@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The compiled solvers follow the lectures' pseudo-code step by step, to rounding error.
+
+The random order comes from ``core.shuffle`` and ``core.draw`` with the solver's seed, so both sides visit
+the same rows; everything else of the oracles is plain NumPy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from maxmargin import core, solve
+from maxmargin.solvers import DualCoordinateAscent, Pegasos, StochasticSubgradient, Subgradient
+from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from oracles.dual_coordinate_ascent import ascend, ascend_naive, ascend_with_gram_matrix
+from oracles.pegasos import pegasos
+from oracles.stochastic_subgradient import average, stochastic_subgradient
+from oracles.subgradient import subgradient
+from problems import INTERCEPTS, LAYOUTS, Case, clouds
+
+SEED = 7
+EPOCHS = 5
+STORED = ("dense C float64", "CSR float64 int32")
+PRIMAL_LOSSES = ("hinge", "squared_hinge", "logistic", "perceptron")
+UNLIMITED = core.Budget(np.inf, 1)
+
+
+@pytest.fixture(scope="module")
+def data():
+    # Weights of all sizes, one of them zero; an empty row; a number of rows that no batch divides.
+    X, y = clouds(n=23, d=5, seed=4)
+    X[11] = 0.0
+    weights = np.random.default_rng(5).uniform(0.2, 3.0, len(y))
+    weights[2] = 0.0
+    return Case("oracle", X, y, C=0.4, weights=weights, intercept_scaling=1.7)
+
+
+def close(ours, theirs, tolerance=1e-10):
+    np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
+
+
+def batches_of(case, epochs, uniform, batch):
+    """The batches that a stochastic solver with SEED draws: n // batch in every epoch."""
+    state, order = SEED, np.arange(len(case.y))
+    steps = len(case.y) // batch
+    for _ in range(epochs):
+        if uniform:
+            order = np.empty(steps * batch, np.int64)
+            state = core.draw(order, len(case.y), state)
+        else:
+            state = core.shuffle(order, state)
+        yield from order[: steps * batch].reshape(steps, batch).copy()
+
+
+# ---- dual coordinate ascent ----------------------------------------------------------------------
+
+
+def upcoming_sweep(problem, solver, state):
+    """The rows that the next step will visit, drawn as the solver will draw them."""
+    if solver.order == "uniform":
+        rows = np.flatnonzero(problem.costs > 0)
+        draws = np.empty(len(rows), np.int64)
+        core.draw(draws, len(rows), state.random)
+        return rows[draws]
+    order = state.order.copy()
+    core.shuffle(order, state.random)
+    return order
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("relaxation", [1.0, 1.3])
+@pytest.mark.parametrize("order", ["epochs", "uniform"])
+@pytest.mark.parametrize(
+    ("intercept", "reach"),
+    [("none", np.inf), ("regularised", np.inf), ("regularised", 0.3), ("exact", 1.0)],
+)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation, layout):
+    case = data.with_(loss=loss, intercept=intercept)
+    problem = case.problem(layout)
+    solver = DualCoordinateAscent(
+        order=order, relaxation=relaxation, shrinking=False, bias_reach=reach, seed=SEED
+    )
+    state = solver.init(problem, None)
+    oracle = ascend(
+        case.X,
+        case.y,
+        case.costs,
+        # Lazily: the oracle asks for each sweep just before the solver takes it.
+        (upcoming_sweep(problem, solver, state) for _ in range(EPOCHS)),
+        loss=loss,
+        intercept=intercept,
+        intercept_scaling=case.intercept_scaling,
+        bias_reach=reach,
+        relaxation=relaxation,
+    )
+    for alpha, w, b in oracle:
+        state = solver.step(problem, state, UNLIMITED)
+        close(state.coordinates[:, ALPHA], alpha)
+        close(state.w, w)
+        close(state.bias, b)
+    assert np.any(alpha > 0)
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularised"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_dual_value_is_kept_along_the_way(data, loss, intercept):
+    # The sweep adds up its ascent; without a moving centre that is the dual value itself.
+    problem = data.with_(loss=loss, intercept=intercept).problem()
+    solver = DualCoordinateAscent(bias_reach=np.inf, seed=SEED)
+    state = solver.init(problem, None)
+    for _ in range(EPOCHS):
+        before = state.dual
+        state = solver.step(problem, state, UNLIMITED)
+        close(state.dual, problem.dual(state.coordinates[:, ALPHA]))
+        assert state.dual >= before
+
+
+@pytest.mark.parametrize(
+    ("intercept", "reach"), [("none", np.inf), ("regularised", np.inf), ("exact", 0.5)]
+)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_lecture_s_three_costs_are_one_algorithm(data, loss, intercept, reach):
+    random = np.random.default_rng(SEED)
+    sweeps = [random.permutation(np.flatnonzero(data.costs > 0)) for _ in range(3)]
+    options = {"loss": loss, "intercept": intercept, "bias_reach": reach}
+    runs = [
+        list(oracle(data.X, data.y, data.costs, sweeps, **options))
+        for oracle in (ascend, ascend_naive, ascend_with_gram_matrix)
+    ]
+    for fast, naive, gram in zip(*runs, strict=True):
+        for ours, first, second in zip(fast, naive, gram, strict=True):
+            close(ours, first)
+            close(ours, second)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_shrinking_changes_the_path_and_not_the_optimum(loss, intercept):
+    X, y = clouds(n=150, d=6, distance=2.0, seed=6)
+    problem = Case("larger", X, y, C=0.5, loss=loss, intercept=intercept).problem()
+    visited, answers = [], []
+    for shrinking in (False, True):
+        solver = DualCoordinateAscent(shrinking=shrinking, seed=SEED)
+        state = solver.init(problem, None)
+        visited.append(0)
+        for _ in range(20):
+            visited[-1] += len(state.order)
+            state = solver.step(problem, state, UNLIMITED)
+        answers.append(solve(problem, solver, tol=1e-11, max_steps=20_000))
+    full, shrunk = answers
+    assert visited[1] < visited[0]
+    assert full.status.certified
+    assert shrunk.status.certified
+    close(shrunk.certificate.primal, full.certificate.primal)
+    close(shrunk.w, full.w, 1e-4)
+
+
+# ---- stochastic subgradient, Pegasos -------------------------------------------------------------
+
+
+def step_sizes(kind, case, t):
+    return {
+        "constant": np.full(len(t), 0.3),
+        "decreasing": 2.0 / (t + 5.0),
+        "pegasos": case.costs.sum() / t,
+    }[kind]
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize(
+    ("batch", "order", "average_of", "step_size"),
+    [
+        (1, "epochs", "last", "constant"),
+        (1, "epochs", "suffix", "decreasing"),
+        (1, "uniform", "all", "pegasos"),
+        (4, "epochs", "all", "decreasing"),
+        (4, "uniform", "suffix", "pegasos"),
+        (23, "epochs", "last", "decreasing"),
+    ],
+)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", PRIMAL_LOSSES)
+def test_stochastic_subgradient(data, loss, intercept, batch, order, average_of, step_size, layout):
+    case = data.with_(loss=loss, intercept=intercept)
+    problem = case.problem(layout)
+    solver = StochasticSubgradient(
+        batch=batch,
+        order=order,
+        average=average_of,
+        step_size=step_size,
+        eta=0.3 if step_size == "constant" else 2.0,
+        t0=5.0,
+        polish=0,
+        seed=SEED,
+    )
+    steps = len(case.y) // batch
+    iterates = stochastic_subgradient(
+        case.X,
+        case.y,
+        case.costs,
+        list(batches_of(case, EPOCHS, order == "uniform", batch)),
+        step_sizes(step_size, case, np.arange(1.0, EPOCHS * steps + 1)),
+        loss=loss,
+        intercept=intercept,
+        intercept_scaling=case.intercept_scaling,
+    )
+    state = solver.init(problem, None)
+    for epoch in range(1, EPOCHS + 1):
+        state = solver.step(problem, state, UNLIMITED)
+        w, b = average(iterates[: epoch * steps + 1], average_of, steps)
+        ours = solver.solution(problem, state, UNLIMITED)
+        close(ours.w, w, 1e-9)
+        close(ours.b, b, 1e-9)
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("project", [True, False])
+@pytest.mark.parametrize("average_of", ["last", "all", "suffix"])
+@pytest.mark.parametrize(("batch", "order"), [(1, "uniform"), (1, "epochs"), (5, "uniform")])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_pegasos(data, intercept, batch, order, average_of, project, layout):
+    case = data.with_(intercept=intercept)
+    problem = case.problem(layout)
+    solver = Pegasos(batch=batch, order=order, average=average_of, project=project, polish=0, seed=SEED)
+    iterates = pegasos(
+        case.X,
+        case.y,
+        case.costs,
+        list(batches_of(case, EPOCHS, order == "uniform", batch)),
+        intercept=intercept,
+        intercept_scaling=case.intercept_scaling,
+        project=project,
+    )
+    steps = len(case.y) // batch
+    state = solver.init(problem, None)
+    for epoch in range(1, EPOCHS + 1):
+        state = solver.step(problem, state, UNLIMITED)
+        w, b = average(iterates[: epoch * steps + 1], average_of, steps)
+        ours = solver.solution(problem, state, UNLIMITED)
+        close(ours.w, w, 1e-9)
+        close(ours.b, b, 1e-9)
+
+
+def test_projection_is_felt(data):
+    # Else the cases above would compare two runs in which line 5 never did anything.
+    batches = list(batches_of(data, 2, True, 1))
+    free, held = (
+        pegasos(data.X, data.y, data.costs, batches, project=project) for project in (False, True)
+    )
+    assert max(np.linalg.norm(w - v) for (w, _), (v, _) in zip(free, held, strict=True)) > 0.01
+
+
+# The mean is a difference of two vectors that may have grown 1e9-fold before they are rescaled; a tiny
+# lambda, whose projections shrink w at every step, makes them do so and costs the mean digits.
+@pytest.mark.parametrize(("scale", "tolerance"), [(49.0, 1e-9), (1e-9, 1e-9), (3e7, 1e-5)])
+def test_first_step_of_pegasos_forgets_its_start(data, scale, tolerance):
+    # 1 - eta lambda is 0 for t = 1, or the rounding error of that: 49 * (1 / 49) is not 1.
+    case = data.with_(weights=None, C=scale / len(data.y))
+    solver = Pegasos(average="all", polish=0, seed=SEED)
+    problem = case.problem()
+    state = solver.step(problem, solver.init(problem, None), UNLIMITED)
+    ours = solver.solution(problem, state, UNLIMITED)
+    batches = list(batches_of(case, 1, True, 1))
+    w, _ = average(pegasos(case.X, case.y, case.costs, batches, intercept=case.intercept), "all", 23)
+    close(ours.w / np.linalg.norm(w), w / np.linalg.norm(w), tolerance)
+
+
+@pytest.mark.parametrize("name", ["pegasos", "stochastic_subgradient"])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_stopping_rule_of_001(data, name, batch):
+    case = data.with_(intercept="none", weights=None)
+    problem = case.problem()
+    batches = list(batches_of(case, 40, True, batch))
+    rule = {"threshold": 0.35, "stop_count": 6}
+    options = {"batch": batch, "order": "uniform", "average": "last", "polish": 0, "seed": SEED}
+    options |= {"stop_threshold": 0.35, "stop_count": 6}
+    if name == "pegasos":
+        iterates = pegasos(case.X, case.y, case.costs, batches, **rule)
+        solver = Pegasos(**options)
+    else:
+        t = np.arange(1.0, len(batches) + 1)
+        sizes = 2.0 / (t + 5.0)
+        iterates = stochastic_subgradient(case.X, case.y, case.costs, batches, sizes, **rule)
+        solver = StochasticSubgradient(**options, step_size="decreasing", eta=2.0, t0=5.0)
+    assert 6 < len(iterates) - 1 < len(batches)
+    state = solver.init(problem, None)
+    while not solver.finished(state):
+        state = solver.step(problem, state, UNLIMITED)
+    assert state.t == len(iterates) - 1
+    close(solver.solution(problem, state, UNLIMITED).w, iterates[-1][0], 1e-9)
+
+
+# ---- full subgradient ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("step_size", ["constant", "decreasing", "lambda"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", PRIMAL_LOSSES)
+def test_subgradient(data, loss, intercept, step_size, layout):
+    case = data.with_(loss=loss, intercept=intercept)
+    problem = case.problem(layout)
+    solver = Subgradient(step_size=step_size, eta=0.3 if step_size == "constant" else 2.0, t0=5.0, polish=0)
+    t = np.arange(1.0, 31.0)
+    oracle = subgradient(
+        case.X,
+        case.y,
+        case.costs,
+        step_sizes("pegasos" if step_size == "lambda" else step_size, case, t),
+        loss=loss,
+        intercept=intercept,
+        intercept_scaling=case.intercept_scaling,
+    )
+    state = solver.init(problem, None)
+    for w, b, best_w, best_b in oracle:
+        state = solver.step(problem, state, UNLIMITED)
+        close(state.point.w, w)
+        close(problem.bias_feature * state.point.beta, b)
+        best = solver.solution(problem, state, UNLIMITED)
+        close(best.w, best_w)
+        close(best.b, best_b)
+
+
+def test_stopping_rule_of_the_full_method(data):
+    case = data.with_(intercept="exact")
+    problem = case.problem()
+    sizes = 2.0 / (np.arange(1.0, 500.0) + 5.0)
+    points = list(subgradient(case.X, case.y, case.costs, sizes, intercept="exact", threshold=0.02))
+    assert 1 < len(points) < len(sizes)
+    solver = Subgradient(step_size="decreasing", eta=2.0, t0=5.0, polish=0, stop_threshold=0.02)
+    state = solver.init(problem, None)
+    while not solver.finished(state):
+        state = solver.step(problem, state, UNLIMITED)
+    assert state.t == len(points)
+    close(state.point.w, points[-1][0])
+
+
+# ---- random orders -------------------------------------------------------------------------------
+
+
+def test_shuffle_is_a_permutation_and_draw_stays_in_range():
+    order = np.arange(50)
+    state = core.shuffle(order, SEED)
+    assert sorted(order) == list(range(50))
+    assert np.any(order != np.arange(50))
+    again = np.arange(50)
+    assert core.shuffle(again, SEED) == state
+    np.testing.assert_array_equal(order, again)
+    draws = np.empty(5000, np.int64)
+    core.draw(draws, 10, SEED)
+    counts = np.bincount(draws, minlength=10)
+    assert len(counts) == 10
+    # Expected 500 each with a standard deviation of 21; fixed by the seed, so never flaky.
+    assert np.all(np.abs(counts - 500) < 100)
+
+
+def test_layouts_hold_the_same_numbers(data):
+    # The oracles see the float64 matrix; every layout has to be the same one.
+    for lay_out in LAYOUTS.values():
+        stored = lay_out(data.X)
+        dense = stored if isinstance(stored, np.ndarray) else stored.toarray()
+        np.testing.assert_array_equal(dense, data.X)

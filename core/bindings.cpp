@@ -14,6 +14,7 @@
 #include <string>
 #include <variant>
 
+#include "best_intercept.hpp"
 #include "budget.hpp"
 #include "dual_coordinate_ascent.hpp"
 #include "losses.hpp"
@@ -70,13 +71,12 @@ class Data {
   }
 
   static Data sparse(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns) {
-    require(values.ndim() == 1 && indices.ndim() == 1 && offsets.ndim() == 1 &&
-                offsets.size() > 0 && values.size() >= indices.size(),
+    require(values.ndim() == 1 && indices.ndim() == 1 && offsets.ndim() == 1 && offsets.size() > 0 &&
+                values.size() >= indices.size(),
             "sparse rows need values, indices and offsets of matching lengths");
     require(indices.dtype() == offsets.dtype(), "indices and offsets must have one type");
     const bool narrow = indices.dtype() == nb::dtype<std::int32_t>();
-    require(narrow || indices.dtype() == nb::dtype<std::int64_t>(),
-            "indices must be int32 or int64");
+    require(narrow || indices.dtype() == nb::dtype<std::int64_t>(), "indices must be int32 or int64");
     const bool single = values.dtype() == nb::dtype<float>();
     require(single || values.dtype() == nb::dtype<double>(), "values must be float32 or float64");
     if (single && narrow) return sparse_of<float, std::int32_t>(values, indices, offsets, columns);
@@ -127,10 +127,9 @@ class Data {
   // Every later loop trusts offsets and indices, so nothing unchecked gets past this line.
   template <class Value, class Index>
   static Data sparse_of(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns) {
-    const SparseRows<Value, Index> rows{static_cast<const Value*>(values.data()),
-                                        static_cast<const Index*>(indices.data()),
-                                        static_cast<const Index*>(offsets.data()),
-                                        static_cast<Integer>(offsets.size()) - 1, columns};
+    const SparseRows<Value, Index> rows{
+        static_cast<const Value*>(values.data()), static_cast<const Index*>(indices.data()),
+        static_cast<const Index*>(offsets.data()), static_cast<Integer>(offsets.size()) - 1, columns};
     require(rows.offsets[0] == 0, "the first offset must be 0");
     for (Integer i = 0; i < rows.count; ++i) {
       require(rows.offsets[i] <= rows.offsets[i + 1], "offsets must not decrease");
@@ -228,21 +227,33 @@ void bind_data(nb::module_& m) {
     draw(span(order), bound, random);
     return random.state();
   });
-  m.def("weighted_quantile",
-        [](ConstVector values, ConstVector weights, double level, double ridge) {
-          require(values.size() == weights.size(), "one weight per value is needed");
-          return weighted_quantile(span(values), span(weights), level, ridge);
-        });
+  m.def("weighted_quantile", [](ConstVector values, ConstVector weights, double level, double ridge) {
+    require(values.size() == weights.size(), "one weight per value is needed");
+    nb::gil_scoped_release unlocked;
+    return weighted_quantile(span(values), span(weights), level, ridge);
+  });
 }
 
 void bind_passes(nb::module_& m) {
+  m.def("dot", [](ConstVector a, ConstVector b) {
+    require(a.size() == b.size(), "vectors of one length are needed");
+    return dot(span(a), span(b));
+  });
+  m.def("best_intercept", [](const std::string& loss, ConstVector scores, ConstVector labels,
+                             ConstVector costs, double ridge) {
+    require(scores.size() == labels.size() && scores.size() == costs.size(),
+            "one number per row is needed");
+    require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
+    nb::gil_scoped_release unlocked;
+    const auto find = loss == "logistic" ? best_intercept<Logistic> : best_intercept<SquaredHinge>;
+    return find(span(scores), labels.data(), costs.data(), ridge);
+  });
   m.def("scores", [](const Data& data, ConstVector w, Vector out, const Budget& budget) {
     data.require_lengths(out.size(), w.size());
     nb::gil_scoped_release unlocked;
     data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
   });
-  m.def("combine", [](const Data& data, ConstVector coefficients, Vector out,
-                      const Budget& budget) {
+  m.def("combine", [](const Data& data, ConstVector coefficients, Vector out, const Budget& budget) {
     data.require_lengths(coefficients.size(), out.size());
     nb::gil_scoped_release unlocked;
     data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
@@ -264,27 +275,24 @@ void bind_passes(nb::module_& m) {
 }
 
 void bind_solvers(nb::module_& m) {
-  m.def("subgradient",
-        [](const Data& data, const std::string& loss, ConstVector labels, ConstVector costs,
-           ConstVector w, double b, Vector gradient, const Budget& budget) {
-          data.require_lengths(labels.size(), w.size());
-          data.require_lengths(costs.size(), gradient.size());
-          nb::gil_scoped_release unlocked;
-          const LossSum sum = with_loss(loss, [&](auto kind) {
-            return data.visit([&](const auto& rows) {
-              return subgradient<decltype(kind)>(rows, labels.data(), costs.data(), w.data(), b,
-                                                 span(gradient), budget);
-            });
-          });
-          return std::make_tuple(sum.loss, sum.bias);
-        });
+  m.def("subgradient", [](const Data& data, const std::string& loss, ConstVector labels, ConstVector costs,
+                          ConstVector w, double b, Vector gradient, const Budget& budget) {
+    data.require_lengths(labels.size(), w.size());
+    data.require_lengths(costs.size(), gradient.size());
+    nb::gil_scoped_release unlocked;
+    const LossSum sum = with_loss(loss, [&](auto kind) {
+      return data.visit([&](const auto& rows) {
+        return subgradient<decltype(kind)>(rows, labels.data(), costs.data(), w.data(), b, span(gradient),
+                                           budget);
+      });
+    });
+    return std::make_tuple(sum.loss, sum.bias);
+  });
 
-  m.def("dual_coordinate_ascent", [](const Data& data, bool squared, Table coordinates,
-                                     Indices order, Vector w, double bias, double bias_curvature,
-                                     double relaxation, double above, double below,
-                                     const Budget& budget) {
-    require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double),
-            "a coordinate has five numbers");
+  m.def("dual_coordinate_ascent", [](const Data& data, bool squared, Table coordinates, Indices order,
+                                     Vector w, double bias, double bias_curvature, double relaxation,
+                                     double above, double below, const Budget& budget) {
+    require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
     data.require_lengths(coordinates.shape(0), w.size());
     data.require_rows(span(ConstIndices(order)));
     const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()),
@@ -304,8 +312,7 @@ void bind_solvers(nb::module_& m) {
 
   nb::class_<Iterate>(m, "Iterate")
       .def(
-          "__init__",
-          [](Iterate* self, Vector v, Vector u) { new (self) Iterate{span(v), span(u)}; },
+          "__init__", [](Iterate* self, Vector v, Vector u) { new (self) Iterate{span(v), span(u)}; },
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("rescale", &Iterate::rescale)
       .def_rw("scale", &Iterate::scale)
@@ -315,33 +322,31 @@ void bind_solvers(nb::module_& m) {
       .def_rw("beta", &Iterate::beta)
       .def_rw("beta_sum", &Iterate::beta_sum);
 
-  m.def("stochastic_subgradient",
-        [](const Data& data, const std::string& loss, ConstVector labels, ConstVector weights,
-           ConstVector norms, ConstIndices order, Integer batch, ConstVector steps, double lambda,
-           double radius, double bias_feature, bool bias_shrinks, Iterate& iterate, Vector lengths,
-           Integer next, double threshold, const Budget& budget) {
-          data.require_lengths(labels.size(), iterate.v.size());
-          data.require_lengths(weights.size(), iterate.v.size());
-          data.require_lengths(norms.size(), iterate.v.size());
-          require(iterate.u.empty() || iterate.u.size() == iterate.v.size(),
-                  "u must be as long as v, or empty");
-          require(batch > 0 && order.size() >= steps.size() * static_cast<std::size_t>(batch),
-                  "one batch of rows per step is needed");
-          data.require_rows(span(order));
-          RecentSteps recent{span(lengths), next, threshold};
-          bool finished = false;
-          const Integer taken = interruptibly(budget, [&](Watch& watch) {
-            return with_loss(loss, [&](auto kind) {
-              return data.visit([&](const auto& rows) {
-                return stochastic_subgradient<decltype(kind)>(
-                    rows, labels.data(), weights.data(), norms.data(), span(order), batch,
-                    span(steps), lambda, radius, Bias{bias_feature, bias_shrinks}, iterate, recent,
-                    finished, watch);
-              });
-            });
-          });
-          return std::make_tuple(taken, recent.next, finished);
+  m.def("stochastic_subgradient", [](const Data& data, const std::string& loss, ConstVector labels,
+                                     ConstVector weights, ConstVector norms, ConstIndices order,
+                                     Integer batch, ConstVector steps, double lambda, double radius,
+                                     double bias_feature, bool bias_shrinks, Iterate& iterate,
+                                     Vector lengths, Integer next, double threshold, const Budget& budget) {
+    data.require_lengths(labels.size(), iterate.v.size());
+    data.require_lengths(weights.size(), iterate.v.size());
+    data.require_lengths(norms.size(), iterate.v.size());
+    require(iterate.u.empty() || iterate.u.size() == iterate.v.size(), "u must be as long as v, or empty");
+    require(batch > 0 && order.size() >= steps.size() * static_cast<std::size_t>(batch),
+            "one batch of rows per step is needed");
+    data.require_rows(span(order));
+    RecentSteps recent{span(lengths), next, threshold};
+    bool finished = false;
+    const Integer taken = interruptibly(budget, [&](Watch& watch) {
+      return with_loss(loss, [&](auto kind) {
+        return data.visit([&](const auto& rows) {
+          return stochastic_subgradient<decltype(kind)>(
+              rows, labels.data(), weights.data(), norms.data(), span(order), batch, span(steps), lambda,
+              radius, Bias{bias_feature, bias_shrinks}, iterate, recent, finished, watch);
         });
+      });
+    });
+    return std::make_tuple(taken, recent.next, finished);
+  });
 }
 
 }  // namespace

@@ -14,8 +14,7 @@ namespace maxmargin {
 // Shared by all the steps of a run, also across threads: `stop` in one of them ends them all.
 class Budget {
  public:
-  Budget(double seconds, Integer threads)
-      : start_(Clock::now()), seconds_(seconds), threads_(threads) {}
+  Budget(double seconds, Integer threads) : start_(Clock::now()), seconds_(seconds), threads_(threads) {}
 
   double seconds_left() const {
     return seconds_ - std::chrono::duration<double>(Clock::now() - start_).count();

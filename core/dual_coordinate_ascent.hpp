@@ -38,9 +38,9 @@ struct Sweep {
 };
 
 template <bool kSquared, class Rows>
-Sweep dual_coordinate_ascent(const Rows& rows, std::span<Coordinate> coordinates,
-                             std::span<Integer> order, double* w, double bias,
-                             double bias_curvature, double relaxation, Walls walls, Watch& watch) {
+Sweep dual_coordinate_ascent(const Rows& rows, std::span<Coordinate> coordinates, std::span<Integer> order,
+                             double* w, double bias, double bias_curvature, double relaxation, Walls walls,
+                             Watch& watch) {
   constexpr Integer kAhead = 2;  // rows that are on their way from memory
   const Integer count = static_cast<Integer>(order.size());
   Sweep sweep;
@@ -80,8 +80,7 @@ Sweep dual_coordinate_ascent(const Rows& rows, std::span<Coordinate> coordinates
       sweep.ascent -= change * (derivative + 0.5 * change / c.inverse_curvature);
       sweep.largest = std::max(sweep.largest, derivative);
       sweep.smallest = std::min(sweep.smallest, derivative);
-    } else if ((derivative > walls.above && alpha == 0) ||
-               (derivative < walls.below && alpha != 0)) {
+    } else if ((derivative > walls.above && alpha == 0) || (derivative < walls.below && alpha != 0)) {
       continue;
     }
     order[sweep.active++] = i;

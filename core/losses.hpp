@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses of the margin m = y (<w, x> + b): value and one subgradient. The same as losses.py.
+// Losses of the margin m = y (<w, x> + b): value, one subgradient and, where the loss is smooth,
+// curvature. The same as losses.py.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +19,7 @@ struct SquaredHinge {
     return slack * slack;
   }
   static double derivative(double m) { return -2 * std::max(0.0, 1 - m); }
+  static double curvature(double m) { return m < 1 ? 2 : 0; }
 };
 
 struct Logistic {
@@ -26,6 +28,10 @@ struct Logistic {
   static double derivative(double m) {
     const double e = std::exp(-std::abs(m));
     return m > 0 ? -e / (1 + e) : -1 / (1 + e);
+  }
+  static double curvature(double m) {
+    const double e = std::exp(-std::abs(m));
+    return e / ((1 + e) * (1 + e));
   }
 };
 

@@ -25,6 +25,14 @@ void in_parallel(Integer threads, Integer count, const Work& work) {
   for (std::thread& helper : helpers) helper.join();
 }
 
+// NumPy's product would hand a long sum to BLAS and its threads, which get in the way of ours.
+inline double dot(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+  return sum;
+}
+
 // out_i = <w, x_i>
 template <class Rows>
 void scores(const Rows& rows, const double* w, std::span<double> out, const Budget& budget) {
@@ -64,8 +72,7 @@ void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, c
 
 // out = sum_i coefficient_i x_i
 template <class Rows>
-void combine(const Rows& rows, const double* coefficients, std::span<double> out,
-             const Budget& budget) {
+void combine(const Rows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
   accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
     for (; i < last; ++i) {
       if (coefficients[i] != 0) rows[i].add_to(target, coefficients[i]);

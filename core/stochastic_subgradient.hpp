@@ -69,9 +69,8 @@ struct RecentSteps {
 template <class Loss, class Rows>
 Integer stochastic_subgradient(const Rows& rows, const double* labels, const double* weights,
                                const double* norms, std::span<const Integer> order, Integer batch,
-                               std::span<const double> steps, double lambda, double radius,
-                               Bias bias, Iterate& iterate, RecentSteps& recent, bool& finished,
-                               Watch& watch) {
+                               std::span<const double> steps, double lambda, double radius, Bias bias,
+                               Iterate& iterate, RecentSteps& recent, bool& finished, Watch& watch) {
   const bool projects = std::isfinite(radius);
   std::vector<double> pulls(static_cast<std::size_t>(batch));
   std::vector<double> together(recent.lengths.empty() ? 0 : iterate.v.size());

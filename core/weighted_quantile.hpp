@@ -25,8 +25,7 @@ inline std::pair<double, double> weighted_quantile(std::span<const double> value
     total += weights[i];
   }
   if (points.empty()) return {0, 0};
-  const double rounding =
-      1e-13 * total;  // sums of the same weights in another order differ by this
+  const double rounding = 1e-13 * total;  // sums of the same weights in another order differ by this
   auto begin = points.begin();
   auto end = points.end();
   double before = 0;  // weight of all points left of begin

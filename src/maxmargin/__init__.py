@@ -3,18 +3,36 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from maxmargin.certificate import Certificate, RowClass, certify
-from maxmargin.choose import choose_solver
-from maxmargin.estimators import LinearSVC
-from maxmargin.model import Model, Status, Trace
-from maxmargin.problem import Intercept, Problem
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
-from maxmargin.solve import Progress, solve
+if TYPE_CHECKING:
+    from maxmargin.certificate import Certificate, RowClass, certify
+    from maxmargin.choose import choose_solver
+    from maxmargin.estimators import LinearSVC
+    from maxmargin.model import Model, Status, Trace
+    from maxmargin.problem import Intercept, Problem
+    from maxmargin.rows import Rows
+    from maxmargin.solution import Solution
+    from maxmargin.solve import Progress, solve
 
-__version__ = version("maxmargin")
+# Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
+_HOME = {
+    "Certificate": "certificate",
+    "Intercept": "problem",
+    "LinearSVC": "estimators",
+    "Model": "model",
+    "Problem": "problem",
+    "Progress": "solve",
+    "RowClass": "certificate",
+    "Rows": "rows",
+    "Solution": "solution",
+    "Status": "model",
+    "Trace": "model",
+    "certify": "certificate",
+    "choose_solver": "choose",
+    "solve": "solve",
+}
 
 __all__ = [
     "Certificate",
@@ -32,3 +50,19 @@ __all__ = [
     "choose_solver",
     "solve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("maxmargin")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

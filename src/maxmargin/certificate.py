@@ -83,7 +83,7 @@ class Certificate:
         worst = float(rows.max(initial=0.0))
         if problem.intercept is Intercept.REGULARISED:
             s = problem.intercept_scaling
-            worst = max(worst, abs(self.b / s - s * float(self.alpha @ problem.y)))
+            worst = max(worst, abs(self.b / s - s * core.dot(self.alpha, problem.y)))
         if self.w is self.w_of_alpha:
             return worst
         return max(worst, float(np.abs(self.w - self.w_of_alpha).max(initial=0.0)))
@@ -211,7 +211,7 @@ def _feasible(problem: Problem, alpha: Vector) -> Vector:
     alpha = np.clip(np.nan_to_num(np.asarray(alpha, np.float64)), 0.0, problem.upper)
     if problem.intercept is not Intercept.EXACT:
         return alpha
-    excess = float(alpha @ problem.y)
+    excess = core.dot(alpha, problem.y)
     if excess == 0.0:
         return alpha
     # The heavier class gives up its excess: first the free multipliers, which cost least (their margin
@@ -221,7 +221,7 @@ def _feasible(problem: Problem, alpha: Vector) -> Vector:
     spare = float(alpha[free].sum())
     if spare > 0.0:
         alpha[free] *= max(0.0, 1.0 - abs(excess) / spare)
-    rest = abs(float(alpha @ problem.y))
+    rest = abs(core.dot(alpha, problem.y))
     bounded = heavy & ~free
     if spare <= abs(excess) and rest > 0.0 and bounded.any():
         alpha[bounded] *= max(0.0, 1.0 - rest / float(alpha[bounded].sum()))

@@ -30,7 +30,9 @@ else:
 Budget = _core.Budget
 Data = _core.Data
 Iterate = _core.Iterate
+best_intercept = _core.best_intercept
 combine = _core.combine
+dot = _core.dot
 draw = _core.draw
 dual_coordinate_ascent = _core.dual_coordinate_ascent
 scores = _core.scores

@@ -114,14 +114,14 @@ class Problem:
 
     def regulariser(self, w: Vector, b: float) -> float:
         """``1/2 |w|^2``, and ``b^2 / (2 s^2)`` more when the intercept is regularised."""
-        value = 0.5 * float(w @ w)
+        value = 0.5 * core.dot(w, w)
         if self.intercept is Intercept.REGULARISED:
             value += 0.5 * (b / self.intercept_scaling) ** 2
         return value
 
     def loss_sum(self, margins: Vector) -> float:
         """``sum_i C_i loss(m_i)``."""
-        return float(self.costs @ self.loss.value(margins))
+        return core.dot(self.costs, self.loss.value(margins))
 
     def margins(self, w: Vector, b: float) -> Vector:
         """``y_i (<w, x_i> + b)``: one pass over the data."""
@@ -135,7 +135,7 @@ class Problem:
         """The dual objective; ``-inf`` where alpha is not feasible (beyond rounding of its balance)."""
         if np.any(alpha < 0) or np.any(alpha > self.upper):
             return -np.inf
-        excess = abs(float(alpha @ self.y))
+        excess = abs(core.dot(alpha, self.y))
         if self.intercept is Intercept.EXACT and excess > 1e-12 * float(alpha.sum()):
             return -np.inf
         return self.dual_of(alpha, self.rows.combine(alpha * self.y))
@@ -144,7 +144,7 @@ class Problem:
         """The dual objective of an alpha in its box whose ``sum_i alpha_i y_i x_i`` is known."""
         b = 0.0
         if self.intercept is Intercept.REGULARISED:
-            b = self.intercept_scaling**2 * float(alpha @ self.y)
+            b = self.intercept_scaling**2 * core.dot(alpha, self.y)
         return float(self.loss.dual_gain(alpha, self.costs).sum()) - self.regulariser(w, b)
 
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
@@ -165,33 +165,4 @@ class Problem:
             level = float(self.costs[self.y > 0].sum())
             low, high = core.weighted_quantile(kink - scores, self.costs, level, ridge)
             return 0.5 * (low + high)
-        return _root_of_slope(self, scores, ridge)
-
-
-def _root_of_slope(problem: Problem, scores: Vector, ridge: float) -> float:
-    """Newton's method on the monotone slope by b, inside a bracket that bisection keeps shrinking."""
-    y, costs, loss = problem.y, problem.costs, problem.loss
-    reach = 2.0 + float(np.abs(scores).max(initial=0.0)) + np.log1p(problem.total_cost)
-    low, high, b = -reach, reach, 0.0
-    for _ in range(200):
-        margins = y * (scores + b)
-        slopes = costs * loss.derivative(margins)
-        slope = float(y @ slopes) + ridge * b
-        if slope > 0:
-            high = b
-        else:
-            low = b
-        if slope == 0 or high - low <= 1e-15 * (1.0 + abs(b)):
-            break
-        if loss.name == "logistic":
-            share = -loss.derivative(margins)
-            curvature = float(costs @ (share * (1.0 - share)))
-        else:
-            curvature = 2.0 * float(costs[margins < 1.0].sum())
-        curvature += ridge
-        newton = b - slope / curvature if curvature > 0 else np.inf
-        following = newton if low < newton < high else 0.5 * (low + high)
-        if abs(following - b) <= 1e-16 * (1.0 + abs(b)):
-            break
-        b = following
-    return b
+        return core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)

@@ -25,6 +25,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
@@ -91,7 +92,7 @@ class Pegasos(Solver[State]):
             restart=self.average == "suffix",
         )
         # Rounding in the running |v|^2 must not outlive an epoch.
-        state.iterate.squared_norm = float(state.v @ state.v)
+        state.iterate.squared_norm = core.dot(state.v, state.v)
         return state
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:

@@ -146,7 +146,7 @@ def init_state(
     u = np.zeros(problem.rows.columns if averages else 0)
     iterate = core.Iterate(v, u)
     iterate.beta = b / problem.bias_feature if problem.bias_feature else 0.0
-    iterate.squared_norm = float(v @ v)
+    iterate.squared_norm = core.dot(v, v)
     lengths[:] = np.inf
     return State(
         v=v,

@@ -14,6 +14,7 @@ So the best iterate is kept, and eta_t has to fall for it to converge.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -100,7 +101,7 @@ class Subgradient(Solver[State]):
         state.t += 1
         eta = self._step_size(problem, state.t, state.eta)
         state.point = _moved(problem, state.point, losses, slope, eta)
-        length = eta / problem.total_cost * float(np.sqrt(losses @ losses))
+        length = eta / problem.total_cost * math.sqrt(core.dot(losses, losses))
         state.finished = length < self.stop_threshold
         return state
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The intercept of a smooth loss that minimises  ridge / 2 b^2 + sum_i C_i loss(y_i (score_i + b)).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "losses.hpp"
+#include "rows.hpp"
+
+namespace maxmargin {
+
+// Newton's method on the slope, which rises with b, inside a bracket that each look makes smaller.
+template <class Loss>
+double best_intercept(std::span<const double> scores, const double* labels, const double* costs,
+                      double ridge) {
+  double reach = 2, total = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    reach = std::max(reach, 2 + std::abs(scores[i]));
+    total += costs[i];
+  }
+  reach += std::log1p(total);  // a lone class never ends the descent of the logistic loss: stop it here
+  double low = -reach, high = reach, b = 0;
+  for (int look = 0; look < 200; ++look) {
+    double slope = ridge * b, curvature = ridge;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const double margin = labels[i] * (scores[i] + b);
+      slope += costs[i] * Loss::derivative(margin) * labels[i];
+      curvature += costs[i] * Loss::curvature(margin);
+    }
+    (slope > 0 ? high : low) = b;
+    const double newton = curvature > 0 ? b - slope / curvature : high;
+    const double next = low < newton && newton < high ? newton : (low + high) / 2;
+    if (slope == 0 || std::abs(next - b) <= 1e-15 * (1 + std::abs(b))) break;
+    b = next;
+  }
+  return b;
+}
+
+}  // namespace maxmargin

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     measured = Measurements(
         facts=machine.facts(),
-        command=shlex.join(["python", "-m", "benchmarks", *given]),
+        command=_command(given),
         repeat=1 if options.quick else options.repeat,
         warning=machine.load_warning(),
     )
@@ -54,20 +54,24 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     linear = commands.add_parser("linear", help="seconds to equal quality against the peers")
-    linear.add_argument(
-        "--data", type=_list_of(datasets.SELECTABLE), default=list(datasets.DEFAULT)
-    )
+    linear.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(datasets.DEFAULT))
     linear.add_argument("--C", type=float, default=1.0)
     linear.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
     linear.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
-    linear.add_argument(
-        "--longest", type=float, default=10.0, help="seconds: no longer scans or repeats"
-    )
-    linear.add_argument(
-        "--quick", action="store_true", help="one round, at most 2 s a fit, no memory"
-    )
+    linear.add_argument("--longest", type=float, default=20.0, help="seconds: 0.4 of it ends a scan")
+    linear.add_argument("--quick", action="store_true", help="one round, short scans, no memory")
     linear.add_argument("--output", type=Path, default=Path("docs/results"))
     return parser
+
+
+def _command(given: list[str]) -> str:
+    """As it was called, without the place of the output: pages name no paths."""
+    kept = list(given)
+    if "--output" in kept:
+        place = kept.index("--output")
+        del kept[place : place + 2]
+    kept = [word for word in kept if not word.startswith("--output=")]
+    return shlex.join(["python", "-m", "benchmarks", *kept])
 
 
 def _list_of(choices: tuple[str, ...]):
@@ -105,9 +109,7 @@ def _measure(options: argparse.Namespace, measured: Measurements, console: Conso
                 players = contestants(machine.cores())
                 result = compare(objective, players, measured.repeat, longest, tell)
                 measured.results.append(result)
-                progress.console.print(
-                    f"{name}, {loss}: {result.seconds:.0f} s in all", highlight=False
-                )
+                progress.console.print(f"{name}, {loss}: {result.seconds:.0f} s in all", highlight=False)
                 progress.advance(task)
         _side_measures(options, measured, progress, task)
     measured.seconds = time.perf_counter() - start

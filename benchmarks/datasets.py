@@ -68,9 +68,7 @@ def folder() -> Path:
 def find(name: str) -> Path:
     """The file of a data set; MissingData where there is none."""
     if name not in SELECTABLE:
-        raise ValueError(
-            f"The data set must be one of {', '.join(SELECTABLE)}. Got {name!r} instead."
-        )
+        raise ValueError(f"The data set must be one of {', '.join(SELECTABLE)}. Got {name!r} instead.")
     stem = "mnist" if name == "mnist38" else name
     path = folder() / f"{stem}.train.npz"
     if not path.exists():

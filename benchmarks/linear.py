@@ -14,6 +14,8 @@ from benchmarks.solvers.maxmargin_solvers import trace
 
 _TIGHT_ENOUGH = 1e-7
 _NEARLY_FASTEST = 1.5
+_REPEAT_SECONDS = 6.0
+_TOO_LONG = "two fits in a row took more than"
 
 Tell = Callable[[str], None]
 
@@ -42,7 +44,9 @@ class Score:
     setting_name: str
     runs: list[Run] = field(default_factory=list[Run])
     scan_ended: str | None = None
-    """Why the scan left out tighter settings that might have helped, in words."""
+    """Why the scan left out tighter settings, in words."""
+    gave_up: bool = False
+    """Whether those settings could have helped: they were left out because they take long."""
 
     def fastest(self, quality: float) -> Run | None:
         """The fastest run that reaches the quality."""
@@ -69,11 +73,12 @@ class Score:
         """Settings that could be the fastest for some quality if they were measured again."""
         chosen: set[float] = set()
         for quality in QUALITIES:
-            fastest = self.fastest(quality) or self.best
+            fastest = self.fastest(quality)
+            if fastest is None:
+                continue
             limit = _NEARLY_FASTEST * fastest.seconds
             for run in self.runs:
-                qualifies = run.reaches(quality) or run is fastest
-                if qualifies and run.seconds <= limit:
+                if run.reaches(quality) and run.seconds <= limit:
                     chosen.add(run.setting)
         return [run.setting for run in self.best_per_setting() if run.setting in chosen]
 
@@ -122,7 +127,7 @@ def compare(
             for contestant in contestants:
                 name = contestant.name
                 # Long fits are measured well enough by fewer repetitions.
-                if place < len(schedule[name]) and spent[name] < longest:
+                if place < len(schedule[name]) and spent[name] < _REPEAT_SECONDS:
                     tell(f"{name}: round {number}")
                     run = _measure(objective, bound, contestant, schedule[name][place])
                     scores[name].runs.append(run)
@@ -161,23 +166,25 @@ def _scan(
             tell(f"{contestant.name}: {contestant.setting_name} {setting:g}")
             score.runs.append(_measure(objective, bound, contestant, setting))
             reason = _reason_to_end(score, longest)
-            if reason is not None:
+            if reason is not None and place + 1 < len(contestant.settings):
                 score.scan_ended = reason or None
+                score.gave_up = reason.startswith(_TOO_LONG)
                 waiting.remove(contestant)
 
 
 def _reason_to_end(score: Score, longest: float) -> str | None:
     last = score.runs[-1]
-    reached = last.suboptimality if last.certified_gap is None else last.certified_gap
-    if reached <= _TIGHT_ENOUGH:
+    if last.certified_gap is not None:
+        return None
+    if last.suboptimality <= _TIGHT_ENOUGH:
         return ""
     # Three equal answers in a row: a cap on iterations decides, not the setting.
     capped = last.setting < 1e-2 and len({run.suboptimality for run in score.runs[-3:]}) == 1
-    if last.certified_gap is None and capped:
+    if capped:
         return f"a smaller {score.setting_name} changes nothing any more"
     # Two long fits in a row, because one alone may be an accident of the machine.
     if len(score.runs) > 1 and all(run.seconds > 0.4 * longest for run in score.runs[-2:]):
-        return f"two fits took more than {0.4 * longest:g} s each"
+        return f"{_TOO_LONG} {0.4 * longest:g} s each"
     return None
 
 

@@ -22,8 +22,8 @@ def rates(data: DataSet, C: float, repeat: int, least_seconds: float = 0.3) -> l
     """The best of several for every variant; the variants take turns."""
     import numpy as np
 
-    from maxmargin import Problem
     from maxmargin.core import Budget
+    from maxmargin.problem import Problem
     from maxmargin.solvers import Pegasos
 
     variants = {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ _STYLES: dict[str, dict[str, Any]] = {
     SGD: {"marker": "x", "linestyle": ":", "color": "#009E73"},
 }
 _LABELS = {
-    OURS: "maxmargin LinearSVC: gap that the fit proves",
+    OURS: "maxmargin LinearSVC: gap that each fit proves",
     LIBLINEAR: "LIBLINEAR: true suboptimality",
     LINEAR_SVC: "scikit-learn LinearSVC: true suboptimality",
     SGD: "scikit-learn SGDClassifier: true suboptimality",
 }
+_TRACE = "maxmargin, one run certified after every sweep (slower for it)"
 _LOWEST, _HIGHEST = 3e-8, 3.0
 
 
@@ -55,8 +57,19 @@ def draw(results: list[Result], path: Path) -> None:
         panel.set_ylabel("relative gap or suboptimality (no unit)")
     for panel in axes[-1]:
         panel.set_xlabel("time (seconds)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    entries: dict[str, Any] = {}
+    for panel in axes.flat:
+        handles, labels = panel.get_legend_handles_labels()
+        entries.update(zip(labels, handles, strict=True))
+    shown = [label for label in (*_LABELS.values(), _TRACE) if label in entries]
+    figure.legend(
+        [entries[label] for label in shown],
+        shown,
+        loc="outside lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
@@ -67,8 +80,7 @@ def _panel(panel: Any, result: Result) -> None:
         panel.axhline(quality, color="0.75", linewidth=0.8, zorder=0)
     if result.trace:
         seconds, gaps = zip(*result.trace, strict=True)
-        label = "the same, certified after every sweep (slower for it)"
-        panel.plot(seconds, gaps, color="0.55", linewidth=1.0, zorder=1, label=label)
+        panel.plot(seconds, gaps, color="0.55", linewidth=1.0, zorder=1, label=_TRACE)
     for name, style in _STYLES.items():
         runs = result.scores[name].best_per_setting()
         ours = name == OURS
@@ -77,8 +89,13 @@ def _panel(panel: Any, result: Result) -> None:
         if min(reached) > _HIGHEST:
             _say_outside(panel, name, min(reached))
             continue
-        panel.plot(seconds, reached, markersize=5, label=_LABELS[name], **style)
+        points = {key: value for key, value in style.items() if key != "linestyle"}
+        panel.plot(seconds, reached, markersize=5, linestyle="none", **points)
+        line = {key: style[key] for key in ("color", "linestyle", "linewidth") if key in style}
+        panel.plot(*_front(seconds, reached), **line)
+        panel.plot([], [], markersize=5, label=_LABELS[name], **style)  # for the legend
     panel.set_xscale("log")
+    _whole_decades(panel)
     panel.set_yscale("log")
     panel.set_ylim(_LOWEST, _HIGHEST)
     panel.set_title(f"{result.data}, {result.loss.replace('_', ' ')}", fontsize=10)
@@ -90,3 +107,21 @@ def _say_outside(panel: Any, name: str, smallest: float) -> None:
     text = f"{name}: never below {smallest:.0e}"
     style = {"fontsize": 7, "ha": "right", "va": "top", "transform": panel.transAxes}
     panel.text(0.98, 0.98, text, **style)
+
+
+def _front(seconds: list[float], reached: list[float]) -> tuple[list[float], list[float]]:
+    """The fits that no other fit of the same contestant beats in both time and quality."""
+    front: list[tuple[float, float]] = []
+    for time, quality in sorted(zip(seconds, reached, strict=True)):
+        if not front or quality < front[-1][1]:
+            front.append((time, quality))
+    return [time for time, _ in front], [quality for _, quality in front]
+
+
+def _whole_decades(panel: Any) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = panel.get_xlim()
+    panel.set_xlim(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))
+    panel.xaxis.set_major_locator(LogLocator(numticks=10))
+    panel.xaxis.set_minor_formatter(NullFormatter())

@@ -72,13 +72,15 @@ _HOW = """\
   to 1e-5); converting the data to its node format is not counted. Its dual solvers stop after 300
   iterations, whatever `-e` says.
 * scikit-learn LinearSVC: the whole fit, `dual=True`, `tol` from 10 to 1e-5, `max_iter=100000`.
-* scikit-learn SGDClassifier: the whole fit, `alpha = 1 / (C n)`, 1 to 200 epochs, `tol=None`, the
-  constant feature appended.
+* scikit-learn SGDClassifier: the whole fit, `alpha = 1 / (C n)`, 1 to 200 epochs, `tol=None`, its
+  default learning rate, the constant feature appended.
 * The peers read float64, so that they need not convert; ours reads the data as they are stored, and
   a table below has it on float64 too. The values are the same.
 * The contestants take turns. The first of {repeat} rounds scans all settings, the others repeat
-  those that are, or could become, the fastest; fits of many seconds are repeated less often. Times
-  are the best of these. The whole run took {minutes:.1f} minutes."""
+  those that reach a quality and are, or could become, the fastest to do so; fits of many seconds
+  are repeated less often. Times are the best of these. Where it says *scan given up*, the peer's
+  fits had become long and tighter settings were not tried; *not reached* means that they were.
+* The whole run took {minutes:.1f} minutes."""
 
 
 def _how(measured: Measurements) -> str:
@@ -187,9 +189,8 @@ def _pegasos(measured: Measurements) -> str:
     rows = [[rate.variant, f"{rate.rows_per_second / 1e6:.1f}"] for rate in measured.rates]
     if not rows:
         return ""
-    return (
-        "## Pegasos: rows per second\n\nSteps on one row each, a9a, hinge, one thread.\n\n"
-        + table(["variant", "million rows per second"], rows)
+    return "## Pegasos: rows per second\n\nSteps on one row each, a9a, hinge, one thread.\n\n" + table(
+        ["variant", "million rows per second"], rows
     )
 
 
@@ -227,7 +228,8 @@ def _seconds_of(score: Score, quality: float) -> str:
     above = f"{100 * best.suboptimality:.2g} % above"
     if best.suboptimality > 10:
         above = f"{best.suboptimality + 1:.1e} times P*"
-    return f"not reached: {above} after {best.seconds:.3g} s"
+    verdict = "scan given up" if score.gave_up else "not reached"
+    return f"{verdict}: {above} after {best.seconds:.3g} s"
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:

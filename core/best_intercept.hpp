@@ -15,12 +15,13 @@ namespace maxmargin {
 template <class Loss>
 double best_intercept(std::span<const double> scores, const double* labels, const double* costs,
                       double ridge) {
-  double reach = 2, total = 0;
+  double reach = 2, positive = 0, negative = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     reach = std::max(reach, 2 + std::abs(scores[i]));
-    total += costs[i];
+    (labels[i] > 0 ? positive : negative) += costs[i];
   }
-  reach += std::log1p(total);  // a lone class never ends the descent of the logistic loss: stop it here
+  // At equal scores the best b of the logistic loss is log(positive / negative); a lone class has none.
+  reach += std::min(std::abs(std::log(positive / negative)), 40.0);
   double low = -reach, high = reach, b = 0;
   for (int look = 0; look < 200; ++look) {
     double slope = ridge * b, curvature = ridge;

@@ -44,6 +44,8 @@ std::span<const double> span(const ConstVector& v) { return {v.data(), v.size()}
 std::span<Integer> span(const Indices& v) { return {v.data(), v.size()}; }
 std::span<const Integer> span(const ConstIndices& v) { return {v.data(), v.size()}; }
 
+bool contiguous(const AnyArray& array) { return array.size() < 2 || array.stride(0) == 1; }
+
 void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
@@ -74,6 +76,8 @@ class Data {
     require(values.ndim() == 1 && indices.ndim() == 1 && offsets.ndim() == 1 && offsets.size() > 0 &&
                 values.size() >= indices.size(),
             "sparse rows need values, indices and offsets of matching lengths");
+    require(contiguous(values) && contiguous(indices) && contiguous(offsets),
+            "values, indices and offsets must be contiguous");
     require(indices.dtype() == offsets.dtype(), "indices and offsets must have one type");
     const bool narrow = indices.dtype() == nb::dtype<std::int32_t>();
     require(narrow || indices.dtype() == nb::dtype<std::int64_t>(), "indices must be int32 or int64");
@@ -99,6 +103,8 @@ class Data {
   decltype(auto) visit(Visitor&& visitor) const {
     return std::visit(std::forward<Visitor>(visitor), kind_);
   }
+  // Whether no row has its columns out of order or twice; kernels need that.
+  bool sorted() const { return sorted_; }
   Integer count() const {
     return visit([](const auto& rows) { return rows.count; });
   }
@@ -135,22 +141,28 @@ class Data {
       require(rows.offsets[i] <= rows.offsets[i + 1], "offsets must not decrease");
     }
     require(rows.stored() <= static_cast<Integer>(indices.size()), "the last offset is too large");
-    // Branch-free per value: a row is wrong if its columns do not strictly increase in 0 .. d - 1.
+    // Without branches per value: whether all columns are in 0 .. d - 1, and strictly increase in a row.
+    bool sorted = true;
     for (Integer i = 0; i < rows.count; ++i) {
       const auto row = rows[i];
       if (row.count == 0) continue;
-      bool ascends = true;
-      for (Integer k = 1; k < row.count; ++k) ascends &= row.columns[k - 1] < row.columns[k];
-      require(ascends, "column indices of a row must strictly increase");
-      require(row.columns[0] >= 0 && static_cast<Integer>(row.columns[row.count - 1]) < columns,
-              "a column index is out of range");
+      Index low = row.columns[0], high = row.columns[0];
+      for (Integer k = 1; k < row.count; ++k) {
+        low = std::min(low, row.columns[k]);
+        high = std::max(high, row.columns[k]);
+        sorted &= row.columns[k - 1] < row.columns[k];
+      }
+      require(low >= 0 && static_cast<Integer>(high) < columns, "a column index is out of range");
     }
-    return Data({values, indices, offsets}, rows);
+    Data data({values, indices, offsets}, rows);
+    data.sorted_ = sorted;
+    return data;
   }
 
   std::vector<AnyArray> arrays_;
   std::shared_ptr<CompactRows> compact_;
   Kind kind_;
+  bool sorted_ = true;
 };
 
 template <class Visitor>
@@ -205,6 +217,7 @@ void bind_data(nb::module_& m) {
   nb::class_<Data>(m, "Data")
       .def_static("dense", &Data::dense, "values"_a)
       .def_static("sparse", &Data::sparse, "values"_a, "indices"_a, "offsets"_a, "columns"_a)
+      .def_prop_ro("sorted", &Data::sorted)
       .def_prop_ro("count", &Data::count)
       .def_prop_ro("columns", &Data::columns)
       .def_prop_ro("stored", &Data::stored);
@@ -238,6 +251,12 @@ void bind_passes(nb::module_& m) {
   m.def("dot", [](ConstVector a, ConstVector b) {
     require(a.size() == b.size(), "vectors of one length are needed");
     return dot(span(a), span(b));
+  });
+  m.def("loss_sum", [](const std::string& loss, ConstVector margins, ConstVector costs) {
+    require(margins.size() == costs.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    return with_loss(loss,
+                     [&](auto kind) { return loss_sum<decltype(kind)>(span(margins), costs.data()); });
   });
   m.def("best_intercept", [](const std::string& loss, ConstVector scores, ConstVector labels,
                              ConstVector costs, double ridge) {

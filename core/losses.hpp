@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace maxmargin {
 
@@ -39,5 +40,14 @@ struct Perceptron {
   static double value(double m) { return std::max(0.0, -m); }
   static double derivative(double m) { return m < 0 ? -1 : 0; }
 };
+
+// sum_i C_i loss(m_i)
+template <class Loss>
+double loss_sum(std::span<const double> margins, const double* costs) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < margins.size(); ++i) sum += costs[i] * Loss::value(margins[i]);
+  return sum;
+}
 
 }  // namespace maxmargin

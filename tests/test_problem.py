@@ -102,9 +102,9 @@ REFUSED = {
     "intercept unknown": ({"intercept": "free"}, "intercept", "free", "regularised"),
     "scaling zero": ({"intercept_scaling": 0.0}, "intercept_scaling must", "0.0", "above 0"),
     "scaling nan": ({"intercept_scaling": np.nan}, "intercept_scaling must", "nan", "finite"),
-    "weights negative": ({"weights": -WEIGHTS}, "weights must", "-2.0", "negative"),
+    "weights negative": ({"weights": -WEIGHTS}, "weights must", "-0.18", "negative"),
     "weights with nan": ({"weights": np.full(12, np.nan)}, "weights must", "nan", "finite"),
-    "weights too few": ({"weights": np.ones(5)}, "weights must", "(5,)", "each row"),
+    "weights too few": ({"weights": np.ones(5)}, "weights must", "(5,)", "each of the 12 rows"),
 }
 
 

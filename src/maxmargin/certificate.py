@@ -216,13 +216,16 @@ def _feasible(problem: Problem, alpha: Vector) -> Vector:
         return alpha
     # The heavier class gives up its excess: first the free multipliers, which cost least (their margin
     # is 1, so the dual value is flat there), and the bounded ones only if these do not suffice.
-    heavy = problem.y == np.sign(excess)
-    free = heavy & (alpha < problem.upper)
+    free = (problem.y == np.sign(excess)) & (alpha < problem.upper)
     spare = float(alpha[free].sum())
     if spare > 0.0:
         alpha[free] *= max(0.0, 1.0 - abs(excess) / spare)
-    rest = abs(core.dot(alpha, problem.y))
-    bounded = heavy & ~free
-    if spare <= abs(excess) and rest > 0.0 and bounded.any():
-        alpha[bounded] *= max(0.0, 1.0 - rest / float(alpha[bounded].sum()))
+    # What is left, if only rounding, is shared by the whole class: two rounds, because the first is
+    # exact only in units of the class that was the heavier.
+    for _ in range(2):
+        positive, negative = (float(alpha[problem.y == sign].sum()) for sign in (1.0, -1.0))
+        if positive > negative:
+            alpha[problem.y > 0] *= negative / positive
+        elif negative > positive:
+            alpha[problem.y < 0] *= positive / negative
     return alpha

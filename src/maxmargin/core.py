@@ -35,6 +35,7 @@ combine = _core.combine
 dot = _core.dot
 draw = _core.draw
 dual_coordinate_ascent = _core.dual_coordinate_ascent
+loss_sum = _core.loss_sum
 scores = _core.scores
 shuffle = _core.shuffle
 squared_norms = _core.squared_norms

@@ -68,10 +68,11 @@ class Problem:
                 f"y must hold one label for each of the {rows.count} rows of X. "
                 f"Got an array of shape {labels.shape} instead."
             )
-        if not np.all(np.abs(labels) == 1.0):
+        strange = labels[np.abs(labels) != 1.0]
+        if len(strange):
             raise ValueError(
-                "The labels of a problem must be -1 or 1. LinearSVC takes labels of any kind and "
-                "any number of classes."
+                f"The labels y of a problem must be -1 or 1. Got {strange[0]:g} instead. LinearSVC takes "
+                "labels of any kind and any number of classes."
             )
         if not (np.isfinite(C) and C > 0):
             raise ValueError(
@@ -82,11 +83,12 @@ class Problem:
             raise ValueError(
                 f"intercept_scaling must be a finite number above 0. Got {intercept_scaling!r} instead."
             )
+        if intercept not in list(Intercept):
+            names = ", ".join(repr(form.value) for form in Intercept)
+            raise ValueError(f"intercept must be one of {names}. Got {intercept!r} instead.")
         costs = np.full(rows.count, float(C))
         if weights is not None:
-            costs *= np.asarray(weights, dtype=np.float64)
-            if not (np.all(np.isfinite(costs)) and np.all(costs >= 0)):
-                raise ValueError("weights must be finite and not negative, one for each row.")
+            costs *= _checked_weights(np.asarray(weights, dtype=np.float64), rows.count)
         if isinstance(loss, str):
             if loss not in LOSSES:
                 raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
@@ -121,7 +123,7 @@ class Problem:
 
     def loss_sum(self, margins: Vector) -> float:
         """``sum_i C_i loss(m_i)``."""
-        return core.dot(self.costs, self.loss.value(margins))
+        return core.loss_sum(self.loss.name, margins, self.costs)
 
     def margins(self, w: Vector, b: float) -> Vector:
         """``y_i (<w, x_i> + b)``: one pass over the data."""
@@ -166,3 +168,17 @@ class Problem:
             low, high = core.weighted_quantile(kink - scores, self.costs, level, ridge)
             return 0.5 * (low + high)
         return core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
+
+
+def _checked_weights(weights: Vector, count: int) -> Vector:
+    if weights.shape != (count,):
+        raise ValueError(
+            f"weights must hold one number for each of the {count} rows of X. "
+            f"Got an array of shape {weights.shape} instead."
+        )
+    wrong = weights[~(np.isfinite(weights) & (weights >= 0))]
+    if len(wrong):
+        raise ValueError(f"weights must be finite and not negative. Got {wrong[0]} instead.")
+    if not weights.any():
+        raise ValueError("weights must not all be 0: some row has to count.")
+    return weights

@@ -21,23 +21,34 @@ class Rows:
     matrices with sorted indices and no duplicates, of float32 or float64. Copied once: F-ordered
     matrices (to C order), CSC and other sparse formats (to CSR), CSR with unsorted or repeated
     indices, and values of any other type (to float64). Sparse data are never made dense.
+
+    NaN and infinite values are refused; ``check_finite=False`` trusts that there are none.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, *, check_finite: bool = True) -> None:
         if sparse.issparse(X):
-            matrix = _canonical_csr(X)
-            values, indices, offsets = matrix.data, matrix.indices, matrix.indptr
-            if indices.dtype != offsets.dtype:
-                wider = np.result_type(indices, offsets)
-                indices, offsets = indices.astype(wider), offsets.astype(wider)
-            self.data = core.Data.sparse(values, indices, offsets, matrix.shape[1])
+            matrix = X if X.format == "csr" else X.tocsr()
+            if matrix.dtype not in (np.float32, np.float64):
+                matrix = matrix.astype(np.float64)
+            self.data = _sparse_data(matrix)
+            if not self.data.sorted:
+                # Only now: SciPy trusts indices that the core has just checked.
+                matrix = matrix.copy() if matrix is X else matrix
+                matrix.has_canonical_format = matrix.has_sorted_indices = False
+                matrix.sum_duplicates()
+                self.data = _sparse_data(matrix)
+            values = matrix.data
             self.is_sparse = True
-            self.dtype: np.dtype[Any] = values.dtype
+            self.dtype: np.dtype[Any] = matrix.dtype
         else:
-            array = _row_major(X)
-            self.data = core.Data.dense(array)
+            values = _row_major(X)
+            self.data = core.Data.dense(values)
             self.is_sparse = False
-            self.dtype = array.dtype
+            self.dtype = values.dtype
+        if check_finite:
+            from sklearn.utils import assert_all_finite  # slow to import, quick to check
+
+            assert_all_finite(values, input_name="X")
 
     @property
     def count(self) -> int:
@@ -71,7 +82,9 @@ class Rows:
         return core.without_private_columns(self.data, core.ALL_CORES)
 
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
-        """``<w, x_i>`` of every row: one pass."""
+        """``<w, x_i>`` of every row: one pass, none for w = 0."""
+        if not w.any():
+            return np.zeros(self.count)
         out = np.empty(self.count)
         core.scores(self.data, np.ascontiguousarray(w, np.float64), out, budget)
         return out
@@ -83,14 +96,12 @@ class Rows:
         return out
 
 
-def _canonical_csr(X: Any) -> sparse.csr_matrix:
-    matrix = X if X.format == "csr" else X.tocsr()
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = matrix.astype(np.float64)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy() if matrix is X else matrix
-        matrix.sum_duplicates()
-    return matrix
+def _sparse_data(matrix: Any) -> core.Data:
+    values, indices, offsets = map(np.ascontiguousarray, (matrix.data, matrix.indices, matrix.indptr))
+    if indices.dtype != offsets.dtype:
+        wider = np.result_type(indices, offsets)
+        indices, offsets = indices.astype(wider), offsets.astype(wider)
+    return core.Data.sparse(values, indices, offsets, matrix.shape[1])
 
 
 def _row_major(X: Any) -> NDArray[Any]:
@@ -103,6 +114,6 @@ def _row_major(X: Any) -> NDArray[Any]:
     if array.dtype not in (np.float32, np.float64):
         array = array.astype(np.float64)
     unit = array.dtype.itemsize
-    if array.shape[1] > 1 and (array.strides[1] != unit or array.strides[0] % unit):
+    if (array.shape[1] > 1 and array.strides[1] != unit) or array.strides[0] % unit:
         array = np.ascontiguousarray(array)
     return array

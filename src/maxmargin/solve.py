@@ -21,7 +21,9 @@ from maxmargin.solvers import AnySolver
 
 logger = logging.getLogger("maxmargin")
 
-_QUICK_CERTIFICATE = 0.05
+# Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
+# be made on the way, often enough to have a recent one.
+_LARGE = 30_000_000
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,7 @@ def solve(
 
     Ctrl-C ends the run like any other budget: the best certified model so far is returned.
     """
-    if not (tol >= 0):
-        raise ValueError(f"tol must be a number of at least 0. Got {tol!r} instead.")
+    _check_arguments(tol, max_steps, max_time, certify_every, threads)
     configured, reason = find_solver(solver, problem)
     max_steps = 1000 if max_steps is None else max_steps
     if budget is None:
@@ -86,7 +87,7 @@ def solve(
     run = _Run(problem, configured, tol, callback, budget)
     state = None
     steps = 0
-    lookout = _Lookout(tol, certify_every)
+    lookout = _Lookout(tol, certify_every, problem.rows.stored)
     try:
         state = configured.init(problem, start)
         status = None
@@ -114,12 +115,26 @@ def solve(
         status = Status.INTERRUPTED
         if state is None:
             run.certify_zero(start)
-        elif run.certificate is None or run.seconds_per_certificate < _QUICK_CERTIFICATE:
+        elif problem.rows.stored < _LARGE:
             run.certify(state, steps)
     certificate = run.certificate or run.certify_zero(start)
     if certificate.relative_gap <= tol:
         status = Status.CERTIFIED
     return Model(certificate, run.trace, status, tol, steps, reason, run.notes)
+
+
+def _check_arguments(
+    tol: float,
+    max_steps: int | None,
+    max_time: float | None,
+    certify_every: int | None,
+    threads: int | None,
+) -> None:
+    at_least = {"tol": (tol, 0), "max_steps": (max_steps, 0), "max_time": (max_time, 0)}
+    at_least |= {"certify_every": (certify_every, 1), "threads": (threads, 1)}
+    for name, (value, least) in at_least.items():
+        if value is not None and not value >= least:
+            raise ValueError(f"{name} must be a number of at least {least}. Got {value!r} instead.")
 
 
 class _Run:
@@ -138,7 +153,6 @@ class _Run:
         self.trace = Trace()
         self.certificate: Certificate | None = None
         self.notes: dict[str, float] = {}
-        self.seconds_per_certificate = 0.0
         self.started = time.perf_counter()
 
     @property
@@ -151,12 +165,10 @@ class _Run:
 
     def certify(self, state: object, step: int) -> bool:
         """Certify the state; true when the callback wants to stop."""
-        before = time.perf_counter()
         solution = self.solver.solution(self.problem, state, self.budget)
         certificate = certify(self.problem, solution, known=self.certificate, budget=self.budget)
         now = time.perf_counter()
         self.certificate, self.notes = certificate, solution.notes
-        self.seconds_per_certificate = now - before
         gap = certificate.relative_gap
         self.trace.records.append(
             Record(step, now - self.started, certificate.primal, certificate.dual, gap)
@@ -168,8 +180,10 @@ class _Run:
 
     def certify_zero(self, start: Solution | None) -> Certificate:
         """For a run that ended before its first step: what it started from."""
-        zero = Solution(w=np.zeros(self.problem.rows.columns))
-        self.certificate = certify(self.problem, start or zero, budget=self.budget)
+        rows = self.problem.rows
+        if start is None or rows.stored >= _LARGE:
+            start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
+        self.certificate = certify(self.problem, start, budget=self.budget)
         return self.certificate
 
 
@@ -179,8 +193,9 @@ class _Lookout:
     Never from the clock: the same seed has to give the same run on a slower machine.
     """
 
-    def __init__(self, tol: float, every: int | None) -> None:
+    def __init__(self, tol: float, every: int | None, stored: int) -> None:
         self.tol, self.every = tol, every
+        self.patience = 16 if stored < _LARGE else 1
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate
 
@@ -189,7 +204,7 @@ class _Lookout:
             return step % self.every == 0
         if math.isnan(estimate):
             return step >= 1.25 * self.last_step
-        return estimate * self.ratio <= self.tol or step >= 16 + 4 * self.last_step
+        return estimate * self.ratio <= self.tol or step >= self.patience + 4 * self.last_step
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
         self.last_step = step

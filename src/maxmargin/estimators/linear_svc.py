@@ -188,7 +188,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         )
         positives = range(1, 2) if len(labels) == 2 else range(len(labels))
         starts = self._starts(labels, X.shape)
-        rows = Rows(X)
+        rows = Rows(X, check_finite=False)  # validate_data has looked
         problems = [
             self._problem(rows, y == labels[k], weights, factors, k, len(labels)) for k in positives
         ]

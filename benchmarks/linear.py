@@ -31,9 +31,10 @@ class Run:
     certified_gap: float | None
 
     def reaches(self, quality: float) -> bool:
-        """By its own proof if it has one, else by the truth."""
-        reached = self.suboptimality if self.certified_gap is None else self.certified_gap
-        return reached <= quality
+        """By the truth; a fit that proves its quality has to have been asked for it and to prove it."""
+        if self.certified_gap is None:
+            return self.suboptimality <= quality
+        return self.setting == quality and self.certified_gap <= quality
 
 
 @dataclass

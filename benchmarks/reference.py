@@ -48,8 +48,8 @@ def reference(objective: Objective) -> Reference:
 
 
 def _solve(objective: Objective) -> Reference:
+    from maxmargin.loop import solve
     from maxmargin.problem import Problem
-    from maxmargin.solve import solve
 
     lower = 0.0
     W = np.empty((objective.problems, objective.X.shape[1]))

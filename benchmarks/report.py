@@ -61,9 +61,9 @@ _HOW = """\
 * Everybody minimises `1/2 |w|^2 + 1/2 b^2 + C sum_i loss(y_i (<w, x_i> + b))`: the intercept is the
   weight of a constant feature of 1. With more than two classes there is one problem per class
   against the rest, and the measure is the sum of their objectives.
-* maxmargin: the whole `LinearSVC.fit` on one thread, validation and proof included, until its own
-  certificate shows a relative gap `(P - D) / P` of at most the quality asked for, in every class.
-  It does not know the optimum.
+* maxmargin: the whole `LinearSVC.fit` on one thread, validation and proof included, with `tol` at the
+  quality asked for: it ends when its own certificate shows a relative gap `(P - D) / P` of at most
+  that, in every class. It does not know the optimum.
 * The peers prove nothing. They get credit for the truth: `(P(w) - P*) / P*`, recomputed in float64
   outside the clock, with P* replaced by a lower bound from a separate certificate at a relative gap
   of {tolerance:g}, which the benchmark recomputes in plain SciPy. Their time is the smallest among

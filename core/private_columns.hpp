@@ -46,6 +46,7 @@ std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index
   Numbers& held = counts[0];  // rows that hold column j
   for (Integer t = 1; t < threads; ++t) {
     for (std::size_t j = 0; j < held.size(); ++j) held[j] += counts[t][j];
+    counts[t] = {};
   }
   Numbers columns_held(static_cast<std::size_t>(rows.count) + 1);  // columns that so many rows hold
   for (const std::int32_t rows_of_column : held) ++columns_held[rows_of_column];

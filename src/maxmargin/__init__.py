@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from maxmargin.certificate import Certificate, RowClass, certify
     from maxmargin.choose import choose_solver
     from maxmargin.estimators import LinearSVC
+    from maxmargin.loop import Progress, solve
     from maxmargin.model import Model, Status, Trace
     from maxmargin.problem import Intercept, Problem
     from maxmargin.rows import Rows
     from maxmargin.solution import Solution
-    from maxmargin.solve import Progress, solve
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
@@ -23,7 +23,7 @@ _HOME = {
     "LinearSVC": "estimators",
     "Model": "model",
     "Problem": "problem",
-    "Progress": "solve",
+    "Progress": "loop",
     "RowClass": "certificate",
     "Rows": "rows",
     "Solution": "solution",
@@ -31,7 +31,7 @@ _HOME = {
     "Trace": "model",
     "certify": "certificate",
     "choose_solver": "choose",
-    "solve": "solve",
+    "solve": "loop",
 }
 
 __all__ = [

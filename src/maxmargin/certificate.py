@@ -114,9 +114,10 @@ class Certificate:
             raise AttributeError("This certificate was separated from its problem.")
         return self.problem
 
-    def without_problem(self) -> Certificate:
-        """The same proof, ready to be kept or pickled without the data it is about."""
-        alone = replace(self, problem=None)
+    def without_problem(self, w: Vector) -> Certificate:
+        """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
+        w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
+        alone = replace(self, problem=None, w=w, w_of_alpha=w_of_alpha)
         # A frozen dataclass keeps its cached properties in __dict__ like any other object.
         alone.__dict__["kkt_violation"] = self.kkt_violation
         alone.__dict__["row_classes"] = self.row_classes

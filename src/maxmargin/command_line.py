@@ -12,9 +12,9 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from maxmargin.loop import Progress
     from maxmargin.model import Model
     from maxmargin.problem import Problem
-    from maxmargin.solve import Progress
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -26,12 +26,12 @@ from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.loop import Callback, Progress, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
-from maxmargin.solve import Callback, Progress, solve
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.types import Vector
 
@@ -266,9 +266,14 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         return tell
 
     def _set_fitted(self, models: list[Model], reason: str) -> None:
-        certificates = Certificates([model.certificate.without_problem() for model in models])
         several = len(models) > 1
-        self.coef_ = np.vstack([model.w for model in models])
+        self.coef_ = np.empty((len(models), len(models[0].w))) if several else models[0].w[np.newaxis]
+        certificates = Certificates([])
+        for k, model in enumerate(models):
+            # One after the other, so that not all of w is there twice: a certificate shares coef_'s.
+            self.coef_[k] = model.w
+            certificates.append(model.certificate.without_problem(self.coef_[k]))
+            models[k] = replace(model, certificate=certificates[k])
         self.intercept_ = np.array([model.b for model in models])
         self.n_iter_ = max(1, *(model.steps for model in models))
         self.certificate_: Certificate | Certificates = certificates if several else certificates[0]

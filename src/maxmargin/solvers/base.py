@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The contract between a solver and the loop in solve.py."""
+"""The contract between a solver and the loop in loop.py."""
 
 from __future__ import annotations
 

@@ -7,18 +7,18 @@
 
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "large_array.hpp"
 #include "passes.hpp"
 #include "rows.hpp"
 
 namespace maxmargin {
 
 struct CompactRows {
-  std::unique_ptr<float[]> values;
-  std::unique_ptr<std::int32_t[]> indices;
+  LargeArray<float> values;
+  LargeArray<std::int32_t> indices;
   std::vector<std::int32_t> offsets;
   std::vector<double> diagonal;  // sum of x_ij^2 over the private columns j of row i
   Integer columns = 0;
@@ -77,8 +77,8 @@ std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index
   });
   for (Integer i = 0; i < rows.count; ++i) compact.offsets[i + 1] += compact.offsets[i];
   const std::size_t kept = static_cast<std::size_t>(compact.offsets[rows.count]);
-  compact.values = std::make_unique_for_overwrite<float[]>(kept);
-  compact.indices = std::make_unique_for_overwrite<std::int32_t[]>(kept);
+  compact.values = large_array<float>(kept);
+  compact.indices = large_array<std::int32_t>(kept);
   in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
     for (; i < last; ++i) {
       const auto row = rows[i];

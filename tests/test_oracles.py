@@ -80,7 +80,7 @@ def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation,
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
     solver = DualCoordinateAscent(
-        order=order, relaxation=relaxation, shrinking=False, bias_reach=reach, seed=SEED
+        order=order, relaxation=relaxation, shrinking=False, warm_up=False, bias_reach=reach, seed=SEED
     )
     state = solver.init(problem, None)
     oracle = ascend(
@@ -108,7 +108,7 @@ def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation,
 def test_dual_value_is_kept_along_the_way(data, loss, intercept):
     # The sweep adds up its ascent; without a moving centre that is the dual value itself.
     problem = data.with_(loss=loss, intercept=intercept).problem()
-    solver = DualCoordinateAscent(bias_reach=np.inf, seed=SEED)
+    solver = DualCoordinateAscent(warm_up=False, bias_reach=np.inf, seed=SEED)
     state = solver.init(problem, None)
     for _ in range(EPOCHS):
         before = state.dual
@@ -133,6 +133,31 @@ def test_the_lecture_s_three_costs_are_one_algorithm(data, loss, intercept, reac
         for ours, first, second in zip(fast, naive, gram, strict=True):
             close(ours, first)
             close(ours, second)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_warm_up_keeps_its_books_and_saves_sweeps(loss, intercept):
+    """Overlapping data and a large C |x|^2: every stage keeps w, b and the dual value of its alpha."""
+    X, y = clouds(n=400, d=6, distance=1.0, seed=8)
+    case = Case("overlap", X, y, C=20.0, loss=loss, intercept=intercept)
+    problem = case.problem()
+    solver = DualCoordinateAscent(seed=SEED)
+    state = solver.init(problem, None)
+    stages = [state.stage]
+    while state.stage > 0:
+        state = solver.step(problem, state, UNLIMITED)
+        stages.append(state.stage)
+        alpha = state.coordinates[:, ALPHA]
+        close(state.w, X.T @ (alpha * y))
+        assert np.all(alpha <= problem.costs * (4.0**-state.stage) * (1 + 1e-12)) or loss != "hinge"
+    assert stages[0] >= 3
+    assert stages == sorted(stages, reverse=True)
+    steps = [
+        solve(problem, DualCoordinateAscent(warm_up=warm_up, seed=SEED), tol=1e-2, max_steps=20_000).steps
+        for warm_up in (True, False)
+    ]
+    assert steps[0] < steps[1]
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)

@@ -118,6 +118,9 @@ def solve(
         elif problem.rows.stored < _LARGE:
             run.certify(state, steps)
     certificate = run.certificate or run.certify_zero(start)
+    if certificate.primal > run.primal_of_zero:
+        # A run cut short on badly scaled data can be worse than no model at all.
+        certificate = run.certify_zero(None)
     if certificate.relative_gap <= tol:
         status = Status.CERTIFIED
     return Model(certificate, run.trace, status, tol, steps, reason, run.notes)
@@ -183,8 +186,13 @@ class _Run:
         rows = self.problem.rows
         if start is None or rows.stored >= _LARGE:
             start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
-        self.certificate = certify(self.problem, start, budget=self.budget)
+        self.certificate = certify(self.problem, start, known=self.certificate, budget=self.budget)
         return self.certificate
+
+    @property
+    def primal_of_zero(self) -> float:
+        """The objective at w = 0, b = 0."""
+        return self.problem.total_cost * float(self.problem.loss.value(np.zeros(1))[0])
 
 
 class _Lookout:

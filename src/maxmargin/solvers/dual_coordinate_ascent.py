@@ -19,6 +19,11 @@ minimise b^2 / (2 s^2) + (b - centre)^2 / (2 r^2), with s = inf when b is exact,
     b = k (centre / r^2 + sum_i alpha_i y_i),      k = 1 / (1 / s^2 + 1 / r^2),
 
 and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2 of line 3.
+
+Warm-up. While C |x|^2 is large, a multiplier that belongs at C needs many visits to get there. So the first
+sweeps solve the problem roughly with a C so small that one visit crosses the box, and raise C fourfold at a
+time. On data that overlap, the multipliers grow with C: then alpha and w are multiplied along, by what an
+exact line search allows. On data that are nearly separable they do not, and the warm-up ends.
 """
 
 from __future__ import annotations
@@ -43,6 +48,9 @@ _FLOAT32_IS_EXHAUSTED = 1e-6
 _REACTIVATE_AFTER_GAIN = 0.1
 _REACTIVATE_AFTER_SWEEPS = 100
 _ROUNDING = 1e-14
+_RAISE = 4.0
+_STAGE_SWEEPS = 6
+_STAGE_GAP = 0.02
 
 
 @dataclass
@@ -76,6 +84,11 @@ class State:
     """Since all rows were last visited."""
     finished: bool = False
     """A sweep over all rows changed nothing beyond rounding."""
+    private: Vector | float = 0.0
+    """What the columns left out of ``data`` add to the diagonal."""
+    stage: int = 0
+    """Of the warm-up: C is divided by 4^stage; 0 when it is over."""
+    stage_sweeps: int = 0
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,8 @@ class DualCoordinateAscent(Solver[State]):
     relaxation: float = 1.3
     """Factor on every step of line 3, in (0, 2): 1 is the lecture's, more looks ahead (successive
     over-relaxation, Mangasarian and Musicant 1999)."""
+    warm_up: bool = True
+    """Start with a smaller C where C |x|^2 is large; not when a start is given."""
     bias_reach: float = 0.03
     """r^2 as a share of the mean |x_i|^2; inf with a regularised intercept is the lecture's way."""
     seed: int = 0
@@ -108,7 +123,7 @@ class DualCoordinateAscent(Solver[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
         rows = problem.rows
-        data, diagonal = rows.without_private_columns or (rows.data, 0.0)
+        data, private = rows.without_private_columns or (rows.data, 0.0)
         bias_reach, bias_curvature = self._bias_scales(problem)
         alpha = np.zeros(rows.count)
         if start is not None:
@@ -121,11 +136,12 @@ class DualCoordinateAscent(Solver[State]):
             bias_curvature=bias_curvature,
             order=_weighted_rows(problem),
             random=self.seed,
+            private=private,
+            stage=_stages(problem) if self.warm_up and start is None else 0,
         )
         state.coordinates[:, ALPHA] = alpha
-        state.coordinates[:, COST] = problem.costs
         state.coordinates[:, LABEL] = problem.y
-        _set_diagonal(problem, state, diagonal)
+        _set_costs(problem, state)
         if start is not None:
             state.centre = start.b
             _restore_w(problem, state)
@@ -142,8 +158,8 @@ class DualCoordinateAscent(Solver[State]):
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One sweep over the rows still visited, then the method of multipliers' move of b."""
         if state.relative_gap < _FLOAT32_IS_EXHAUSTED and _is_rounded(problem, state):
-            state.data = problem.rows.data
-            _set_diagonal(problem, state, 0.0)
+            state.data, state.private = problem.rows.data, 0.0
+            _set_costs(problem, state)
             _restore_w(problem, state)
         if self.order == "uniform":
             rows = _weighted_rows(problem)
@@ -175,28 +191,43 @@ class DualCoordinateAscent(Solver[State]):
         if 0.0 < relative_gap < state.relative_gap < np.inf:
             state.decay = relative_gap / state.relative_gap
         state.relative_gap = relative_gap
-        if self.order == "epochs":
-            unrest = max(largest, -smallest)
-            still = max(unrest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
-            state.finished = still and len(order) == np.count_nonzero(problem.costs)
-            state.order = state.order[:active]
-            state.sweeps_since += 1
-            # What was left out may have come loose. All rows are visited again after a tenfold gain, now
-            # and then, and when the rows still visited cannot answer to the intercept's drift.
-            if (
-                not self.shrinking
-                or abs(drift) >= unrest
-                or state.relative_gap <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
-                or state.sweeps_since > _REACTIVATE_AFTER_SWEEPS
-            ):
-                state.reactivated_at = state.relative_gap
-                state.sweeps_since = 0
-                state.order = _weighted_rows(problem)
-                state.above, state.below = np.inf, -np.inf
-            else:
-                state.above = largest if largest > 0 else np.inf
-                state.below = smallest if smallest < 0 else -np.inf
+        if state.stage > 0:
+            state.stage_sweeps += 1
+            if relative_gap < _STAGE_GAP or state.stage_sweeps == _STAGE_SWEEPS:
+                _raise_costs(problem, state)
+        elif self.order == "epochs":
+            self._shrink(problem, state, active, largest, smallest, drift)
         return state
+
+    def _shrink(
+        self,
+        problem: Problem,
+        state: State,
+        active: int,
+        largest: float,
+        smallest: float,
+        drift: float,
+    ) -> None:
+        unrest = max(largest, -smallest)
+        still = max(unrest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
+        state.finished = still and len(state.order) == np.count_nonzero(problem.costs)
+        state.order = state.order[:active]
+        state.sweeps_since += 1
+        # What was left out may have come loose. All rows are visited again after a tenfold gain, now and
+        # then, and when the rows still visited cannot answer to the intercept's drift.
+        if (
+            not self.shrinking
+            or abs(drift) >= unrest
+            or state.relative_gap <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
+            or state.sweeps_since > _REACTIVATE_AFTER_SWEEPS
+        ):
+            state.reactivated_at = state.relative_gap
+            state.sweeps_since = 0
+            state.order = _weighted_rows(problem)
+            state.above, state.below = np.inf, -np.inf
+        else:
+            state.above = largest if largest > 0 else np.inf
+            state.below = smallest if smallest < 0 else -np.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate rebuilds w from it."""
@@ -208,6 +239,8 @@ class DualCoordinateAscent(Solver[State]):
         By the end of the sweep the gap is smaller than it was on the way, the more so the faster it
         falls; the formula fits the gaps certified after sweeps on data of many kinds.
         """
+        if state.stage > 0:
+            return np.inf
         return 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
 
     def finished(self, state: State) -> bool:
@@ -220,14 +253,48 @@ def _weighted_rows(problem: Problem) -> Indices:
     return np.flatnonzero(problem.costs > 0)
 
 
-def _set_diagonal(problem: Problem, state: State, diagonal: Vector | float) -> None:
-    own = np.zeros(problem.rows.count)
+def _stages(problem: Problem) -> int:
+    """How many times C has to be divided by 4 until one visit crosses the box."""
+    visits = float((problem.costs * problem.rows.squared_norms).mean())
+    return 1 + math.floor(math.log(visits, _RAISE)) if visits >= _RAISE else 0
+
+
+def _set_costs(problem: Problem, state: State) -> None:
+    """Fill in what depends on C, at the stage of the warm-up."""
+    costs = problem.costs * _RAISE**-state.stage
+    own = np.zeros(len(costs))
     if problem.loss.name == "squared_hinge":
-        np.divide(0.5, problem.costs, out=own, where=problem.costs > 0)
+        np.divide(0.5, costs, out=own, where=costs > 0)
     curvature = problem.rows.squared_norms + state.bias_curvature + own
+    state.coordinates[:, COST] = costs
     # An empty row without intercept has no curvature: its step is as good as infinite, and clipped to C.
     state.coordinates[:, INVERSE_CURVATURE] = 1.0 / np.maximum(curvature, 1e-300)
-    state.coordinates[:, DIAGONAL] = own + diagonal
+    state.coordinates[:, DIAGONAL] = own + state.private
+
+
+def _raise_costs(problem: Problem, state: State) -> None:
+    """The next stage of the warm-up, or its end, from where this one has led."""
+    state.stage -= 1
+    _set_costs(problem, state)
+    alpha = state.coordinates[:, ALPHA]
+    linear = float(alpha.sum())
+    # D(t alpha) = t linear - t^2 quadratic with the next C, largest at t = growth.
+    quadratic = 0.5 * (
+        core.dot(state.w, state.w) + float(np.sum(state.coordinates[:, DIAGONAL] * alpha**2))
+    )
+    if problem.intercept is Intercept.REGULARISED:
+        quadratic += 0.5 * (problem.intercept_scaling * float(np.sum(alpha * problem.y))) ** 2
+    growth = min(_RAISE, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
+    if growth < 2.0 and state.stage > 0:
+        state.stage = 0
+        _set_costs(problem, state)
+    growth = max(growth, 1.0)
+    alpha *= growth
+    state.w *= growth
+    state.bias *= growth
+    state.centre *= growth
+    state.dual = growth * linear - growth**2 * quadratic
+    state.relative_gap, state.stage_sweeps = np.inf, 0
 
 
 def _restore_w(problem: Problem, state: State) -> None:

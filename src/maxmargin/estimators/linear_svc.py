@@ -196,8 +196,11 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         tol = 0.0 if rows.stored <= _TINY else float(self.tol)
 
+        several = len(problems) > 1
+        coefficients = np.empty((len(problems) if several else 0, rows.columns))
+
         def solve_one(k: int, budget: Budget) -> Model:
-            return solve(
+            model = solve(
                 problems[k],
                 configured.with_seed(seed + k),
                 tol=tol,
@@ -206,13 +209,20 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
                 callback=self._callback(labels[positives[k]]),
                 budget=budget,
             )
+            w = model.w
+            if several:
+                # At once, so that no more than one class has its w twice: certificates share coef_'s.
+                coefficients[k] = w
+                w = coefficients[k]
+            return replace(model, certificate=model.certificate.without_problem(w))
 
-        if len(problems) > 1:
+        if several:
             # Shared by all classes, so made before they start side by side.
             _ = rows.squared_norms, rows.without_private_columns
         seconds = math.inf if self.max_time is None else float(self.max_time)
         models = solve_each(len(problems), solve_one, seconds, self._threads())
         self.classes_ = labels
+        self.coef_ = coefficients if several else models[0].w[np.newaxis]
         self._set_fitted(models, reason)
         return self
 
@@ -266,14 +276,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         return tell
 
     def _set_fitted(self, models: list[Model], reason: str) -> None:
+        certificates = Certificates([model.certificate for model in models])
         several = len(models) > 1
-        self.coef_ = np.empty((len(models), len(models[0].w))) if several else models[0].w[np.newaxis]
-        certificates = Certificates([])
-        for k, model in enumerate(models):
-            # One after the other, so that not all of w is there twice: a certificate shares coef_'s.
-            self.coef_[k] = model.w
-            certificates.append(model.certificate.without_problem(self.coef_[k]))
-            models[k] = replace(model, certificate=certificates[k])
         self.intercept_ = np.array([model.b for model in models])
         self.n_iter_ = max(1, *(model.steps for model in models))
         self.certificate_: Certificate | Certificates = certificates if several else certificates[0]

@@ -20,10 +20,6 @@ class Certificates(Sequence[Certificate]):
     def __init__(self, certificates: Sequence[Certificate]) -> None:
         self._certificates = list(certificates)
 
-    def append(self, certificate: Certificate) -> None:
-        """One more class."""
-        self._certificates.append(certificate)
-
     @property
     def worst(self) -> Certificate:
         """The one with the largest relative gap."""

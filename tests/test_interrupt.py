@@ -69,3 +69,44 @@ def test_interrupt_returns_a_certified_model_at_once(name, rows, certify_every):
     assert float(primal) == pytest.approx(float(second.split()[0]), rel=1e-9)
     assert "interrupted" in second
     assert float(elapsed) < LIMIT
+
+
+FIT = """
+import os, signal, sys, threading, time, warnings
+import numpy as np
+from maxmargin import LinearSVC
+
+classes, jobs, wait = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+random = np.random.default_rng(0)
+X = random.standard_normal((60_000, 60), dtype=np.float32)
+y = random.integers(0, classes, len(X))
+sent = []
+
+def interrupt():
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Timer(wait, interrupt).start()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model = LinearSVC(loss="hinge", tol=0.0, max_iter=10**9, n_jobs=jobs).fit(X, y)
+print(time.perf_counter() - sent[0], model.status_.name, model.coef_.shape[0])
+print(model.certificate_.relative_gap, caught[-1].message)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize(("classes", "jobs"), [(2, 1), (4, 1), (4, 2)])
+def test_an_interrupted_fit_keeps_the_best_model_and_says_so(classes, jobs):
+    arguments = [str(classes), str(jobs), str(1.0 * SLOWER)]
+    child = subprocess.run(
+        [sys.executable, "-c", FIT, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert child.returncode == 0, child.stderr
+    first, second = child.stdout.splitlines()
+    elapsed, status, models = first.split()
+    assert status == "INTERRUPTED"
+    assert int(models) == (1 if classes == 2 else classes)
+    assert 0.0 < float(second.split()[0]) <= 1.0
+    assert "best certified model so far is kept" in second
+    assert float(elapsed) < LIMIT

@@ -372,6 +372,7 @@ void bind_solvers(nb::module_& m) {
 }  // namespace maxmargin
 
 NB_MODULE(MAXMARGIN_MODULE, m) {
+  nb::set_leak_warnings(false);  // core.py's constants live until the very end, on purpose
   m.def("instruction_sets", &maxmargin::instruction_sets);
   maxmargin::bind_data(m);
   maxmargin::bind_passes(m);

@@ -139,6 +139,18 @@ def test_the_number_of_threads_changes_nothing(digits):
     np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("value_type", [np.float32, np.float64])
+def test_sparse_data_of_every_type(digits, index_type, value_type):
+    X, y = digits
+    matrix = sparse.csr_matrix(X.astype(value_type))
+    matrix.indices, matrix.indptr = matrix.indices.astype(index_type), matrix.indptr.astype(index_type)
+    expected = LinearSVC(random_state=0).fit(X, y)
+    model = LinearSVC(random_state=0).fit(matrix, y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(model.predict(matrix), expected.predict(X))
+
+
 def test_a_configured_solver_is_used(breast_cancer):
     X, y = breast_cancer
     solver = Pegasos(batch=8, average="suffix")

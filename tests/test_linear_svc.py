@@ -120,6 +120,20 @@ def test_class_weights_mean_what_scikit_learn_means(class_weight):
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
 
 
+def test_balanced_classes_count_weights_as_repetitions(breast_cancer):
+    X, y = breast_cancer
+    weights = np.random.default_rng(1).integers(0, 4, len(y))
+    options = dict(class_weight="balanced", tol=1e-7, C=0.1, max_iter=20_000, random_state=0)
+    weighted = LinearSVC(**options).fit(X, y, sample_weight=weights)
+    repeated = LinearSVC(**options).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=2e-7)
+
+
+def test_an_unknown_class_weight_is_refused():
+    with pytest.raises(ValueError, match="class_weight"):
+        LinearSVC(class_weight="fair").fit([[0.0], [1.0]], [0, 1])
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_a_weight_is_a_repetition(breast_cancer, loss):
     X, y = breast_cancer

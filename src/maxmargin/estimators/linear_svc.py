@@ -174,23 +174,24 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         y : one label per row. sample_weight : one factor on C per row, not negative.
         """
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
-        check_classification_targets(y)
-        labels = np.unique(y)
+        targets: NDArray[Any]
+        X, targets = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+        )
+        check_classification_targets(targets)
+        labels = np.unique(targets)
         if len(labels) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: the number of classes has to be "
                 f"greater than one; got {len(labels)} class. Give y at least two different labels."
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        factors = compute_class_weight(
-            self.class_weight, classes=labels, y=np.asarray(y), **_seen(sample_weight)
-        )
+        factors = self._class_factors(labels, targets, weights)
         positives = range(1, 2) if len(labels) == 2 else range(len(labels))
         starts = self._starts(labels, X.shape)
         rows = Rows(X, check_finite=False)  # validate_data has looked
         problems = [
-            self._problem(rows, y == labels[k], weights, factors, k, len(labels)) for k in positives
+            self._problem(rows, targets == labels[k], weights, factors, k, len(labels)) for k in positives
         ]
         configured, reason = find_solver(self.solver, problems[0])
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -225,6 +226,13 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self.coef_ = coefficients if several else models[0].w[np.newaxis]
         self._set_fitted(models, reason)
         return self
+
+    def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
+        """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            sums = np.array([weights[y == label].sum() for label in labels])
+            return float(weights.sum()) / (len(labels) * np.where(sums > 0, sums, np.inf))
+        return np.asarray(compute_class_weight(self.class_weight, classes=labels, y=y), np.float64)
 
     def _problem(
         self,
@@ -340,8 +348,3 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         elif not isinstance(self.solver, Solver):
             names = ", ".join(map(repr, SOLVERS))
             raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
-
-
-def _seen(sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
-    """scikit-learn balances classes by weight from 1.7 on; without weights both ways agree."""
-    return {} if sample_weight is None else {"sample_weight": sample_weight}

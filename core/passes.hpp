@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -12,14 +13,22 @@
 
 namespace maxmargin {
 
-// Calls work(thread, first, last) on equal shares of 0 .. count - 1; the caller's thread has the
-// first.
+// Calls work(thread, first, last) on equal shares of 0 .. count - 1; the caller's thread has the first.
+// `work` must not throw, since an exception on another thread would end the process: the memory that it
+// needs is reserved beforehand.
 template <class Work>
 void in_parallel(Integer threads, Integer count, const Work& work) {
   std::vector<std::thread> helpers;
+  helpers.reserve(static_cast<std::size_t>(threads - 1));
   for (Integer t = 1; t < threads; ++t) {
-    helpers.emplace_back(
-        [&work, t, threads, count] { work(t, count * t / threads, count * (t + 1) / threads); });
+    const auto share = [&work, t, threads, count] {
+      work(t, count * t / threads, count * (t + 1) / threads);
+    };
+    try {
+      helpers.emplace_back(share);
+    } catch (const std::system_error&) {
+      share();  // the system has no more threads to give
+    }
   }
   work(Integer{0}, Integer{0}, count / threads);
   for (std::thread& helper : helpers) helper.join();
@@ -56,6 +65,7 @@ void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, c
   // A private target costs d additions in the end: worth it only where a share has more to add.
   const Integer threads = rows.columns < rows.stored() / 2 ? budget.threads_for(rows.stored()) : 1;
   std::vector<std::vector<double>> own(static_cast<std::size_t>(threads - 1));
+  for (std::vector<double>& part : own) part.reserve(out.size());
   std::fill(out.begin(), out.end(), 0.0);
   in_parallel(threads, rows.count, [&](Integer thread, Integer first, Integer last) {
     double* target = out.data();

@@ -38,6 +38,7 @@ std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index
   const Integer threads = budget.threads_for(stored);
   using Numbers = std::vector<std::int32_t>;
   std::vector<Numbers> counts(static_cast<std::size_t>(threads));
+  for (Numbers& own : counts) own.reserve(static_cast<std::size_t>(rows.columns));
   in_parallel(threads, rows.count, [&](Integer thread, Integer first, Integer last) {
     Numbers& own = counts[thread];
     own.resize(static_cast<std::size_t>(rows.columns));

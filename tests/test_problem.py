@@ -122,3 +122,17 @@ def test_refused_arguments(kind):
 def test_no_rows_at_all():
     with pytest.raises(ValueError, match="row"):
         Problem.of(np.zeros((0, 3)), np.zeros(0))
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularised"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("size", [0.01, 1.0, 50.0])
+def test_best_multiple_is_the_best(loss, intercept, size):
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(20, 4)), np.where(np.arange(20) < 9, 1.0, -1.0)
+    problem = Problem.of(X, y, 100.0, loss=loss, intercept=intercept, intercept_scaling=2.0)
+    alpha = size * random.random(20)
+    best = problem.best_multiple(alpha, X.T @ (alpha * y))
+    values = [problem.dual(t * alpha) for t in np.linspace(0.0, 1.0, 1001)]
+    assert 0.0 < best <= 1.0
+    assert problem.dual(best * alpha) >= max(values)

@@ -175,7 +175,7 @@ def certify(
         alpha = _feasible(problem, proposed)
         w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         if alpha_from == FROM_MARGINS:
-            factor = _best_factor(problem, alpha, w_of_alpha)
+            factor = problem.best_multiple(alpha, w_of_alpha)
             alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     dual = problem.dual_of(alpha, w_of_alpha)
@@ -196,15 +196,6 @@ def _best_margins(problem: Problem, w: Vector, budget: core.Budget) -> tuple[flo
     scores += b
     scores *= problem.y
     return b, scores
-
-
-def _best_factor(problem: Problem, alpha: Vector, w_of_alpha: Vector) -> float:
-    """The factor t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose D is quadratic in t."""
-    if problem.loss.name not in ("hinge", "squared_hinge"):
-        return 1.0
-    linear = float(alpha.sum())
-    quadratic = linear - problem.dual_of(alpha, w_of_alpha)
-    return min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
 
 
 def _feasible(problem: Problem, alpha: Vector) -> Vector:

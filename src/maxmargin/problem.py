@@ -149,6 +149,18 @@ class Problem:
             b = self.intercept_scaling**2 * core.dot(alpha, self.y)
         return float(self.loss.dual_gain(alpha, self.costs).sum()) - self.regulariser(w, b)
 
+    def best_multiple(self, alpha: Vector, w: Vector) -> float:
+        """The t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose dual is quadratic in t.
+
+        ``w`` is ``sum_i alpha_i y_i x_i``. Multipliers made from the margins of a point far from the
+        optimum are far too large; this much of them is worth most.
+        """
+        if self.loss.name not in ("hinge", "squared_hinge"):
+            return 1.0
+        linear = float(alpha.sum())
+        quadratic = linear - self.dual_of(alpha, w)
+        return min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
+
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
         """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
         w = self.rows.combine(alpha * self.y)

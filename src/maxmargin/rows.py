@@ -38,12 +38,10 @@ class Rows:
                 matrix.sum_duplicates()
                 self.data = _sparse_data(matrix)
             values = matrix.data
-            self.is_sparse = True
             self.dtype: np.dtype[Any] = matrix.dtype
         else:
             values = _row_major(X)
             self.data = core.Data.dense(values)
-            self.is_sparse = False
             self.dtype = values.dtype
         if check_finite:
             from sklearn.utils import assert_all_finite  # slow to import, quick to check

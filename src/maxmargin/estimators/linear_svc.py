@@ -190,19 +190,22 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         positives = range(1, 2) if len(labels) == 2 else range(len(labels))
         starts = self._starts(labels, X.shape)
         rows = Rows(X, check_finite=False)  # validate_data has looked
-        problems = [
-            self._problem(rows, targets == labels[k], weights, factors, k, len(labels)) for k in positives
-        ]
-        configured, reason = find_solver(self.solver, problems[0])
+
+        def problem_of(k: int) -> Problem:
+            # Made when its turn comes: labels and costs of many classes at once would add up.
+            positive = positives[k]
+            return self._problem(rows, targets == labels[positive], weights, factors, positive, len(labels))
+
+        configured, reason = find_solver(self.solver, problem_of(0))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         tol = 0.0 if rows.stored <= _TINY else float(self.tol)
 
-        several = len(problems) > 1
-        coefficients = np.empty((len(problems) if several else 0, rows.columns))
+        several = len(positives) > 1
+        coefficients = np.empty((len(positives) if several else 0, rows.columns))
 
         def solve_one(k: int, budget: Budget) -> Model:
             model = solve(
-                problems[k],
+                problem_of(k),
                 configured.with_seed(seed + k),
                 tol=tol,
                 max_steps=self.max_iter,
@@ -221,7 +224,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             # Shared by all classes, so made before they start side by side.
             _ = rows.squared_norms, rows.without_private_columns
         seconds = math.inf if self.max_time is None else float(self.max_time)
-        models = solve_each(len(problems), solve_one, seconds, self._threads())
+        models = solve_each(len(positives), solve_one, seconds, self._threads())
         self.classes_ = labels
         self.coef_ = coefficients if several else models[0].w[np.newaxis]
         self._set_fitted(models, reason)

@@ -317,7 +317,4 @@ def _starting_alpha(problem: Problem, start: Solution) -> Vector:
     if start.w is None:
         return np.zeros(problem.rows.count)
     alpha = problem.loss.multiplier(problem.margins(start.w, start.b), problem.costs)
-    # The best multiple of it: far from the optimum the margins suggest far too much.
-    linear = float(alpha.sum())
-    quadratic = linear - problem.dual_of(alpha, problem.rows.combine(alpha * problem.y))
-    return alpha * min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else alpha
+    return alpha * problem.best_multiple(alpha, problem.rows.combine(alpha * problem.y))

@@ -5,9 +5,11 @@
 // million.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "large_array.hpp"
@@ -37,17 +39,20 @@ std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index
   }
   const Integer threads = budget.threads_for(stored);
   using Numbers = std::vector<std::int32_t>;
-  std::vector<Numbers> counts(static_cast<std::size_t>(threads));
-  for (Numbers& own : counts) own.reserve(static_cast<std::size_t>(rows.columns));
+  // Large arrays go back to the system when they are freed; a vector's memory may stay with the heap.
+  std::vector<LargeArray<std::int32_t>> counts;
+  for (Integer t = 0; t < threads; ++t) {
+    counts.push_back(large_array<std::int32_t>(static_cast<std::size_t>(rows.columns)));
+  }
   in_parallel(threads, rows.count, [&](Integer thread, Integer first, Integer last) {
-    Numbers& own = counts[thread];
-    own.resize(static_cast<std::size_t>(rows.columns));
+    const std::span own(counts[thread].get(), static_cast<std::size_t>(rows.columns));
+    std::fill(own.begin(), own.end(), 0);
     for (Integer k = rows.offsets[first]; k < rows.offsets[last]; ++k) ++own[rows.indices[k]];
   });
-  Numbers& held = counts[0];  // rows that hold column j
+  const std::span held(counts[0].get(), static_cast<std::size_t>(rows.columns));  // rows per column
   for (Integer t = 1; t < threads; ++t) {
     for (std::size_t j = 0; j < held.size(); ++j) held[j] += counts[t][j];
-    counts[t] = {};
+    counts[t].reset();
   }
   Numbers columns_held(static_cast<std::size_t>(rows.count) + 1);  // columns that so many rows hold
   for (const std::int32_t rows_of_column : held) ++columns_held[rows_of_column];

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 import pytest
 
-from maxmargin import Intercept, Problem, Solution, Status, certify, choose_solver, solve
+from maxmargin import Intercept, Problem, Solution, Status, certify, choose_solver, loop, solve
 from maxmargin.solvers import SOLVERS
 from problems import CASES, HARD_DATA, INTERCEPTS, LAYOUTS, Case, clouds, name_of
 
@@ -190,6 +190,25 @@ def test_callback_sees_every_certificate_and_may_stop(name):
     assert seen[-1].certificate is model.certificate
     assert [record.step for record in model.trace] == [2, 4, 6]
     assert seen[-1].tol == 0.0
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_callback_is_called_between_certificates_of_a_long_run(name, monkeypatch):
+    monkeypatch.setattr(loop, "_SECONDS_BETWEEN_CALLS", 0.0)
+    seen = []
+
+    def stop_at_third(progress):
+        seen.append(progress)
+        return len(seen) == 3
+
+    model = solve(EASY.problem(), name, tol=0.0, certify_every=100, callback=stop_at_third)
+    assert model.status is Status.STOPPED
+    assert [progress.step for progress in seen] == [1, 2, 3, 3]
+    assert seen[0].certificate is None
+    assert seen[0].relative_gap == np.inf
+    assert seen[-1].certificate is model.certificate  # the last state is certified all the same
+    assert model.trace.certifying > 0
+    assert_valid(model.certificate, EASY)
 
 
 @pytest.mark.parametrize("name", SOLVERS)

@@ -119,7 +119,7 @@ def _shower(bars: Any, bar: Any, tol: float) -> Callable[[Progress], None]:
 
     def show(progress: Progress) -> None:
         # A gap shrinks by factors, so the bar's length is its logarithm.
-        gap = min(max(progress.certificate.relative_gap, 1e-16), 1.0)
+        gap = min(max(progress.relative_gap, 1e-16), 1.0)
         done = min(1.0, log(gap) / log(tol)) if 0 < tol < 1 else 0.0
         bars.update(bar, completed=done, gap=f"relative gap {gap:.1e}")
 

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from maxmargin.solvers import AnySolver
 
 logger = logging.getLogger("maxmargin")
 
+_SECONDS_BETWEEN_CALLS = 0.1
+
 # Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
 # be made on the way, often enough to have a recent one.
 _LARGE = 30_000_000
@@ -28,12 +31,22 @@ _LARGE = 30_000_000
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after every certificate."""
+    """What a callback is told: after every certificate, and about ten times a second between them."""
 
     step: int
     seconds: float
-    certificate: Certificate
+    certificate: Certificate | None
+    """The best so far; None before the first."""
     tol: float
+    estimate: float = math.nan
+    """The relative gap now, as the solver guesses it without proof; NaN if it cannot tell."""
+    label: Any = None
+    """Of the class that is being told from the rest; None if there are only two."""
+
+    @property
+    def relative_gap(self) -> float:
+        """What is proven so far; infinite before the first certificate."""
+        return math.inf if self.certificate is None else self.certificate.relative_gap
 
 
 Callback = Callable[[Progress], bool | None]
@@ -68,7 +81,8 @@ def solve(
     start : Solution, optional
         Where to begin, for instance ``Solution(alpha=model.alpha, b=model.b)``.
     callback : callable, optional
-        Called with a ``Progress`` after every certificate; a true answer ends the run.
+        Called with a ``Progress`` after every certificate, and after a step when the last call was 0.1 s
+        ago; a true answer ends the run.
     certify_every : int, optional
         Certify after this many steps. By default when the solver's own estimate says that it is worth
         two passes over the data.
@@ -102,6 +116,8 @@ def solve(
                 if configured.finished(state):
                     status = Status.RULE_FIRED
                 elif budget.spent or not lookout.due(steps, configured.estimate(state)):
+                    if run.tell_now_and_then(state, steps):
+                        status = Status.STOPPED
                     continue
                 elif run.certify(state, steps):
                     status = Status.STOPPED
@@ -156,7 +172,7 @@ class _Run:
         self.trace = Trace()
         self.certificate: Certificate | None = None
         self.notes: dict[str, float] = {}
-        self.started = time.perf_counter()
+        self.started = self.told = time.perf_counter()
 
     @property
     def relative_gap(self) -> float:
@@ -168,18 +184,31 @@ class _Run:
 
     def certify(self, state: object, step: int) -> bool:
         """Certify the state; true when the callback wants to stop."""
+        before = time.perf_counter()
         solution = self.solver.solution(self.problem, state, self.budget)
         certificate = certify(self.problem, solution, known=self.certificate, budget=self.budget)
         now = time.perf_counter()
+        self.trace.certifying += now - before
         self.certificate, self.notes = certificate, solution.notes
         gap = certificate.relative_gap
         self.trace.records.append(
             Record(step, now - self.started, certificate.primal, certificate.dual, gap)
         )
         logger.debug("%s: step %d, relative gap %.3e", self.solver.name, step, gap)
+        return self._tell(state, step, now)
+
+    def tell_now_and_then(self, state: object, step: int) -> bool:
+        """Call the callback if it has not been called for a while; true when it wants to stop."""
+        now = time.perf_counter()
+        return now - self.told >= _SECONDS_BETWEEN_CALLS and self._tell(state, step, now)
+
+    def _tell(self, state: object, step: int, now: float) -> bool:
+        self.told = now
         if self.callback is None:
             return False
-        return bool(self.callback(Progress(step, now - self.started, certificate, self.tol)))
+        estimate = self.solver.estimate(state)
+        progress = Progress(step, now - self.started, self.certificate, self.tol, estimate)
+        return bool(self.callback(progress))
 
     def certify_zero(self, start: Solution | None) -> Certificate:
         """For a run that ended before its first step: what it started from."""

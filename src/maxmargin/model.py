@@ -62,6 +62,8 @@ class Trace:
     """The certificates of a run, in order: how the proof tightened."""
 
     records: list[Record] = field(default_factory=list[Record])
+    certifying: float = 0.0
+    """Seconds of the run that went into certificates."""
 
     def __len__(self) -> int:
         return len(self.records)

@@ -73,7 +73,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         Multiplies C for rows of a class; with several classes, as scikit-learn does, in the problem of
         that class against the rest.
     verbose : int
-        If above 0, every certificate is logged at level INFO by the logger "maxmargin".
+        If above 0, progress is logged at level INFO by the logger "maxmargin".
     random_state : int, RandomState instance or None
         Seed of the solver's random order.
     max_iter : int
@@ -86,7 +86,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     max_time : float or None
         Seconds after which the best certified model so far is kept.
     callback : callable or None
-        Called with a ``Progress`` after every certificate; a true answer ends the fit.
+        Called with a ``Progress`` after every certificate, and about ten times a second between them; a
+        true answer ends the fit.
     warm_start : bool
         Start from the last fit instead of from zero.
     n_jobs : int or None
@@ -210,7 +211,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
                 tol=tol,
                 max_steps=self.max_iter,
                 start=starts[k] if starts else None,
-                callback=self._callback(labels[positives[k]]),
+                callback=self._callback(labels[positives[k]], several),
                 budget=budget,
             )
             w = model.w
@@ -270,19 +271,23 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         each = [certificates] if isinstance(certificates, Certificate) else certificates
         return [Solution(w=c.w, b=c.b, alpha=c.alpha if len(c.alpha) == shape[0] else None) for c in each]
 
-    def _callback(self, label: Any) -> Callback | None:
-        if not self.verbose:
-            return self.callback
+    def _callback(self, label: Any, several: bool) -> Callback | None:
+        if not self.verbose and self.callback is None:
+            return None
 
         def tell(progress: Progress) -> bool | None:
-            logger.info(
-                "class %s: step %d, %.3g s, relative gap %.3e",
-                label,
-                progress.step,
-                progress.seconds,
-                progress.certificate.relative_gap,
-            )
-            return self.callback(progress) if self.callback is not None else None
+            if self.verbose:
+                logger.info(
+                    "class %s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
+                    label,
+                    progress.step,
+                    progress.seconds,
+                    progress.relative_gap,
+                    progress.estimate,
+                )
+            if self.callback is None:
+                return None
+            return self.callback(replace(progress, label=label if several else None))
 
         return tell
 

@@ -18,6 +18,7 @@
 #include "budget.hpp"
 #include "dual_coordinate_ascent.hpp"
 #include "losses.hpp"
+#include "newton.hpp"
 #include "passes.hpp"
 #include "private_columns.hpp"
 #include "random.hpp"
@@ -368,6 +369,91 @@ void bind_solvers(nb::module_& m) {
   });
 }
 
+template <class Visitor>
+decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
+                          Visitor&& visitor) {
+  if (loss == "squared_hinge") return visitor(SmoothPiece<SquaredHinge>{costs.data()});
+  if (loss == "logistic") return visitor(SmoothPiece<Logistic>{costs.data()});
+  require(loss == "hinge" && centre.size() == costs.size(), "a centre for every row is needed");
+  return visitor(AugmentedHinge{costs.data(), centre.data(), stiffness});
+}
+
+void bind_newton(nb::module_& m) {
+  m.def("refresh", [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
+                      ConstVector margins, ConstVector labels, Vector multipliers,
+                      Vector multiplier_changes, Vector curvatures, const Budget& budget) {
+    for (const std::size_t size :
+         {costs.size(), labels.size(), multipliers.size(), multiplier_changes.size(), curvatures.size()}) {
+      require(size == margins.size(), "one number per row is needed");
+    }
+    nb::gil_scoped_release unlocked;
+    const Refreshed sums = with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
+      return refresh(piece, span(margins), labels.data(), multipliers.data(), multiplier_changes.data(),
+                     curvatures.data(), budget);
+    });
+    return std::make_tuple(sums.loss, sums.multipliers, sums.balance);
+  });
+  m.def("add_outer_products", [](const Data& data, ConstVector coefficients, Table lower,
+                                 const Budget& budget) {
+    const Integer size = static_cast<Integer>(lower.shape(0));
+    require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
+    require(size == data.columns() || size == data.columns() + 1, "a row for every column is needed");
+    require(static_cast<Integer>(coefficients.size()) == data.count(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) {
+      add_outer_products(rows, coefficients.data(), {lower.data(), lower.size()}, size, budget);
+    });
+  });
+  m.def("curvature_product", [](const Data& data, ConstVector curvatures, ConstVector p, double bias,
+                                Vector out, const Budget& budget) {
+    data.require_lengths(curvatures.size(), p.size());
+    data.require_lengths(curvatures.size(), out.size());
+    nb::gil_scoped_release unlocked;
+    return data.visit([&](const auto& rows) {
+      return curvature_product(rows, curvatures.data(), p.data(), bias, span(out), budget);
+    });
+  });
+  m.def("inner_products",
+        [](const Data& data, ConstIndices first, ConstIndices second, Table out, const Budget& budget) {
+          data.require_rows(span(first));
+          data.require_rows(span(second));
+          require(out.shape(0) == first.size() && out.shape(1) == second.size(),
+                  "a place for every pair is needed");
+          nb::gil_scoped_release unlocked;
+          data.visit([&](const auto& rows) {
+            inner_products(rows, span(first), span(second), out.data(), budget);
+          });
+        });
+  m.def("scores_of",
+        [](const Data& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
+          data.require_rows(span(order));
+          require(order.size() == out.size(), "one number per row is needed");
+          require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
+          nb::gil_scoped_release unlocked;
+          data.visit([&](const auto& rows) { scores_of(rows, span(order), w.data(), out.data(), budget); });
+        });
+  m.def("gather", [](const Data& data, ConstIndices order, ConstVector factors, Table out,
+                     const Budget& budget) {
+    const Integer size = static_cast<Integer>(out.shape(1));
+    data.require_rows(span(order));
+    require(size == data.columns() || size == data.columns() + 1, "a place for every column is needed");
+    require(order.size() == factors.size() && order.size() == out.shape(0), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    data.visit(
+        [&](const auto& rows) { gather(rows, span(order), factors.data(), out.data(), size, budget); });
+  });
+  m.def("line_search",
+        [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
+           ConstVector margins, ConstVector changes, double slope, double curvature, const Budget& budget) {
+          require(costs.size() == margins.size() && changes.size() == margins.size(),
+                  "one number per row is needed");
+          nb::gil_scoped_release unlocked;
+          return with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
+            return line_search(piece, span(margins), changes.data(), slope, curvature, budget);
+          });
+        });
+}
+
 }  // namespace
 }  // namespace maxmargin
 
@@ -377,4 +463,5 @@ NB_MODULE(MAXMARGIN_MODULE, m) {
   maxmargin::bind_data(m);
   maxmargin::bind_passes(m);
   maxmargin::bind_solvers(m);
+  maxmargin::bind_newton(m);
 }

@@ -2,6 +2,7 @@
 // One row interface for dense and sparse data: every kernel is written once, over these.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
@@ -21,6 +22,7 @@ template <class R>
 concept Row = requires(const R row, const double* w, double* target) {
   { row.dot(w, 0.0) } -> std::same_as<double>;  // 0 or another number to start the sum from
   { row.add_to(target, 1.0) } -> std::same_as<void>;
+  { row.clear(target) } -> std::same_as<void>;  // zero where the row has values
   { row.squared_norm() } -> std::same_as<double>;
   { row.size() } -> std::same_as<Integer>;  // number of stored values: the cost of a visit
 };
@@ -39,6 +41,7 @@ struct DenseRow {
 #pragma omp simd
     for (Integer j = 0; j < columns; ++j) target[j] += scale * static_cast<double>(values[j]);
   }
+  void clear(double* target) const { std::fill(target, target + columns, 0.0); }
   double squared_norm() const {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -73,6 +76,9 @@ struct SparseRow {
     for (Integer k = 0; k < count; ++k) {
       target[columns[k]] += scale * static_cast<double>(values[k]);
     }
+  }
+  void clear(double* target) const {
+    for (Integer k = 0; k < count; ++k) target[columns[k]] = 0;
   }
   double squared_norm() const {
     double sum = 0;

@@ -98,3 +98,33 @@ def stochastic_subgradient(
     threshold: float,
     budget: Budget,
 ) -> tuple[int, int, bool]: ...
+def refresh(
+    loss: str,
+    costs: Vector,
+    centre: Vector,
+    stiffness: float,
+    margins: Vector,
+    labels: Vector,
+    multipliers: Vector,
+    multiplier_changes: Vector,
+    curvatures: Vector,
+    budget: Budget,
+) -> tuple[float, float, float]: ...
+def add_outer_products(data: Data, coefficients: Vector, lower: Vector, budget: Budget) -> None: ...
+def curvature_product(
+    data: Data, curvatures: Vector, p: Vector, bias: float, out: Vector, budget: Budget
+) -> float: ...
+def inner_products(data: Data, first: Indices, second: Indices, out: Vector, budget: Budget) -> None: ...
+def scores_of(data: Data, order: Indices, w: Vector, out: Vector, budget: Budget) -> None: ...
+def gather(data: Data, order: Indices, factors: Vector, out: Vector, budget: Budget) -> None: ...
+def line_search(
+    loss: str,
+    costs: Vector,
+    centre: Vector,
+    stiffness: float,
+    margins: Vector,
+    changes: Vector,
+    slope: float,
+    curvature: float,
+    budget: Budget,
+) -> float: ...

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from maxmargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from maxmargin.solvers.base import AnySolver, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pegasos import Pegasos
 from maxmargin.solvers.stochastic_subgradient import StochasticSubgradient
 from maxmargin.solvers.subgradient import Subgradient
@@ -14,12 +16,16 @@ SOLVERS: dict[str, type[AnySolver]] = {
     "stochastic_subgradient": StochasticSubgradient,
     "pegasos": Pegasos,
     "dual_coordinate_ascent": DualCoordinateAscent,
+    "newton": Newton,
+    "augmented_lagrangian": AugmentedLagrangian,
 }
 
 __all__ = [
     "SOLVERS",
     "AnySolver",
+    "AugmentedLagrangian",
     "DualCoordinateAscent",
+    "Newton",
     "Pegasos",
     "Solver",
     "StochasticSubgradient",

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Augmented Lagrangian with semismooth Newton inside, for the hinge.
+
+    minimise over v = (w, b)   1/2 v'Rv + sum_i C_i max(0, 1 - m_i),      m_i = y_i <v, z_i>
+
+R and z_i as in newton_system.py. The kink of each loss is rounded off over a stretch of 1/k around a place
+that alpha_i says; when the smooth problem is nearly solved, its multipliers are the next alpha, and k
+grows.
+
+    1  repeat
+    2      a_i = clip(alpha_i + k C_i (1 - m_i), 0, C_i);      J = the rows with 0 < a_i < C_i
+    3      g   = R v - sum_i a_i y_i z_i
+    4      if |g|^2 / 2 is a small part of the gap between v and a:   alpha = a;  k = 3 k
+    5      solve (R + k sum_J C_i z_i z_i') p = -g
+    6      s   = the best step along p;   v += s p;   m_i += s y_i <p, z_i>
+
+A step costs two passes over the data, most of which are spared rows whose a_i stays, and the factor. The
+number of steps hardly depends on C. Three things make them few:
+
+* the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already;
+* after line 4, J is taken over: a_i of its rows is not clipped in the first g, so that the first step aims
+  at m_i = 1 for all of them;
+* a row that has just left J counts for 0.3 of its curvature once more, since it often comes back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Problem
+from maxmargin.solution import Solution
+from maxmargin.solvers.base import Solver
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.newton_step import Iterate, Pieces
+from maxmargin.types import Vector
+
+_STIFFEST = 1e7
+"""Beyond, rounding of the margins is all that the multipliers of free rows show."""
+
+
+@dataclass
+class State:
+    """Where the method stands."""
+
+    ascent: tuple[DualCoordinateAscent, Any] | None
+    """The solver of the first sweeps and its state; None when they are over."""
+    sweeps_left: int
+    iterate: Iterate
+    alpha: Vector
+    stiffness: float
+    """k."""
+    begun: bool = False
+    """Whether the first step of this alpha has been taken."""
+    primal: float = math.inf
+    dual: float = -math.inf
+    best_v: Vector | None = None
+    best_multipliers: Vector | None = None
+    relative_gap: float = math.inf
+    finished: bool = False
+
+    def pieces(self, problem: Problem) -> Pieces:
+        """The smooth problem of line 2."""
+        return Pieces("hinge", problem.costs, self.alpha, self.stiffness)
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian(Solver[State]):
+    """Augmented Lagrangian with semismooth Newton inside; for the hinge."""
+
+    name: ClassVar[str] = "augmented_lagrangian"
+    sweeps: int = 4
+    """Of dual coordinate ascent at the start; a given start needs none."""
+    stiffness: float = 3.0
+    """The first k."""
+    raise_by: float = 3.0
+    """The factor on k in line 4."""
+    small_part: float = 0.2
+    """How small |g|^2 / 2 must be beside the gap in line 4."""
+    seed: int = 0
+    """Of the order of the sweeps."""
+
+    def accepts(self, problem: Problem) -> str | None:
+        """The hinge."""
+        if problem.loss.name != "hinge":
+            return (
+                "augmented_lagrangian rounds off the kink of the hinge. Got the loss "
+                f"{problem.loss.name!r} instead. Use newton for the smooth losses."
+            )
+        return None
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """From sweeps of dual ascent, or from a given (w, alpha), either of which may be missing."""
+        if start is None and self.sweeps > 0:
+            solver = DualCoordinateAscent(seed=self.seed)
+            ascent = solver, solver.init(problem, None)
+            iterate = Iterate.at(problem, None, core.ALL_CORES)
+            return State(ascent, self.sweeps, iterate, np.zeros(problem.rows.count), self.stiffness)
+        return self._begin(problem, start or Solution(), core.ALL_CORES)
+
+    def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
+        alpha = np.zeros(problem.rows.count)
+        if start.alpha is not None:
+            alpha = np.clip(np.nan_to_num(start.alpha), 0.0, problem.costs)
+        w = start.w
+        if w is None and start.alpha is not None:
+            w = problem.rows.combine(alpha * problem.y, budget)
+        iterate = Iterate.at(problem, w, budget)
+        iterate.multipliers[:] = alpha
+        iterate.combined = iterate.system.combine(alpha * problem.y, budget)
+        free = (alpha > 0.0) & (alpha < problem.costs)
+        iterate.curvatures[free] = self.stiffness * problem.costs[free]
+        primal = problem.regulariser(iterate.w, iterate.b) + problem.loss_sum(iterate.margins)
+        state = State(None, 0, iterate, alpha, self.stiffness)
+        state.primal, state.best_v, state.best_multipliers = primal, iterate.v.copy(), alpha.copy()
+        return state
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """A sweep of dual ascent at first, then a Newton step."""
+        if state.ascent is not None:
+            solver, inner = state.ascent
+            inner = solver.step(problem, inner, budget)
+            state.ascent, state.sweeps_left = (solver, inner), state.sweeps_left - 1
+            state.relative_gap = solver.estimate(inner)
+            if state.sweeps_left > 0:
+                return state
+            return self._begin(problem, solver.solution(problem, inner, budget), budget)
+        iterate = state.iterate
+        pieces = state.pieces(problem)
+        gradient = iterate.gradient
+        first = not state.begun
+        if first:
+            unclipped = np.where(iterate.curvatures > 0.0, pieces.stiffness * problem.costs, 0.0)
+            unclipped *= problem.y * (1.0 - iterate.margins)
+            gradient -= iterate.system.combine(unclipped, budget)
+            state.begun = True
+        length = iterate.move(pieces, gradient, budget)
+        state.finished = length == 0.0 and not first
+        iterate.refresh(pieces, budget)
+        self._remember(state)
+        residual = iterate.gradient
+        if 0.5 * core.dot(residual, residual) <= self.small_part * (iterate.primal - iterate.dual):
+            self._next_alpha(state)
+        return state
+
+    def _remember(self, state: State) -> None:
+        iterate = state.iterate
+        if iterate.primal < state.primal:
+            state.primal, state.best_v = iterate.primal, iterate.v.copy()
+        if iterate.dual > state.dual:
+            state.dual, state.best_multipliers = iterate.dual, iterate.multipliers.copy()
+        state.relative_gap = (state.primal - state.dual) / abs(state.primal) if state.primal else 0.0
+
+    def _next_alpha(self, state: State) -> None:
+        state.finished |= state.stiffness > _STIFFEST
+        state.alpha = state.iterate.multipliers.copy()
+        state.stiffness *= self.raise_by
+        state.begun = False
+        state.iterate.curvatures *= self.raise_by
+        state.iterate.system.scale(self.raise_by)
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """The best v and the best multipliers so far: any two points make a proof."""
+        if state.ascent is not None:
+            solver, inner = state.ascent
+            return solver.solution(problem, inner, budget)
+        v, columns = state.best_v, problem.rows.columns
+        assert v is not None
+        return Solution(w=v[:columns], alpha=state.best_multipliers)
+
+    def estimate(self, state: State) -> float:
+        """The gap itself, but for the rounding of a balance."""
+        return state.relative_gap
+
+    def finished(self, state: State) -> bool:
+        """Whether rounding leaves nothing to gain."""
+        return state.finished

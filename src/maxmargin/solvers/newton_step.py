@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A point of Newton's method on  1/2 v'Rv + sum_i piece_i(m_i),  v = (w, b), and the step from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solvers.newton_system import NewtonSystem
+from maxmargin.types import Vector
+
+
+class Pieces(NamedTuple):
+    """The smooth functions of the margins: a smooth loss, or the hinge rounded off around ``centre``."""
+
+    loss: str
+    costs: Vector
+    centre: Vector
+    stiffness: float
+
+
+@dataclass
+class Iterate:
+    """v, with what follows from its margins; ``refresh`` brings the second part up to date."""
+
+    problem: Problem
+    system: NewtonSystem
+    v: Vector
+    margins: Vector
+    multipliers: Vector
+    """-piece_i'(m_i)."""
+    combined: Vector
+    """sum_i multiplier_i y_i z_i."""
+    curvatures: Vector
+    """piece_i''(m_i), and a part of it where a row has just lost it."""
+    primal: float = np.inf
+    """The objective at v."""
+    dual: float = -np.inf
+    """The dual objective at the multipliers, less what restoring their balance would cost."""
+
+    @classmethod
+    def at(cls, problem: Problem, w: Vector | None, budget: Budget) -> Iterate:
+        """At w with the best intercept for it; at zero for None."""
+        system = NewtonSystem(problem)
+        v = np.zeros(len(system.regulariser))
+        scores = np.zeros(problem.rows.count)
+        if w is not None:
+            v[: system.columns] = w
+            scores = problem.rows.scores(v[: system.columns], budget)
+        if system.has_intercept:
+            v[-1] = problem.best_intercept(scores)
+            scores += v[-1]
+        zeros = np.zeros(problem.rows.count)
+        margins = problem.y * scores
+        return cls(problem, system, v, margins, zeros, np.zeros_like(v), zeros.copy())
+
+    @property
+    def w(self) -> Vector:
+        """Without the intercept."""
+        return self.v[: self.system.columns]
+
+    @property
+    def b(self) -> float:
+        """The intercept."""
+        return float(self.v[-1]) if self.system.has_intercept else 0.0
+
+    @property
+    def gradient(self) -> Vector:
+        """Of the objective that the pieces make."""
+        return self.system.regulariser * self.v - self.combined
+
+    def refresh(self, pieces: Pieces, budget: Budget) -> None:
+        """Take over the margins: rows whose multiplier stays cost nothing but the look at them."""
+        problem = self.problem
+        changes = np.empty_like(self.margins)
+        loss, total, balance = core.refresh(
+            *pieces, self.margins, problem.y, self.multipliers, changes, self.curvatures, budget
+        )
+        self.combined += self.system.combine(changes, budget)
+        self.primal = problem.regulariser(self.w, self.b) + loss
+        if pieces.loss != "hinge":
+            # Multipliers of a smooth loss meet Fenchel's inequality with equality.
+            self.dual = self.primal - 0.5 * core.dot(self.gradient, self.gradient)
+            return
+        b = problem.intercept_scaling**2 * balance
+        self.dual = total - problem.regulariser(self.combined[: self.system.columns], b)
+        if problem.intercept is Intercept.EXACT:
+            # Lagrange's term for this b; and restoring the balance moves margins, by about 1 at most.
+            self.dual -= balance * self.b + abs(balance)
+
+    def move(self, pieces: Pieces, gradient: Vector, budget: Budget) -> float:
+        """One Newton step for the gradient, as far as the pieces' sum falls; how much of it was taken."""
+        step = self.system.factor(self.curvatures, budget).solve(gradient)
+        changes = self.system.margin_changes(step, budget)
+        pull = self.system.regulariser * step
+        slope, curvature = core.dot(pull, self.v), core.dot(pull, step)
+        length = core.line_search(*pieces, self.margins, changes, slope, curvature, budget)
+        step *= length
+        changes *= length
+        self.v += step
+        self.margins += changes
+        return length

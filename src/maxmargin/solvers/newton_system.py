@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The linear system of a Newton step, shared by the second-order solvers.
+
+    (R + sum_i h_i z_i z_i') p = -g,      z_i = (x_i, 1) with an intercept, else x_i
+
+R is the identity, and on the intercept's place 1/s^2 when it is regularised, 0 when it is exact. Only rows
+with curvature h_i > 0 count: the free rows. The system is factored on the side where it is smaller:
+
+    columns    the matrix itself, d x d, kept up to date by the rows whose curvature changes;
+    rows       one unknown for each free row, by the identity of Woodbury: with A = diag(h)^1/2 X and
+               e = h^1/2 over the free rows,  p = -(g + A'q),  (I + A A') q - e p_b = -A g,
+               e'q + r p_b = -g_b;
+    neither    where both are large: conjugate gradients, one pass over the free rows for each.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.types import Indices, Vector
+
+Matrix = NDArray[np.float64]
+
+_LARGEST_SIDE = 6000
+"""A factor of this size takes 300 MB and about two seconds."""
+_SMALLEST_BLOCKED = 48
+"""Up to this many columns the matrix stays in the first-level cache, row after row."""
+_BLOCK = 512
+
+
+class Factor(Protocol):
+    """A system that is ready to be solved, for one right-hand side or several in turn."""
+
+    def solve(self, gradient: Vector) -> Vector:
+        """The step p for the gradient g; the intercept's part is the last."""
+        ...
+
+
+class NewtonSystem:
+    """The system of one problem, from step to step."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.columns = problem.rows.columns
+        self.has_intercept = problem.intercept is not Intercept.NONE
+        self.regulariser = np.ones(self.columns + self.has_intercept)
+        """The diagonal of R."""
+        if problem.intercept is Intercept.REGULARISED:
+            self.regulariser[-1] = problem.intercept_scaling**-2
+        elif problem.intercept is Intercept.EXACT:
+            self.regulariser[-1] = 0.0
+        self._matrix: _Hessian | None = None
+        self._products: _Products | None = None
+
+    def margin_changes(self, step: Vector, budget: Budget) -> Vector:
+        """``y_i <p, z_i>``: one pass."""
+        scores = self.problem.rows.scores(step[: self.columns], budget)
+        if self.has_intercept:
+            scores += step[-1]
+        scores *= self.problem.y
+        return scores
+
+    def combine(self, coefficients: Vector, budget: Budget) -> Vector:
+        """``sum_i coefficient_i z_i``: one pass over the rows whose coefficient is not zero."""
+        out = np.empty(len(self.regulariser))
+        core.combine(self.problem.rows.data, coefficients, out[: self.columns], budget)
+        if self.has_intercept:
+            out[-1] = coefficients.sum()
+        return out
+
+    def factor(self, curvatures: Vector, budget: Budget) -> Factor:
+        """Make the system ready for the curvatures h."""
+        free = np.flatnonzero(curvatures)
+        if len(free) < min(0.8 * self.columns, _LARGEST_SIDE):
+            if self._products is None:
+                self._products = _Products(self)
+            return _OnRows(self, free, curvatures, self._products.of(free, budget), budget)
+        if self.columns <= _LARGEST_SIDE:
+            if self._matrix is None:
+                self._matrix = _Hessian(self)
+            return _OnColumns(self._matrix.at(curvatures, budget), self.regulariser)
+        return _ConjugateGradients(self, curvatures, budget)
+
+    def scale(self, factor: float) -> None:
+        """Prepare for curvatures that are all ``factor`` times the last ones."""
+        if self._matrix is not None:
+            self._matrix.scale(factor)
+
+
+class _Hessian:
+    """``sum_i h_i z_i z_i'``, the lower triangle; a row whose curvature stays costs nothing."""
+
+    def __init__(self, system: NewtonSystem) -> None:
+        self.rows = system.problem.rows
+        size = len(system.regulariser)
+        self.lower: Matrix = np.zeros((size, size))
+        self.curvatures = np.zeros(self.rows.count)
+        nearly_full = self.rows.stored > 0.25 * self.rows.count * self.rows.columns
+        self.blocked = nearly_full and size > _SMALLEST_BLOCKED
+
+    def at(self, curvatures: Vector, budget: Budget) -> Matrix:
+        changes = curvatures - self.curvatures
+        self.curvatures[:] = curvatures
+        if self.blocked:
+            self._add_blocks(np.flatnonzero(changes > 0), changes, 1.0, budget)
+            self._add_blocks(np.flatnonzero(changes < 0), changes, -1.0, budget)
+        else:
+            core.add_outer_products(self.rows.data, changes, self.lower, budget)
+        return self.lower
+
+    def _add_blocks(self, order: Indices, changes: Vector, sign: float, budget: Budget) -> None:
+        """BLAS adds up rows that are nearly full, many at a time."""
+        for first in range(0, len(order), _BLOCK):
+            some = order[first : first + _BLOCK]
+            block = np.empty((len(some), len(self.lower)))
+            core.gather(self.rows.data, some, np.sqrt(np.abs(changes[some])), block, budget)
+            # By columns, as BLAS reads it, the lower triangle is the upper one.
+            blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
+
+    def scale(self, factor: float) -> None:
+        self.lower *= factor
+        self.curvatures *= factor
+
+
+class _OnColumns:
+    def __init__(self, lower: Matrix, regulariser: Vector) -> None:
+        self.factor = _cholesky(lower, regulariser)
+
+    def solve(self, gradient: Vector) -> Vector:
+        step, _ = lapack.dpotrs(self.factor, gradient, lower=0)
+        return np.asarray(-step)
+
+
+class _Products:
+    """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
+
+    def __init__(self, system: NewtonSystem) -> None:
+        self.rows = system.problem.rows
+        self.kept: Indices = np.empty(0, np.int64)
+        self.place: Indices = np.full(self.rows.count, -1)
+        """Where in ``kept`` a row is; -1: nowhere."""
+        self.products: Matrix = np.empty((0, 0))
+
+    def of(self, free: Indices, budget: Budget) -> Matrix:
+        new = free[self.place[free] < 0]
+        if len(self.kept) + len(new) > max(2 * len(free), _BLOCK):
+            self._forget_all_but(free[self.place[free] >= 0])
+        if len(new):
+            self._add(new, budget)
+        at = self.place[free]
+        return self.products[np.ix_(at, at)]
+
+    def _forget_all_but(self, still: Indices) -> None:
+        at = self.place[still]
+        self.products = self.products[np.ix_(at, at)]
+        self.place[self.kept] = -1
+        self.place[still] = np.arange(len(still))
+        self.kept = still
+
+    def _add(self, new: Indices, budget: Budget) -> None:
+        old = len(self.kept)
+        self.kept = np.concatenate([self.kept, new])
+        self.place[new] = np.arange(old, len(self.kept))
+        strip = np.empty((len(new), len(self.kept)))
+        core.inner_products(self.rows.data, new, self.kept, strip, budget)
+        products = np.empty((len(self.kept), len(self.kept)))
+        products[:old, :old] = self.products
+        products[old:] = strip
+        products[:old, old:] = strip[:, :old].T
+        self.products = products
+
+
+class _OnRows:
+    def __init__(
+        self, system: NewtonSystem, free: Indices, curvatures: Vector, products: Matrix, budget: Budget
+    ) -> None:
+        self.system, self.free, self.budget = system, free, budget
+        self.root = np.sqrt(curvatures[free])
+        products *= self.root[:, np.newaxis]
+        products *= self.root
+        self.factor = _cholesky(products, np.ones(len(free))) if len(free) else products
+
+    def solve(self, gradient: Vector) -> Vector:
+        system, root = self.system, self.root
+        data, columns = system.problem.rows.data, system.columns
+        step = gradient.copy()
+        if not len(self.free):
+            step *= -1.0
+            return step
+        right = np.empty((len(root), 2), order="F")
+        core.scores_of(data, self.free, gradient[:columns], right[:, 0], self.budget)
+        right[:, 0] *= root
+        right[:, 1] = root
+        solved, _ = lapack.dpotrs(self.factor, right, lower=0)
+        q = -solved[:, 0]
+        if system.has_intercept:
+            ridge = system.regulariser[-1] + core.dot(root, solved[:, 1])
+            step[-1] = (core.dot(root, solved[:, 0]) - gradient[-1]) / ridge
+            q += step[-1] * solved[:, 1]
+        coefficients = np.zeros(system.problem.rows.count)
+        coefficients[self.free] = root * q
+        core.combine(data, coefficients, step[:columns], self.budget)
+        step[:columns] += gradient[:columns]
+        step[:columns] *= -1.0
+        return step
+
+
+class _ConjugateGradients:
+    """Accurate enough for a step that a line search will judge."""
+
+    accuracy = 0.03
+    steps = 200
+
+    def __init__(self, system: NewtonSystem, curvatures: Vector, budget: Budget) -> None:
+        self.system, self.curvatures, self.budget = system, curvatures, budget
+        self.scale = np.ones(len(system.regulariser))
+        """Of the unknowns: the intercept meets every row."""
+        if system.has_intercept:
+            self.scale[-1] = float(curvatures.sum()) + system.regulariser[-1]
+
+    def solve(self, gradient: Vector) -> Vector:
+        step = np.zeros_like(gradient)
+        residual = -gradient
+        direction = residual / self.scale
+        energy = core.dot(residual, direction)
+        enough = self.accuracy**2 * energy
+        for _ in range(self.steps):
+            if energy <= enough or self.budget.spent:
+                break
+            product = self._product(direction)
+            length = energy / core.dot(direction, product)
+            step += length * direction
+            residual -= length * product
+            scaled = residual / self.scale
+            before, energy = energy, core.dot(residual, scaled)
+            direction = scaled + (energy / before) * direction
+        return step
+
+    def _product(self, direction: Vector) -> Vector:
+        system = self.system
+        out = np.empty_like(direction)
+        bias = float(direction[-1]) if system.has_intercept else 0.0
+        parts = direction[: system.columns], bias, out[: system.columns]
+        total = core.curvature_product(system.problem.rows.data, self.curvatures, *parts, self.budget)
+        if system.has_intercept:
+            out[-1] = total
+        out += system.regulariser * direction
+        return out
+
+
+def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
+    """Of the matrix with this lower triangle plus the diagonal, positive definite but for rounding."""
+    largest = float(np.einsum("ii->i", lower).max())
+    ridge = 0.0
+    while math.isfinite(ridge):
+        matrix = lower.copy()
+        on_diagonal = np.einsum("ii->i", matrix)
+        on_diagonal += diagonal + ridge
+        # Where no row has curvature and the intercept is exact, any scale will do for it.
+        on_diagonal[on_diagonal <= 0.0] = 1.0
+        factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        if not failed:
+            return np.asarray(factor)
+        # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.
+        ridge = max(100.0 * ridge, 1e-15 * largest)
+    raise FloatingPointError("The data are too large to be squared. Scale the features to similar ranges.")

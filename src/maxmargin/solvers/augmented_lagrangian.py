@@ -144,7 +144,8 @@ class AugmentedLagrangian(Solver[State]):
         iterate.refresh(pieces, budget)
         self._remember(state)
         residual = iterate.gradient
-        if 0.5 * core.dot(residual, residual) <= self.small_part * (iterate.primal - iterate.dual):
+        error = 0.5 * core.dot(residual, residual) + iterate.imbalance
+        if error <= self.small_part * (iterate.primal - iterate.dual):
             self._next_alpha(state)
         return state
 
@@ -152,8 +153,9 @@ class AugmentedLagrangian(Solver[State]):
         iterate = state.iterate
         if iterate.primal < state.primal:
             state.primal, state.best_v = iterate.primal, iterate.v.copy()
-        if iterate.dual > state.dual:
-            state.dual, state.best_multipliers = iterate.dual, iterate.multipliers.copy()
+        dual = iterate.dual - iterate.imbalance
+        if dual > state.dual:
+            state.dual, state.best_multipliers = dual, iterate.multipliers.copy()
         state.relative_gap = (state.primal - state.dual) / abs(state.primal) if state.primal else 0.0
 
     def _next_alpha(self, state: State) -> None:

@@ -41,7 +41,10 @@ class Iterate:
     primal: float = np.inf
     """The objective at v."""
     dual: float = -np.inf
-    """The dual objective at the multipliers, less what restoring their balance would cost."""
+    """The dual objective at the multipliers."""
+    imbalance: float = 0.0
+    """|sum_i multiplier_i y_i| where it should be 0: restoring it moves margins, by about 1 at most, and so
+    costs about this much of the dual."""
 
     @classmethod
     def at(cls, problem: Problem, w: Vector | None, budget: Budget) -> Iterate:
@@ -90,8 +93,8 @@ class Iterate:
         b = problem.intercept_scaling**2 * balance
         self.dual = total - problem.regulariser(self.combined[: self.system.columns], b)
         if problem.intercept is Intercept.EXACT:
-            # Lagrange's term for this b; and restoring the balance moves margins, by about 1 at most.
-            self.dual -= balance * self.b + abs(balance)
+            self.dual -= balance * self.b  # Lagrange's term
+            self.imbalance = abs(balance)
 
     def move(self, pieces: Pieces, gradient: Vector, budget: Budget) -> float:
         """One Newton step for the gradient, as far as the pieces' sum falls; how much of it was taken."""

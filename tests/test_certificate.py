@@ -404,3 +404,19 @@ def test_sparse_rows_that_hold_nothing():
     problem = Problem.of(sparse.csr_matrix((3, 2)), [1.0, -1.0, 1.0], 0.5, intercept="none")
     certificate = certify(problem, Solution(alpha=np.full(3, 0.5)))
     assert certificate.primal == certificate.dual == 1.5
+
+
+def test_balance_is_restored_without_moving_bounded_multipliers():
+    """Rounding of the balance must not take a row off its bound: it would count as on the margin."""
+    generator = np.random.default_rng(0)
+    y = np.where(np.arange(60) < 25, 1.0, -1.0)
+    problem = Problem.of(generator.normal(size=(60, 3)) + 0.3 * y[:, np.newaxis], y, 0.7)
+    alpha = np.full(60, 0.7)
+    alpha[:2] = 0.5, 0.6  # free, of the lighter class: they can take 0.3
+    alpha[25:28] = 0.1, 0.2, 0.3  # free, of the heavier class: they can give up 0.6
+    alpha[50:] = 0.0
+    certificate = certify(problem, Solution(alpha=alpha))
+    assert abs(certificate.alpha @ y) <= 1e-14
+    assert np.array_equal(certificate.alpha[2:25], alpha[2:25])
+    assert np.array_equal(certificate.alpha[28:], alpha[28:])
+    assert np.count_nonzero(certificate.row_classes == RowClass.ON_MARGIN) <= 5

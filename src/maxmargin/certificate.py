@@ -203,21 +203,24 @@ def _feasible(problem: Problem, alpha: Vector) -> Vector:
     alpha = np.clip(np.nan_to_num(np.asarray(alpha, np.float64)), 0.0, problem.upper)
     if problem.intercept is not Intercept.EXACT:
         return alpha
-    excess = core.dot(alpha, problem.y)
-    if excess == 0.0:
-        return alpha
-    # The heavier class gives up its excess: first the free multipliers, which cost least (their margin
-    # is 1, so the dual value is flat there), and the bounded ones only if these do not suffice.
-    free = (problem.y == np.sign(excess)) & (alpha < problem.upper)
-    spare = float(alpha[free].sum())
-    if spare > 0.0:
-        alpha[free] *= max(0.0, 1.0 - abs(excess) / spare)
-    # What is left, if only rounding, is shared by the whole class: two rounds, because the first is
-    # exact only in units of the class that was the heavier.
+    # Free multipliers cost least, since their margin is 1 and the dual value is flat there: those of the
+    # heavier class give up the excess, then those of the lighter class take on what is left. Bounded ones
+    # follow only if these do not suffice. The second round is for rounding.
     for _ in range(2):
-        positive, negative = (float(alpha[problem.y == sign].sum()) for sign in (1.0, -1.0))
-        if positive > negative:
-            alpha[problem.y > 0] *= negative / positive
-        elif negative > positive:
-            alpha[problem.y < 0] *= positive / negative
+        excess = core.dot(alpha, problem.y)
+        heavier = problem.y == np.sign(excess)
+        free = (alpha > 0.0) & (alpha < problem.upper)
+        down, up = np.flatnonzero(free & heavier), np.flatnonzero(free & ~heavier)
+        left = abs(excess)
+        spare = float(alpha[down].sum())
+        if spare > 0.0:
+            alpha[down] *= max(0.0, 1.0 - left / spare)
+            left = max(0.0, left - spare)
+        room = problem.upper[up] - alpha[up]
+        if left > 0.0 and len(up):
+            share = min(1.0, left / float(room.sum()))
+            alpha[up] += share * room
+            left -= share * float(room.sum())
+        if left > 0.0:
+            alpha[heavier] *= max(0.0, 1.0 - left / float(alpha[heavier].sum()))
     return alpha

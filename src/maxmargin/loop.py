@@ -79,7 +79,8 @@ def solve(
         Budgets: steps of the solver (epochs or iterations), and seconds. The default is no limit on
         time, and on steps 1000.
     start : Solution, optional
-        Where to begin, for instance ``Solution(alpha=model.alpha, b=model.b)``.
+        Where to begin, for instance ``Solution(alpha=model.alpha, b=model.b)``. It is certified first, and
+        the answer is never worse.
     callback : callable, optional
         Called with a ``Progress`` after every certificate, and after a step when the last call was 0.1 s
         ago; a true answer ends the run.
@@ -103,8 +104,12 @@ def solve(
     steps = 0
     lookout = _Lookout(tol, certify_every, problem.rows.stored)
     try:
-        state = configured.init(problem, start)
         status = None
+        if start is not None:
+            status = Status.STOPPED if run.certify_start(start) else None
+            status = Status.CERTIFIED if run.relative_gap <= tol else status
+        if status is None:
+            state = configured.init(problem, start)
         while status is None:
             if steps >= max_steps:
                 status = Status.STEPS_SPENT
@@ -130,7 +135,7 @@ def solve(
         budget.stop()
         status = Status.INTERRUPTED
         if state is None:
-            run.certify_zero(start)
+            certificate = run.certificate or run.certify_zero(start)
         elif problem.rows.stored < _LARGE:
             run.certify(state, steps)
     certificate = run.certificate or run.certify_zero(start)
@@ -184,8 +189,15 @@ class _Run:
 
     def certify(self, state: object, step: int) -> bool:
         """Certify the state; true when the callback wants to stop."""
+        return self._certify(lambda: self.solver.solution(self.problem, state, self.budget), step, state)
+
+    def certify_start(self, start: Solution) -> bool:
+        """Certify what the run begins with; true when the callback wants to stop."""
+        return self._certify(lambda: start, 0, None)
+
+    def _certify(self, propose: Callable[[], Solution], step: int, state: object) -> bool:
         before = time.perf_counter()
-        solution = self.solver.solution(self.problem, state, self.budget)
+        solution = propose()
         certificate = certify(self.problem, solution, known=self.certificate, budget=self.budget)
         now = time.perf_counter()
         self.trace.certifying += now - before
@@ -206,7 +218,7 @@ class _Run:
         self.told = now
         if self.callback is None:
             return False
-        estimate = self.solver.estimate(state)
+        estimate = math.nan if state is None else self.solver.estimate(state)
         progress = Progress(step, now - self.started, self.certificate, self.tol, estimate)
         return bool(self.callback(progress))
 

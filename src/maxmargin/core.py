@@ -30,12 +30,15 @@ else:
 Budget = _core.Budget
 Data = _core.Data
 Iterate = _core.Iterate
+ParsedRows = _core.ParsedRows
+Place = _core.Place
 best_intercept = _core.best_intercept
 combine = _core.combine
 dot = _core.dot
 draw = _core.draw
 dual_coordinate_ascent = _core.dual_coordinate_ascent
 loss_sum = _core.loss_sum
+parse_libsvm = _core.parse_libsvm
 scores = _core.scores
 shuffle = _core.shuffle
 squared_norms = _core.squared_norms

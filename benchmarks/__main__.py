@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m benchmarks linear``: run from the root of the repository."""
+"""``python -m benchmarks linear`` or ``reading``: run from the root of the repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import datasets, machine, memory, pegasos
+from benchmarks import datasets, machine, memory, pegasos, reading
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
 from benchmarks.picture import draw
@@ -28,6 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(given)
     console = Console()
+    if options.command == "reading":
+        return _reading(options, _command(given), console)
     measured = Measurements(
         facts=machine.facts(),
         command=_command(given),
@@ -61,7 +63,29 @@ def _parser() -> argparse.ArgumentParser:
     linear.add_argument("--longest", type=float, default=20.0, help="seconds: 0.4 of it ends a scan")
     linear.add_argument("--quick", action="store_true", help="one round, short scans, no memory")
     linear.add_argument("--output", type=Path, default=Path("docs/results"))
+    text = commands.add_parser("reading", help="LIBSVM text, against scikit-learn's reader")
+    text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
+    text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
+    text.add_argument("--output", type=Path, default=Path("docs/results"))
     return parser
+
+
+def _reading(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        try:
+            readings = reading.measure(
+                options.data, options.repeat, lambda text: progress.update(task, description=text)
+            )
+        except datasets.MissingData as error:
+            console.print(str(error), highlight=False)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = reading.markdown(readings, command, options.repeat, warning)
+    (options.output / "reading.md").write_text(page, encoding="utf-8")
+    console.print("Written: reading.md.")
+    return 0
 
 
 def _command(given: list[str]) -> str:

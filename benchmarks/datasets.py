@@ -19,6 +19,7 @@ SELECTABLE = (
     "reuters_moneyfx",
     "rcv1_vw1k",
     "covtype_binary_scale",
+    "mnist",
     "mnist38",
     "sector_scale",
 )

@@ -66,13 +66,13 @@ def _main(name: str, dtype: str, what: str) -> None:
     data = datasets.load(name, dtype)
     gc.collect()
     peak_of_loading = _peak()
-    before = _status("VmRSS") if _reset_peak() else None
+    before = status("VmRSS") if reset_peak() else None
     answer = {"answer": 0, "above_loaded": None}
     if what == "fit":
         estimator = linear_svc("hinge", 1.0, _TOL, 1).fit(data.X, data.y)
         answer["answer"] = estimator.coef_.nbytes + _certificate_bytes(estimator.certificate_)
         if before is not None:
-            answer["above_loaded"] = _status("VmHWM") - before
+            answer["above_loaded"] = status("VmHWM") - before
     answer["peak"] = max(peak_of_loading, _peak())
     answer["input"] = data.bytes
     answer["float32_copy"] = data.bytes - data.stored * (data.X.dtype.itemsize - 4)
@@ -87,14 +87,14 @@ def _certificate_bytes(certificates: Certificate | Certificates) -> int:
 
 def _peak() -> int:
     if sys.platform == "linux":
-        return _status("VmHWM")  # ru_maxrss starts from the peak of the parent process
+        return status("VmHWM")  # ru_maxrss starts from the peak of the parent process
     import resource
 
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _reset_peak() -> bool:
+def reset_peak() -> bool:
     """Linux forgets the peak of a process on request."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
@@ -103,7 +103,7 @@ def _reset_peak() -> bool:
     return True
 
 
-def _status(field: str) -> int:
+def status(field: str) -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return 1024 * int(line.split()[1])

@@ -17,6 +17,8 @@
 #include "best_intercept.hpp"
 #include "budget.hpp"
 #include "dual_coordinate_ascent.hpp"
+#include "large_array.hpp"
+#include "libsvm.hpp"
 #include "losses.hpp"
 #include "newton.hpp"
 #include "passes.hpp"
@@ -38,6 +40,7 @@ using Vector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstVector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Indices = nb::ndarray<Integer, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstIndices = nb::ndarray<const Integer, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 std::span<double> span(const Vector& v) { return {v.data(), v.size()}; }
@@ -294,6 +297,72 @@ void bind_passes(nb::module_& m) {
   });
 }
 
+template <class T>
+nb::object as_array(LargeArray<T>&& values, Integer count) {
+  auto* owned = new LargeArray<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<LargeArray<T>*>(p); });
+  const std::size_t size = static_cast<std::size_t>(count);
+  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->get(), {size}, owner));
+}
+
+// The arrays come first, in (values, indices, ends, labels), and lie in memory of their own that goes
+// back to the system: a reader holds many of these blocks and frees them one by one.
+template <class Value, class Index>
+nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
+  LargeArray<Value> values;
+  LargeArray<Index> indices;
+  LargeArray<std::int32_t> ends;
+  LargeArray<double> labels;
+  const ParsedRows parsed = [&] {
+    nb::gil_scoped_release unlocked;
+    const TextCounts counts = count_text(text);
+    values = large_array<Value>(static_cast<std::size_t>(counts.colons));
+    indices = large_array<Index>(static_cast<std::size_t>(counts.colons));
+    ends = large_array<std::int32_t>(static_cast<std::size_t>(counts.lines));
+    labels = large_array<double>(static_cast<std::size_t>(counts.lines));
+    const RowArrays<Value, Index> out{values.get(), indices.get(), ends.get(), labels.get()};
+    return LibsvmParser<Value, Index>(text, out, options).parse();
+  }();
+  const auto arrays = nb::make_tuple(
+      as_array(std::move(values), parsed.stored), as_array(std::move(indices), parsed.stored),
+      as_array(std::move(ends), parsed.rows), as_array(std::move(labels), parsed.rows));
+  return nb::make_tuple(arrays, parsed);
+}
+
+void bind_files(nb::module_& m) {
+  nb::class_<Place>(m, "Place")
+      .def_ro("line", &Place::line)
+      .def_ro("line_begin", &Place::line_begin)
+      .def_ro("begin", &Place::begin)
+      .def_ro("end", &Place::end);
+
+  nb::class_<ParsedRows>(m, "ParsedRows")
+      .def_ro("lines", &ParsedRows::lines)
+      .def_ro("faulty", &ParsedRows::faulty)
+      .def_ro("dropped", &ParsedRows::dropped)
+      .def_ro("too_narrow", &ParsedRows::too_narrow)
+      .def_ro("largest", &ParsedRows::largest)
+      .def_ro("largest_place", &ParsedRows::largest_place)
+      .def_prop_ro("fault", [](const ParsedRows& parsed) { return name_of(parsed.fault); })
+      .def_ro("fault_place", &ParsedRows::fault_place);
+
+  m.def(
+      "parse_libsvm",
+      [](Bytes text, bool wide, bool single, Integer first_index, Integer columns, bool drop_extra,
+         bool labels_optional, bool skip_faulty) {
+        const std::string_view view{reinterpret_cast<const char*>(text.data()), text.size()};
+        require(view.empty() || view.back() == '\n', "the text must end with a newline");
+        require(view.size() <= std::numeric_limits<std::int32_t>::max(), "the text is too long");
+        const TextOptions options{first_index, columns, drop_extra, labels_optional, skip_faulty};
+        if (single && wide) return parse_libsvm<float, std::int64_t>(view, options);
+        if (single) return parse_libsvm<float, std::int32_t>(view, options);
+        if (wide) return parse_libsvm<double, std::int64_t>(view, options);
+        return parse_libsvm<double, std::int32_t>(view, options);
+      },
+      "text"_a, nb::kw_only(), "wide"_a, "single"_a, "first_index"_a, "columns"_a, "drop_extra"_a,
+      "labels_optional"_a, "skip_faulty"_a);
+}
+
 void bind_solvers(nb::module_& m) {
   m.def("subgradient", [](const Data& data, const std::string& loss, ConstVector labels, ConstVector costs,
                           ConstVector w, double b, Vector gradient, const Budget& budget) {
@@ -462,6 +531,7 @@ NB_MODULE(MAXMARGIN_MODULE, m) {
   m.def("instruction_sets", &maxmargin::instruction_sets);
   maxmargin::bind_data(m);
   maxmargin::bind_passes(m);
+  maxmargin::bind_files(m);
   maxmargin::bind_solvers(m);
   maxmargin::bind_newton(m);
 }

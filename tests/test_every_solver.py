@@ -218,6 +218,19 @@ def test_the_answer_is_never_worse_than_the_start(name):
 
 
 @pytest.mark.parametrize("name", SOLVERS)
+def test_the_answer_is_never_worse_than_the_start(name):
+    problem = EASY.problem()
+    best = solve(problem, "dual_coordinate_ascent", tol=1e-9, max_steps=2000)
+    start = Solution(w=best.w, alpha=best.alpha)
+    at_once = solve(problem, name, tol=1e-6, start=start)
+    assert at_once.status is Status.CERTIFIED
+    assert at_once.steps == 0
+    later = solve(problem, name, tol=0.0, max_steps=3, start=start)
+    assert later.certificate.primal <= best.certificate.primal * (1 + 1e-12)
+    assert later.certificate.dual >= best.certificate.dual * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
 def test_callback_sees_every_certificate_and_may_stop(name):
     seen = []
 

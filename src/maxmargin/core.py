@@ -30,6 +30,8 @@ else:
 Budget = _core.Budget
 Data = _core.Data
 Iterate = _core.Iterate
+ParsedRows = _core.ParsedRows
+Place = _core.Place
 add_outer_products = _core.add_outer_products
 best_intercept = _core.best_intercept
 combine = _core.combine
@@ -41,6 +43,7 @@ gather = _core.gather
 inner_products = _core.inner_products
 line_search = _core.line_search
 loss_sum = _core.loss_sum
+parse_libsvm = _core.parse_libsvm
 refresh = _core.refresh
 scores = _core.scores
 scores_of = _core.scores_of

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,7 @@ from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.estimators.summary import fitted_summary
 from maxmargin.loop import Callback, Progress, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
@@ -227,6 +229,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         seconds = math.inf if self.max_time is None else float(self.max_time)
         models = solve_each(len(positives), solve_one, seconds, self._threads())
         self.classes_ = labels
+        self._stated_problem = self._statement(weights)
         self.coef_ = coefficients if several else models[0].w[np.newaxis]
         self._set_fitted(models, reason)
         return self
@@ -247,19 +250,39 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         k: int,
         count: int,
     ) -> Problem:
-        intercept = Intercept.NONE
-        if self.fit_intercept:
-            intercept = Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
         rest = factors[0] if count == 2 else 1.0
         return Problem.of(
             rows,
             np.where(positive, 1.0, -1.0),
             float(self.C),
             loss=self.loss,
-            intercept=intercept,
+            intercept=self._intercept_form(),
             weights=weights * np.where(positive, factors[k], rest),
             intercept_scaling=float(self.intercept_scaling),
         )
+
+    def _intercept_form(self) -> Intercept:
+        if not self.fit_intercept:
+            return Intercept.NONE
+        return Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
+
+    def _statement(self, weights: Vector) -> dict[str, Any]:
+        """The problem in plain values, kept because parameters can be set anew after a fit."""
+        factors = self.class_weight
+        if isinstance(factors, dict):
+            plain = [label.item() if isinstance(label, np.generic) else label for label in factors]
+            factors = dict(zip(plain, map(float, factors.values()), strict=True))
+        return {
+            "loss": str(self.loss),
+            "C": float(self.C),
+            "intercept": self._intercept_form().value,
+            "intercept_scaling": float(self.intercept_scaling),
+            "class_weight": factors,
+            "sample_weights": bool((weights != 1.0).any()),
+            "penalty": "l2",
+            "formulation": "separate",
+            "tol": float(self.tol),
+        }
 
     def _starts(self, labels: NDArray[Any], shape: tuple[int, int]) -> list[Solution] | None:
         """Where the last fit ended, if there was one on such data and it is to be the start."""
@@ -267,7 +290,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             return None
         if self.coef_.shape[1] != shape[1] or not np.array_equal(self.classes_, labels):
             return None
-        certificates = self.certificate_
+        certificates = getattr(self, "certificate_", None)
+        if certificates is None:  # loaded from a file without proof
+            return [Solution(w=w, b=float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
         each = [certificates] if isinstance(certificates, Certificate) else certificates
         return [Solution(w=c.w, b=c.b, alpha=c.alpha if len(c.alpha) == shape[0] else None) for c in each]
 
@@ -321,6 +346,47 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: tuple[Any, Any] | str | None = None,
+        proof: bool = True,
+        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
+    ) -> None:
+        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
+
+        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
+        the registry are left out: a file holds no code.
+        """
+        from maxmargin.files.model import save_model
+
+        save_model(self, path, format=format, data=data, proof=proof)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
+
+        It predicts what the saved one does and has its certificate, trace and status where the file has
+        them; what the file does not say, such as C in those of others, is at its default. Nothing
+        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
+        """
+        from maxmargin.files.fitted import to_estimator
+        from maxmargin.files.model import load_model
+
+        return to_estimator(load_model(path), cls)
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
+        usual: str = super()._repr_html_inner()
+        return usual + fitted_summary(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # not where scikit-learn is configured to show text
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:

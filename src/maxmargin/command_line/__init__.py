@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command ``maxmargin``. Heavy imports wait until a command needs them, so that help is quick.
+
+Exit codes: 0 done (``train``: certified; ``certify``: holds), 1 ``certify``: does not hold, 2 wrong usage
+or input that cannot be read, 3 ``train`` ended without reaching its tolerance (the model is written),
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from maxmargin.command_line.answer import WRONG_USAGE, print_error
+from maxmargin.command_line.certify import certify
+from maxmargin.command_line.compare import compare
+from maxmargin.command_line.demo import demo
+from maxmargin.command_line.info import info
+from maxmargin.command_line.predict import predict
+from maxmargin.command_line.train import train
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Support vector machines in which every fit comes with a proof.",
+)
+for command in (train, predict, certify, compare, info, demo):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("maxmargin"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point: run the command and exit with its code, never with a traceback for wrong usage."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(given, prog_name="maxmargin", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except Exception as error:
+        # typer's own errors of usage: of a class that its versions keep in different places.
+        if not hasattr(error, "format_message"):
+            raise
+        code = WRONG_USAGE
+        if message := error.format_message():
+            sentence = f"{message.rstrip('.')}. {_where_to_look(given)}"
+            print_error(sentence, as_json="--json" in given)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _where_to_look(arguments: list[str]) -> str:
+    known = {command.__name__ for command in (train, predict, certify, compare, info, demo)}
+    name = next((word for word in arguments if word in known), "")
+    return f"See: {' '.join(filter(None, ('maxmargin', name, '--help')))}"

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a command answers: in words or as one JSON object, with an exit code, and never with a traceback."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import typer
+
+DONE = 0
+DOES_NOT_HOLD = 1
+WRONG_USAGE = 2
+NOT_REACHED = 3
+INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """What ends a command: one paragraph that says what is wrong and what to do."""
+
+
+def in_words(command: Callable[..., int]) -> Callable[..., int]:
+    """Turn everything that input can provoke into one paragraph on stderr, or one JSON object.
+
+    The command returns its exit code. It is told of ``--json`` by its argument ``as_json``.
+    """
+
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> int:
+        as_json = bool(options.get("as_json", False))
+        try:
+            return command(*arguments, **options)
+        except KeyboardInterrupt:
+            print_error("Interrupted: no file was written.", as_json=as_json)
+            return INTERRUPTED
+        except BrokenPipeError:
+            _forget_stdout()
+            return DONE
+        except (Failure, ValueError, OSError, MemoryError, ImportError) as error:
+            print_error(_words_of(error), as_json=as_json)
+            return WRONG_USAGE
+
+    return run
+
+
+def _words_of(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"The memory does not suffice. {error}".strip()
+    if isinstance(error, OSError) and error.strerror:
+        # Only what is written to stdout has no name.
+        return f"{error.filename or 'The answer could not be written'}: {error.strerror}."
+    return str(error)
+
+
+def _forget_stdout() -> None:
+    """Whoever read our output has had enough of it; Python must not complain when it flushes the rest."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_error(message: str, *, as_json: bool) -> None:
+    """One paragraph on stderr, or ``{"error": ...}`` on stdout."""
+    paragraph = " ".join(message.split())
+    if as_json:
+        try:
+            print_json({"error": paragraph})
+            return
+        except OSError:
+            pass  # stdout itself is what is wrong
+    typer.echo(f"Error: {paragraph}", err=True)
+
+
+def print_json(answer: dict[str, Any]) -> None:
+    """Exactly one object on stdout; numbers that JSON does not have become null."""
+    typer.echo(json.dumps(_plain(answer), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """The value in JSON's own types."""
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def print_table(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
+) -> None:
+    """A table on stdout whose first ``left`` columns are words and whose others are numbers."""
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
+    for position, heading in enumerate(headings):
+        words = position < left or heading == "ended"
+        table.add_column(escape(heading), justify="left" if words else "right", no_wrap=not words)
+    for row in rows:
+        table.add_row(*map(escape, row))
+    # Where no terminal sets a width, a table is as wide as it needs to be.
+    terminal = sys.stdout.isatty()
+    console = Console(width=None if terminal else 200, force_terminal=terminal, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    lines = captured.get().splitlines()
+    typer.echo("\n".join([*([title] if title else []), *(line.rstrip() for line in lines)]) + "\n")

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``maxmargin certify``: recompute a model's proof from two files with the referee alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxmargin.command_line.answer import Failure, in_words
+from maxmargin.command_line.labels import class_codes, label_text, labels_of
+from maxmargin.command_line.options import (
+    Columns,
+    DataFile,
+    Format,
+    Json,
+    Label,
+    ModelFile,
+    Reading,
+    ReadingThreads,
+    SkipBadLines,
+    ZeroBased,
+    check_readable,
+    class_weight_of,
+)
+from maxmargin.command_line.progress import Bars
+from maxmargin.command_line.words import some
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.command_line.proof import Finding
+    from maxmargin.command_line.verdict import Verdict
+    from maxmargin.files import DataSet, SavedModel
+
+
+_SMALLEST_GAP = 1e-9
+"""A gap below this is rounding as much as anything else."""
+
+
+@in_words
+def certify(
+    model: ModelFile,
+    data: DataFile,
+    C: Annotated[
+        float | None,
+        typer.Option(
+            "-C", help="For files of LIBLINEAR and LIBSVM, which do not keep it.", show_default=False
+        ),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            help="For files of LIBLINEAR and LIBSVM: balanced, or LABEL:FACTOR,...", show_default="all 1"
+        ),
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Relative gap to show where the file claims none.", show_default="1e-2"),
+    ] = None,
+    max_time: Annotated[
+        float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
+    ] = 60.0,
+    format: Format = None,
+    label: Label = None,
+    columns: Columns = None,
+    zero_based: ZeroBased = False,
+    skip_bad_lines: SkipBadLines = False,
+    threads: ReadingThreads = None,
+    as_json: Json = False,
+) -> int:
+    """Recompute primal, dual and gap from the two files, and say whether the model's claims hold.
+
+    Neither file is trusted. Models without proof and those of LIBLINEAR and LIBSVM are measured instead:
+    at most, and at least, so far above the optimum.
+
+    Exit code 0: it holds, or is within --tol of the optimum; 1: it does not, or is not; 2: wrong input.
+
+    Example: maxmargin certify model.mm data.svm
+
+    Example: maxmargin certify liblinear.model data.svm -C 1
+    """
+    from maxmargin.command_line.verdict import Verdict
+    from maxmargin.files import load_model
+
+    if tol is not None and not 0 < tol < 1:
+        raise Failure(f"--tol must be above 0 and below 1. Got {tol:g} instead. It is a relative gap.")
+    check_readable(data)
+    saved = load_model(model)
+    cost = _cost(saved, model, C)
+    _check_problem(saved, model)
+    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
+    with Bars(quiet=as_json) as bars:
+        data_set = reading.read(data, bars.reading(data.name))
+        verdict = Verdict(model, data, saved, cost, tol=_gap_to_show(saved, tol))
+        X, codes = _as_the_model_sees_it(saved, data_set, data, verdict)
+        if X is not None:
+            weight = saved.problem.get("class_weight")
+            if class_weight is not None:
+                _refuse_for_own(saved, model, "--class-weight")
+                weight = class_weight_of(class_weight, saved.classes)
+            verdict.findings.extend(_findings(saved, X, codes, cost, weight, verdict, max_time, bars))
+        bars.finish()
+    return verdict.tell(as_json=as_json)
+
+
+def _cost(model: SavedModel, path: Path, given: float | None) -> float:
+    """C, from the file or from the command line, never from both."""
+    stated = model.problem.get("C")
+    if given is not None:
+        if stated is not None:
+            _refuse_for_own(model, path, "-C")
+        if not 0 < given < float("inf"):
+            raise Failure(f"-C must be a finite number above 0. Got {given:g} instead.")
+        return given
+    if stated is not None:
+        return float(stated)
+    least = ""
+    if model.support is not None:
+        largest = abs(model.support.coefficients).max()
+        least = f" (its largest multiplier is {largest:.6g}, so C was at least that)"
+    raise Failure(
+        f"certify needs the C that {path} was trained with. Files of {model.writer} do not keep it{least}. "
+        "Add -C VALUE."
+    )
+
+
+def _refuse_for_own(model: SavedModel, path: Path, option: str) -> None:
+    if model.format == "maxmargin":
+        raise Failure(
+            f"{option} is for files of LIBLINEAR and LIBSVM. {path} says itself what was minimised. "
+            f"Leave {option} out."
+        )
+
+
+def _check_problem(model: SavedModel, path: Path) -> None:
+    """Refuse models of problems that are not the one whose dual is known here."""
+    if model.problem.get("penalty", "l2") != "l2":
+        raise Failure(
+            f"certify proves models with the l2 penalty. {path} has the l1 penalty, another problem with "
+            "another dual. It can be used with maxmargin predict."
+        )
+    if model.problem.get("formulation", "separate") != "separate":
+        raise Failure(
+            f"certify proves one class against the rest and one against one. {path} has Crammer "
+            "and Singer's formulation, another problem with another dual. It can be used with maxmargin "
+            "predict."
+        )
+
+
+def _gap_to_show(model: SavedModel, given: float | None) -> float:
+    """The gap that decides: the file's own claim, else the one asked for, else one per cent."""
+    if model.status is not None and model.status.certified and model.tol is not None:
+        return max(model.tol, _SMALLEST_GAP)
+    return 1e-2 if given is None else given
+
+
+def _as_the_model_sees_it(
+    model: SavedModel, data: DataSet, path: Path, verdict: Verdict
+) -> tuple[Any, NDArray[Any]]:
+    """X of the model's width, and the codes of the labels; X is None where no proof can be about it."""
+    from maxmargin.command_line.predict import aligned
+    from maxmargin.files import fingerprint
+
+    labels = labels_of(data)
+    X = aligned(data, model, path) if data.feature_names is not None else data.X
+    rows, columns = X.shape
+    if columns < model.features and hasattr(X, "resize") and hasattr(X, "indptr"):
+        X.resize((rows, model.features))  # LIBSVM text whose last columns are empty
+    codes = class_codes(labels, model.classes)
+    if model.fingerprint is not None:
+        verdict.same_data = fingerprint(X, labels) == model.fingerprint
+    strange = sorted({label_text(label) for label in labels[codes < 0]})
+    if strange:
+        verdict.refuse(f"the data have labels that the model does not know: {some(strange)}")
+    if X.shape[1] != model.features and model.format != "libsvm":
+        verdict.refuse(f"the data have {columns} columns, and the model {model.features}")
+    if model.rows is not None and model.rows != rows:
+        verdict.refuse(f"the data have {rows} rows, and the model was trained on {model.rows}")
+    if model.problem.get("sample_weights"):
+        verdict.refuse(
+            "the model was trained with sample weights, which are not in its file: these two files alone "
+            "do not say what was minimised"
+        )
+    return (None if verdict.refusals else X), codes
+
+
+def _findings(
+    model: SavedModel,
+    X: Any,
+    codes: NDArray[Any],
+    C: float,
+    class_weight: Any,
+    verdict: Verdict,
+    max_time: float,
+    bars: Bars,
+) -> list[Finding]:
+    from maxmargin.command_line.proof import judge_alone, judge_proof, parts
+    from maxmargin.command_line.support_vectors import multipliers
+
+    alphas: list[Any] = [None] * len(model.coef)
+    alpha_from = ""
+    if model.certificates is not None:
+        alphas, alpha_from = [proof.alpha for proof in model.certificates], "the file's multipliers"
+    elif model.support is not None:
+        found = multipliers(model, X, codes)
+        verdict.vectors_found = found is not None
+        if found is not None:
+            alphas = list(found)
+            alpha_from = "the file's support vectors, found again among the rows of the data"
+    claimed = model.status is not None and model.status.certified
+    deadline = time.monotonic() + max_time
+    findings = []
+    each = parts(model, X, codes, C=C, class_weight=class_weight, alphas=alphas, alpha_from=alpha_from)
+    for k, part in enumerate(each):
+        if model.certificates is not None:
+            findings.append(judge_proof(part, verdict.tol if claimed else None))
+        else:
+            needed = verdict.tol
+            if part.claim is not None and not claimed:
+                # It never claimed more than this gap.
+                needed = max(part.claim.relative_gap, _SMALLEST_GAP)
+            share = max(0.0, deadline - time.monotonic()) / (len(model.coef) - k)
+            show = bars.solving(f"bounding {part.name}".rstrip(), tol=needed / 10, max_time=share)
+            findings.append(judge_alone(part, needed, share, show))
+    return findings

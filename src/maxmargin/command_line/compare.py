@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``maxmargin compare``: every solver that applies, one table, and a picture of gap against seconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxmargin.command_line.answer import DONE, Failure, in_words, print_json, print_table
+from maxmargin.command_line.labels import label_text, labels_of
+from maxmargin.command_line.options import (
+    Columns,
+    DataFile,
+    Format,
+    Json,
+    Label,
+    Reading,
+    SkipBadLines,
+    Threads,
+    ZeroBased,
+    check_readable,
+    check_writable,
+)
+from maxmargin.command_line.progress import Bars
+from maxmargin.command_line.words import some
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.loop import Progress
+    from maxmargin.model import Model
+    from maxmargin.problem import Problem
+    from maxmargin.solvers import AnySolver
+
+
+@in_words
+def compare(
+    data: DataFile,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The picture, PNG or SVG by its suffix.")
+    ] = Path("compare.png"),
+    C: Annotated[float, typer.Option("-C", help="Weight of the losses.")] = 1.0,
+    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    intercept: Annotated[str, typer.Option(help="exact, regularised or none.")] = "exact",
+    positive: Annotated[
+        str | None,
+        typer.Option("--class", help="Of several classes, the one to tell from the rest: the largest."),
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
+    max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 10.0,
+    format: Format = None,
+    label: Label = None,
+    columns: Columns = None,
+    zero_based: ZeroBased = False,
+    skip_bad_lines: SkipBadLines = False,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> int:
+    """Race every solver that takes the problem: one table, and gap against seconds as a picture.
+
+    All solvers are certified at the same steps, each a quarter further than the last, and the time that
+    this takes counts: `train` certifies less often.
+
+    Example: maxmargin compare data.svm --loss squared_hinge --max-time 5 -o compare.svg
+    """
+    if output.suffix.lower() not in (".png", ".svg"):
+        raise Failure(f"-o must end in .png or .svg. Got {output} instead. Rename the picture.")
+    check_writable(output, data)
+    check_readable(data)
+    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
+    with Bars(quiet=as_json) as bars:
+        problem, against = _read_problem(data, reading, bars, C, loss, intercept, positive)
+        runs, left_out = _race(problem, bars, tol=tol, max_time=max_time, threads=threads)
+        bars.finish()
+    title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {_INTERCEPTS[intercept]}{against}"
+    rows = [run.row() for run in runs]
+    from maxmargin.command_line.picture import draw
+
+    draw(output, title, [(run.name, *run.curve()) for run in runs], tol)
+    if as_json:
+        size = {"rows": problem.rows.count, "columns": problem.rows.columns, "stored": problem.rows.stored}
+        answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
+        print_json(answer | {"solvers": rows, "left_out": left_out, "picture": output})
+    else:
+        _print_answer(title, tol, rows, left_out, output)
+    return DONE
+
+
+_INTERCEPTS = {"exact": "exact intercept", "regularised": "regularised intercept", "none": "no intercept"}
+
+
+def _read_problem(
+    path: Path,
+    reading: Reading,
+    bars: Bars,
+    C: float,
+    loss: str,
+    intercept: str,
+    positive: str | None,
+) -> tuple[Problem, str]:
+    """The problem, and the words that say which class is told from which."""
+    import numpy as np
+
+    from maxmargin import Problem
+    from maxmargin.command_line.proof import rows_of
+
+    # Small enough to be wrong at once, so looked at before a large file is read.
+    Problem.of(rows_of(np.zeros((1, 1))), [1.0], C, loss=loss, intercept=intercept)
+    data = reading.read(path, bars.reading(path.name))
+    is_positive, against = _one_class(labels_of(data), positive)
+    return Problem.of(rows_of(data.X), is_positive * 2.0 - 1.0, C, loss=loss, intercept=intercept), against
+
+
+def _one_class(labels: NDArray[Any], wanted: str | None) -> tuple[NDArray[Any], str]:
+    import numpy as np
+
+    classes, counts = np.unique(labels, return_counts=True)
+    texts = [label_text(label) for label in classes]
+    if len(classes) < 2:
+        raise Failure(
+            f"The data must have at least two classes. Got only rows of class {texts[0]} instead. "
+            "Give a file with rows of another class as well."
+        )
+    if wanted is not None and wanted not in texts:
+        raise Failure(f"--class must be one of the labels {some(texts, 10)}. Got {wanted!r} instead.")
+    if wanted is None and len(classes) == 2:
+        return labels == classes[1], ""
+    chosen = int(np.argmax(counts)) if wanted is None else texts.index(wanted)
+    rest = "the rest" if len(classes) > 2 else texts[1 - chosen]
+    return labels == classes[chosen], f", class {texts[chosen]} against {rest}"
+
+
+@dataclass(frozen=True)
+class _Run:
+    name: str
+    model: Model
+
+    def row(self) -> dict[str, Any]:
+        certificate, trace = self.model.certificate, self.model.trace
+        seconds, gaps = self.curve()
+        return {
+            "solver": self.name,
+            "status": self.model.status.name.lower(),
+            "message": self.model.message,
+            "primal": certificate.primal,
+            "dual": certificate.dual,
+            "relative_gap": certificate.relative_gap,
+            "seconds": trace[-1].seconds if len(trace) else 0.0,
+            "seconds_certifying": trace.certifying,
+            "steps": self.model.steps,
+            "trace": [{"seconds": s, "relative_gap": g} for s, g in zip(seconds, gaps, strict=True)],
+        }
+
+    def curve(self) -> tuple[list[float], list[float]]:
+        records = list(self.model.trace)
+        return [record.seconds for record in records], [record.relative_gap for record in records]
+
+
+def _race(
+    problem: Problem, bars: Bars, *, tol: float, max_time: float, threads: int | None
+) -> tuple[list[_Run], list[str]]:
+    from maxmargin import solve
+    from maxmargin.solvers import SOLVERS
+
+    runs: list[_Run] = []
+    left_out: list[str] = []
+    # Shared by all solvers, so that the first one does not pay for it.
+    _ = problem.rows.squared_norms
+    for name, solver in SOLVERS.items():
+        refusal = solver().accepts(problem)
+        if refusal is not None:
+            left_out.append(refusal)
+            continue
+        show: Callable[[Progress], None] | None = bars.solving(name, tol=tol, max_time=max_time)
+        model = solve(
+            problem,
+            _certified_evenly(solver),
+            tol=tol,
+            max_steps=10**9,
+            max_time=max_time,
+            callback=show,
+            threads=threads,
+        )
+        runs.append(_Run(name, model))
+        if model.status.name == "INTERRUPTED":
+            raise KeyboardInterrupt
+    return runs, left_out
+
+
+def _certified_evenly(solver: type[AnySolver]) -> AnySolver:
+    """The solver, silent about its gap: ``solve`` then certifies at steps that grow by a quarter.
+
+    With its estimate a solver is certified when it is about to be done: best for a fit, and a curve of
+    two points.
+    """
+    silent: type[AnySolver] = type(solver.__name__, (solver,), {"estimate": lambda self, state: math.nan})
+    return silent()
+
+
+def _print_answer(
+    title: str, tol: float, rows: list[dict[str, Any]], left_out: list[str], picture: Path
+) -> None:
+    print_table(
+        title,
+        ("solver", "primal", "dual", "rel. gap", "seconds", "steps", "ended"),
+        [
+            (
+                row["solver"],
+                f"{row['primal']:.8g}",
+                f"{row['dual']:.8g}",
+                f"{row['relative_gap']:.1e}",
+                f"{row['seconds']:.3g}",
+                str(row["steps"]),
+                row["status"].replace("_", " "),
+            )
+            for row in rows
+        ],
+    )
+    for refusal in left_out:
+        typer.echo(f"Left out: {refusal}")
+    if rows:
+        best = max(row["dual"] for row in rows)
+        typer.echo(f"No (w, b) can have an objective below {best:.8g}. Relative gap to reach: {tol:g}.")
+        typer.echo(f"Relative gap against seconds: {picture}")

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``maxmargin info``: what is in a data file or a model file."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxmargin.command_line.answer import DONE, in_words, print_json
+from maxmargin.command_line.labels import label_text
+from maxmargin.command_line.options import (
+    Columns,
+    Format,
+    Json,
+    Label,
+    Reading,
+    ReadingThreads,
+    SkipBadLines,
+    ZeroBased,
+)
+from maxmargin.command_line.progress import Bars
+from maxmargin.command_line.words import bytes_in_words, count_in_words, percent, some
+
+if TYPE_CHECKING:
+    from maxmargin.command_line.survey import Survey
+
+_MOST_LABELS = 10
+_ORDERS_APART = 3
+_LARGE_VALUE = 100.0
+
+
+@in_words
+def info(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A data file or a model file.", show_default=False)
+    ],
+    format: Format = None,
+    label: Label = None,
+    columns: Columns = None,
+    zero_based: ZeroBased = False,
+    skip_bad_lines: SkipBadLines = False,
+    threads: ReadingThreads = None,
+    as_json: Json = False,
+) -> int:
+    """Say what is in a data file or a model file, with warnings about what makes training hard.
+
+    Data are read in one pass and need not fit in memory.
+
+    Example: maxmargin info data.svm
+    """
+    if format is None and _is_model(file):
+        from maxmargin.command_line.model_info import tell
+
+        return tell(file, as_json=as_json)
+    survey = _survey(
+        file, Reading(format, label, columns, zero_based, skip_bad_lines, threads), quiet=as_json
+    )
+    warnings = _warnings(survey, zero_based=zero_based)
+    if as_json:
+        print_json(_as_json(file, survey, warnings))
+    else:
+        _print_words(file, survey, warnings)
+    return DONE
+
+
+def _is_model(path: Path) -> bool:
+    """Whether the first bytes are those of a model file."""
+    if not path.is_file():
+        return False  # the reader of data says what is wrong
+    with open(path, "rb") as file:
+        start = file.read(16)
+    return start.startswith((b"solver_type", b"svm_type")) or start[8:9] == b"{"
+
+
+def _survey(path: Path, reading: Reading, *, quiet: bool) -> Survey:
+    from maxmargin.command_line.survey import Survey
+
+    survey = Survey()
+    with Bars(quiet=quiet) as bars:
+        for piece in reading.stream(path, labelled=False, progress=bars.reading(path.name)):
+            survey.add(piece)
+    return survey
+
+
+def _name(survey: Survey, column: int) -> str:
+    if survey.feature_names is not None:
+        return f"'{survey.feature_names[column]}'"
+    return str(column + 1)
+
+
+def _warnings(survey: Survey, *, zero_based: bool) -> list[str]:
+    return [
+        *_label_warnings(survey),
+        *_scale_warnings(survey),
+        *_row_warnings(survey),
+        *_index_warnings(survey, zero_based=zero_based),
+    ]
+
+
+def _label_warnings(survey: Survey) -> list[str]:
+    if survey.too_many_labels or len(survey.labels) > max(100, survey.rows // 2):
+        return ["There are almost as many labels as rows: these look like numbers to predict, not classes."]
+    if len(survey.labels) == 1:
+        return ["All rows have the same label: there is nothing to tell apart."]
+    counts = sorted(survey.labels.values())
+    if counts and counts[-1] >= 20 * counts[0]:
+        return [
+            f"The largest class has {counts[-1] / counts[0]:.0f} times as many rows as the smallest. "
+            "Consider train --class-weight balanced."
+        ]
+    return []
+
+
+def _scale_warnings(survey: Survey) -> list[str]:
+    import numpy as np
+
+    scales = survey.scales
+    used = np.flatnonzero(scales > 0).tolist()
+    if not used:
+        return ["All values are zero."]
+    large, small = max(used, key=scales.__getitem__), min(used, key=scales.__getitem__)
+    orders = math.floor(math.log10(scales[large] / scales[small]) + 1e-9)
+    cure = (
+        "Scale the columns to similar ranges, such as [-1, 1] or unit variance: training needs far fewer "
+        "steps, and no column rules the penalty."
+    )
+    if orders >= _ORDERS_APART:
+        middle = float(np.median(scales[used]))
+        far = [column for column in used if abs(math.log10(scales[column] / middle)) >= _ORDERS_APART]
+        named = some([_name(survey, column) for column in far])
+        return [
+            f"Columns are {count_in_words(orders)} orders of magnitude apart: column "
+            f"{_name(survey, large)} reaches {scales[large]:.3g}, column {_name(survey, small)} only "
+            f"{scales[small]:.3g}. {f'Far from the rest: {named}. ' if len(used) > 2 and far else ''}{cure}"
+        ]
+    if scales[large] > _LARGE_VALUE:
+        return [f"Not scaled: column {_name(survey, large)} reaches {scales[large]:.3g}. {cure}"]
+    return []
+
+
+def _row_warnings(survey: Survey) -> list[str]:
+    contradictions = survey.contradictions()
+    if not contradictions:
+        return []
+    return [
+        f"{contradictions} rows have the values of another row and a different label: no classifier gets "
+        "all of them right."
+    ]
+
+
+def _index_warnings(survey: Survey, *, zero_based: bool) -> list[str]:
+    if zero_based and survey.columns > 1 and survey.counts[0] == 0:
+        return ["No index is 0: the file probably counts from 1. Leave --zero-based out."]
+    return []
+
+
+def _as_json(path: Path, survey: Survey, warnings: list[str]) -> dict[str, Any]:
+    low, high = survey.value_range
+    return {
+        "file": path,
+        "kind": "data",
+        "bytes": path.stat().st_size,
+        "rows": survey.rows,
+        "columns": survey.columns,
+        "nonzeros": survey.stored,
+        "density": _density(survey),
+        "labels": {label_text(label): count for label, count in sorted(survey.labels.items())},
+        "smallest_value": low,
+        "largest_value": high,
+        "empty_rows": survey.empty_rows,
+        "empty_columns": len(survey.empty_columns),
+        "constant_columns": [int(column) + 1 for column in survey.constant_columns[:1000]],
+        "bytes_as_csr": survey.bytes_as_csr,
+        "skipped": survey.skipped,
+        "warnings": warnings,
+    }
+
+
+def _density(survey: Survey) -> float:
+    return survey.stored / max(survey.rows * survey.columns, 1)
+
+
+def _print_words(path: Path, survey: Survey, warnings: list[str]) -> None:
+    low, high = survey.value_range
+    lines = {
+        "rows": f"{survey.rows}" + _of_these(survey.empty_rows, "empty"),
+        "columns": f"{survey.columns}"
+        + _of_these(len(survey.empty_columns), "empty")
+        + _of_these(len(survey.constant_columns), "constant"),
+        "nonzeros": f"{survey.stored}, {percent(_density(survey))} of all values",
+        "labels": _labels(survey),
+        "values": f"from {low:.6g} to {high:.6g}" if survey.stored else "all zero",
+        "memory": f"{bytes_in_words(survey.bytes_as_csr)} as CSR in float64",
+    }
+    if survey.skipped:
+        lines["left out"] = f"{survey.skipped} malformed lines"
+    typer.echo(f"{path}: data, {bytes_in_words(path.stat().st_size)}")
+    for name, words in lines.items():
+        typer.echo(f"  {name:<10}{words}")
+    for warning in warnings:
+        typer.echo(f"Warning: {warning}")
+
+
+def _of_these(count: int, what: str) -> str:
+    return f", {count} {what}" if count else ""
+
+
+def _labels(survey: Survey) -> str:
+    if not survey.labels:
+        return "none"
+    ordered = sorted(survey.labels.items(), key=lambda pair: -pair[1])
+    if survey.too_many_labels:
+        return f"more than {len(ordered) - 1}"
+    shown = [f"{label_text(label)} ({count})" for label, count in ordered]
+    return some(shown, _MOST_LABELS)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Labels as they stand in files, and which of a model's classes each is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.files import DataSet
+
+
+def label_text(label: Any) -> str:
+    """A label as it stood in its file: whole numbers without a decimal point."""
+    if hasattr(label, "item"):
+        label = label.item()
+    if isinstance(label, float) and label.is_integer() and abs(label) < 2**53:
+        return str(int(label))
+    return str(label)
+
+
+def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
+    """For each label the position of its class, -1 where there is none.
+
+    Compared as text, since the same labels are numbers in one kind of file and words in another.
+    """
+    import numpy as np
+
+    found, inverse = np.unique(labels, return_inverse=True)
+    position = {label_text(label): k for k, label in enumerate(classes)}
+    codes = np.array([position.get(label_text(label), -1) for label in found], np.int64)
+    return codes[inverse.ravel()]
+
+
+def labels_of(data: DataSet) -> NDArray[Any]:
+    """The labels of data that were read as labelled."""
+    assert data.y is not None
+    labels: NDArray[Any] = data.y
+    return labels

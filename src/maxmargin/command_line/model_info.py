@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The part of ``maxmargin info`` that is about model files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from maxmargin.command_line.answer import DONE, print_json
+from maxmargin.command_line.labels import label_text
+from maxmargin.command_line.words import bytes_in_words, some
+
+if TYPE_CHECKING:
+    from maxmargin.files import SavedModel
+
+_HEAVIEST = 5
+_FORMULATIONS = {"crammer_singer": "Crammer and Singer's formulation"}
+
+
+def tell(path: Path, *, as_json: bool) -> int:
+    """Say what is in a model file; what it claims is repeated, not checked."""
+    from maxmargin.files import load_model
+
+    model = load_model(path)
+    if as_json:
+        print_json(_as_json(path, model))
+        return DONE
+    typer.echo(f"{path}: model written by {model.writer}, {bytes_in_words(path.stat().st_size)}")
+    for name, words in _lines(model).items():
+        typer.echo(f"  {name:<10}{words}")
+    if model.claims is not None:
+        typer.echo(f"These are claims. To check them: maxmargin certify {path} DATA")
+    return DONE
+
+
+def _lines(model: SavedModel) -> dict[str, str]:
+    lines = {
+        "classes": some([label_text(label) for label in model.classes], 10),
+        "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
+        "problem": _problem(model),
+        "heaviest": _heaviest_words(model),
+    }
+    if model.solver is not None:
+        lines["solver"] = model.solver
+    if model.claims is not None and model.status is not None:
+        worst = max(model.claims, key=lambda claim: claim.relative_gap)
+        lines["ended"] = f"{model.status.name.lower().replace('_', ' ')} after {model.steps} steps"
+        lines["claims"] = (
+            f"primal {worst.primal:.8g}, dual {worst.dual:.8g}, relative gap {worst.relative_gap:.1e} "
+            f"(tol {model.tol:g})"
+            + (f", the worst of {len(model.claims)}" if len(model.claims) > 1 else "")
+        )
+    lines["proof"] = _proof(model)
+    if model.rows is not None:
+        lines["data"] = f"{model.rows} rows, fingerprint {model.fingerprint or 'not kept'}"
+    return lines
+
+
+def _proof(model: SavedModel) -> str:
+    if model.certificates is not None:
+        return f"the multipliers of all {model.rows} rows"
+    if model.support is not None:
+        return f"{len(model.support.labels)} support vectors with their coefficients"
+    return "none in the file"
+
+
+def _problem(model: SavedModel) -> str:
+    problem = model.problem
+    cost = problem.get("C")
+    words = [
+        f"{problem['loss'].replace('_', ' ')} loss",
+        "C is not in the file" if cost is None else f"C = {cost:g}",
+        f"{problem['intercept']} intercept" if problem["intercept"] != "none" else "no intercept",
+    ]
+    if problem.get("penalty", "l2") != "l2":
+        words.append(f"{problem['penalty']} penalty")
+    if problem.get("formulation") in _FORMULATIONS:
+        words.append(_FORMULATIONS[problem["formulation"]])
+    elif len(model.classes) > 2:
+        words.append(model.decision.replace("_", " "))
+    if problem.get("class_weight") is not None:
+        weight = problem["class_weight"]
+        named = weight if isinstance(weight, str) else some([f"{k}: {v:g}" for k, v in weight.items()])
+        words.append(f"class weights {named}")
+    if problem.get("sample_weights"):
+        words.append("sample weights, which are not in the file")
+    return ", ".join(words)
+
+
+def heaviest(model: SavedModel) -> list[tuple[str, float]]:
+    """The features of the largest weights, with their sign; of several problems, the largest of any."""
+    import numpy as np
+
+    size = np.abs(model.coef).max(axis=0)
+    order = np.argsort(-size, kind="stable")[:_HEAVIEST]
+    row = np.abs(model.coef[:, order]).argmax(axis=0)
+    names = model.feature_names
+    return [
+        (names[column] if names is not None else str(column + 1), float(model.coef[row[k], column]))
+        for k, column in enumerate(order.tolist())
+    ]
+
+
+def _heaviest_words(model: SavedModel) -> str:
+    return ", ".join(f"{name} ({weight:+.3g})" for name, weight in heaviest(model))
+
+
+def _as_json(path: Path, model: SavedModel) -> dict[str, Any]:
+    return {
+        "file": path,
+        "kind": "model",
+        "bytes": path.stat().st_size,
+        "writer": model.writer,
+        "format": model.format,
+        "classes": list(model.classes),
+        "features": model.features,
+        "feature_names": model.feature_names,
+        "problem": model.problem,
+        "solver": model.solver,
+        "status": None if model.status is None else model.status.name.lower(),
+        "steps": model.steps,
+        "tol": model.tol,
+        "claims": None
+        if model.claims is None
+        else [
+            {"primal": claim.primal, "dual": claim.dual, "relative_gap": claim.relative_gap}
+            for claim in model.claims
+        ],
+        "proof": model.certificates is not None,
+        "rows": model.rows,
+        "fingerprint": model.fingerprint,
+        "heaviest": [{"feature": name, "weight": weight} for name, weight in heaviest(model)],
+    }

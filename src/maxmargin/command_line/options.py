@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The options that several commands share, and what they mean for reading a file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxmargin.command_line.answer import Failure
+from maxmargin.command_line.labels import label_text
+from maxmargin.command_line.words import some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from maxmargin.files import DataSet
+
+DataFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="LIBSVM text (also .gz, .bz2, .zst), .npz, .csv or .parquet.",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="Written by maxmargin, LIBLINEAR or LIBSVM.", show_default=False),
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", help="libsvm, npz, csv or parquet; by default as the file's name says."),
+]
+Label = Annotated[
+    str | None,
+    typer.Option("--label", help="Column of the labels in a table; by default label, target, y or class."),
+]
+Columns = Annotated[
+    int | None, typer.Option("--columns", help="Number of features; by default the largest index.", min=1)
+]
+ZeroBased = Annotated[bool, typer.Option("--zero-based", help="Indices in LIBSVM text begin at 0.")]
+SkipBadLines = Annotated[
+    bool, typer.Option("--skip-bad-lines", help="Leave malformed lines out and count them.")
+]
+ReadingThreads = Annotated[
+    int | None, typer.Option("--threads", help="At most this many to read the file; all cores.", min=1)
+]
+Threads = Annotated[int | None, typer.Option("--threads", help="At most this many; all cores.", min=1)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no progress.")]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a data file is to be read."""
+
+    format: str | None = None
+    label: str | None = None
+    columns: int | None = None
+    zero_based: bool = False
+    skip_bad_lines: bool = False
+    threads: int | None = None
+
+    def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> DataSet:
+        """The whole file."""
+        from maxmargin.files import read
+
+        return read(path, progress=progress, **self._options())
+
+    def stream(
+        self,
+        path: Path,
+        *,
+        columns: int | None = None,
+        labelled: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[DataSet]:
+        """The file piece by piece; with ``columns``, as a model of so many features sees it.
+
+        Of a table all columns are read, since their names, not their places, say which the model knows.
+        """
+        from maxmargin.files import stream
+        from maxmargin.files.data import file_format
+
+        options = self._options() | {"labelled": labelled, "progress": progress}
+        if columns is not None and file_format(str(path), self.format) in ("libsvm", "npz"):
+            options |= {"columns": columns, "ignore_extra": True}
+        return stream(path, **options)
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "format": self.format,
+            "label": self.label,
+            "columns": self.columns,
+            "zero_based": self.zero_based,
+            "skip_bad_lines": self.skip_bad_lines,
+            "threads": self.threads,
+        }
+
+
+def check_writable(path: Path, *inputs: Path | None) -> None:
+    """Refuse now what could not be written later, perhaps after an hour, or would replace an input."""
+    if any(file is not None and file.exists() and path.exists() and path.samefile(file) for file in inputs):
+        raise Failure(f"-o must not name a file that is read. Got {path} instead. Choose another name.")
+    if path.exists() and not path.is_file():
+        raise Failure(
+            f"-o must name a file. Got {path} instead, which is something else. Choose another name."
+        )
+    folder = path.parent
+    if not folder.is_dir():
+        raise Failure(
+            f"-o must name a file in a folder that exists. Got {path} instead. Make {folder} first."
+        )
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise Failure(
+            f"{path} cannot be written: {error.strerror}. Choose a folder that you may write to."
+        ) from None
+
+
+def check_readable(path: Path) -> None:
+    """Refuse now what could not be opened later; a pipe is left alone, since it can be read only once."""
+    from maxmargin.files.data import open_file
+
+    if path.is_file() or path.is_dir() or not path.exists():
+        open_file(str(path)).close()
+
+
+def class_weight_of(text: str, labels: Any) -> Any:
+    """The word "balanced", or a factor for each label; 1 for those that are not named."""
+    if text == "balanced":
+        return text
+    classes = {label_text(label): label for label in labels}
+    weights: dict[Any, float] = {}
+    for part in text.split(","):
+        name, _, factor = part.rpartition(":")
+        name = name.strip().removeprefix("+") if name.strip() not in classes else name.strip()
+        try:
+            weights[classes[name]] = float(factor)
+        except (KeyError, ValueError):
+            raise Failure(
+                f"--class-weight must be balanced or LABEL:FACTOR,... Got {part!r} instead. The labels are "
+                f"{some(list(classes), 10)}."
+            ) from None
+    if not all(0 <= factor < float("inf") for factor in weights.values()):
+        raise Failure(f"--class-weight must have finite factors of at least 0. Got {text!r} instead.")
+    return {label: weights.get(label, 1.0) for label in classes.values()}

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``maxmargin predict``: labels or scores of a file that need not fit in memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from maxmargin.command_line.answer import DONE, Failure, in_words, print_json
+from maxmargin.command_line.labels import class_codes, label_text
+from maxmargin.command_line.options import (
+    DataFile,
+    Format,
+    Json,
+    Label,
+    ModelFile,
+    Reading,
+    ReadingThreads,
+    SkipBadLines,
+    ZeroBased,
+    check_writable,
+)
+from maxmargin.command_line.progress import Bars
+from maxmargin.command_line.words import some
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.files import DataSet, SavedModel
+
+
+@in_words
+def predict(
+    model: ModelFile,
+    data: DataFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="OUT", help="Where to write; - is stdout.", show_default="-"
+        ),
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="After each label the decision values, separated by tabs.")
+    ] = False,
+    format: Format = None,
+    label: Label = None,
+    zero_based: ZeroBased = False,
+    skip_bad_lines: SkipBadLines = False,
+    threads: ReadingThreads = None,
+    as_json: Json = False,
+) -> int:
+    """Predict one label per line, piece by piece: the data need not fit in memory.
+
+    Where the data have labels, the accuracy is told on stderr. A file OUT is written whole or not at all.
+
+    Example: maxmargin predict model.mm test.svm -o labels.txt
+    """
+    from maxmargin.files import load_model
+
+    to_file = output is not None and str(output) != "-"
+    if to_file and output is not None:
+        check_writable(output, data, model)
+    reading = Reading(format, label, None, zero_based, skip_bad_lines, threads)
+    saved = load_model(model)
+    tally = _Tally()
+    lines: list[str] = []
+    with Bars(quiet=as_json or not to_file) as bars:
+        pieces = predictions(saved, reading, data, bars.reading(data.name))
+        if to_file and output is not None:
+            _write_file(output, pieces, tally, scores=scores)
+        elif as_json:
+            for piece in pieces:
+                tally.add(piece)
+                lines += _lines(piece, scores=scores)
+        else:
+            for piece in pieces:
+                tally.add(piece)
+                sys.stdout.writelines(_lines(piece, scores=scores))
+            sys.stdout.flush()
+    if as_json:
+        answer = tally.as_json() | {"model": model, "data": data, "output": output if to_file else None}
+        if not to_file:
+            rows = [line.rstrip("\n").split("\t") for line in lines]
+            answer["labels"] = [row[0] for row in rows]
+            if scores:
+                answer["scores"] = [[float(score) for score in row[1:]] for row in rows]
+        print_json(answer)
+    else:
+        for sentence in tally.sentences(saved):
+            typer.echo(sentence, err=True)
+    return DONE
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of the data as the model sees them."""
+
+    labels: NDArray[Any]
+    """Predicted."""
+    scores: NDArray[Any]
+    """One row each; one column per problem."""
+    known: int
+    """Rows whose own label is one of the model's classes."""
+    right: int
+    labelled: bool
+    skipped: int
+    dropped: int
+    """Values in columns that the model does not have."""
+
+
+def predictions(
+    model: SavedModel, reading: Reading, path: Path, progress: Callable[[int, int], None] | None
+) -> Iterator[Piece]:
+    """The predictions for a file, piece by piece in its order."""
+    import numpy as np
+
+    for data in reading.stream(path, columns=model.features, labelled=False, progress=progress):
+        X = aligned(data, model, path)
+        labels = model.predict(X)
+        known = right = 0
+        if data.y is not None:
+            codes = class_codes(data.y, model.classes)
+            known = int(np.count_nonzero(codes >= 0))
+            right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
+        scores = model.decision_function(X).reshape(len(labels), -1)
+        dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
+        yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped)
+
+
+def aligned(data: DataSet, model: SavedModel, path: Path) -> Any:
+    """X with its columns in the order of the model's; refuses a table that lacks some of them."""
+    ours, theirs = model.feature_names, data.feature_names
+    if theirs is None or ours == theirs:
+        return data.X
+    if ours is None:
+        if len(theirs) != model.features:
+            raise Failure(
+                f"{path} must have the {model.features} feature columns of the model. Got {len(theirs)} "
+                "instead. Leave out or add columns so that they are those of the training data."
+            )
+        return data.X
+    missing = [name for name in ours if name not in theirs]
+    if missing:
+        raise Failure(
+            f"{path} must have the columns that the model was trained on. It lacks {some(missing)}. "
+            "Add them or give the file that has them."
+        )
+    place = {name: position for position, name in enumerate(theirs)}
+    return data.X[:, [place[name] for name in ours]]
+
+
+def _lines(piece: Piece, *, scores: bool) -> list[str]:
+    labels = [label_text(label) for label in piece.labels.tolist()]
+    if not scores:
+        return [f"{label}\n" for label in labels]
+    rows = piece.scores.tolist()
+    return ["\t".join([label, *map(repr, row)]) + "\n" for label, row in zip(labels, rows, strict=True)]
+
+
+def _write_file(path: Path, pieces: Iterator[Piece], tally: _Tally, *, scores: bool) -> None:
+    from maxmargin.files.whole import write_whole
+
+    def write(file: BinaryIO) -> None:
+        for piece in pieces:
+            tally.add(piece)
+            file.write("".join(_lines(piece, scores=scores)).encode())
+
+    write_whole(path, write)
+
+
+class _Tally:
+    """What is said about all pieces together."""
+
+    def __init__(self) -> None:
+        self.rows = self.known = self.right = self.skipped = self.dropped = 0
+        self.labelled = False
+
+    def add(self, piece: Piece) -> None:
+        self.rows += len(piece.labels)
+        self.known += piece.known
+        self.right += piece.right
+        self.skipped += piece.skipped
+        self.dropped += piece.dropped
+        self.labelled |= piece.labelled
+
+    @property
+    def accuracy(self) -> float | None:
+        """None where no row has a label that the model knows, as in files with dummies for labels."""
+        return self.right / self.rows if self.known else None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "accuracy": self.accuracy,
+            "right": self.right if self.known else None,
+            "skipped": self.skipped,
+            "dropped_values": self.dropped,
+        }
+
+    def sentences(self, model: SavedModel) -> Iterator[str]:
+        if self.accuracy is not None:
+            yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.rows} rows."
+        elif self.labelled and self.rows:
+            yield "No accuracy: none of the labels in the data is one of the model's classes."
+        if self.known and self.known < self.rows:
+            unknown = self.rows - self.known
+            yield f"{unknown} rows have labels that the model does not know; they count as wrong."
+        if self.dropped:
+            yield (
+                f"{self.dropped} values in columns that the model does not have were left out; it was "
+                f"trained on {model.features} columns."
+            )
+        if self.skipped:
+            yield f"{self.skipped} malformed lines were left out: they have no line in the answer."

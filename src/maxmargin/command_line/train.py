@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``maxmargin train``: from a data file to a model file with its proof."""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from maxmargin.command_line.answer import INTERRUPTED, Failure, in_words, print_error
+from maxmargin.command_line.labels import labels_of
+from maxmargin.command_line.options import (
+    Columns,
+    DataFile,
+    Format,
+    Json,
+    Label,
+    Reading,
+    SkipBadLines,
+    Threads,
+    ZeroBased,
+    check_readable,
+    check_writable,
+    class_weight_of,
+)
+from maxmargin.command_line.progress import Bars, Clock
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.estimators import LinearSVC
+    from maxmargin.files import DataSet, SavedModel
+
+# What an option left out stands for, unless a model to resume says otherwise.
+_DEFAULTS: dict[str, Any] = {
+    "C": 1.0,
+    "loss": "hinge",
+    "solver": "auto",
+    "tol": 1e-4,
+    "max_time": 60.0,
+    "max_iter": 100_000,
+    "random_state": 0,
+}
+_INTERCEPTS = {
+    "exact": {"fit_intercept": True, "regularize_intercept": False},
+    "regularised": {"fit_intercept": True, "regularize_intercept": True},
+    "none": {"fit_intercept": False, "regularize_intercept": False},
+}
+_MODEL_FORMATS = ("maxmargin", "liblinear", "libsvm")
+
+
+@in_words
+def train(
+    data: DataFile,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
+        ),
+    ] = None,
+    C: Annotated[float | None, typer.Option("-C", help="Weight of the losses.", show_default="1")] = None,
+    loss: Annotated[
+        str | None, typer.Option(help="hinge, squared_hinge or logistic.", show_default="hinge")
+    ] = None,
+    solver: Annotated[
+        str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
+    ] = None,
+    tol: Annotated[float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4")] = None,
+    max_time: Annotated[
+        float | None, typer.Option(help="Seconds of training; inf: no limit.", show_default="60")
+    ] = None,
+    max_iter: Annotated[
+        int | None, typer.Option(help="Steps of the solver, for each class.", show_default="100000")
+    ] = None,
+    intercept: Annotated[
+        str | None,
+        typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.", show_default="exact"),
+    ] = None,
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Go on from this model, with its parameters unless given anew, and write it again.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Of all random choices.", min=0, show_default="0")
+    ] = None,
+    no_proof: Annotated[
+        bool, typer.Option("--no-proof", help="A small file: what is claimed, without the multipliers.")
+    ] = False,
+    model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
+    format: Format = None,
+    label: Label = None,
+    columns: Columns = None,
+    zero_based: ZeroBased = False,
+    skip_bad_lines: SkipBadLines = False,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> int:
+    """Train a model, prove how close to the best it is, and write it with the proof.
+
+    Several classes are trained one against the rest. Ctrl-C writes the best certified model so far.
+
+    Exit code 0: the gap is certified; 3: it is not, the model is written all the same; 2: wrong input;
+    130: interrupted.
+
+    Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
+    """
+    import numpy as np
+
+    from maxmargin.command_line.report import Training, report
+    from maxmargin.files import load_model
+
+    target = output or resume
+    if target is None:
+        raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
+    check_writable(target, data, test)
+    for file in filter(None, (data, test)):
+        check_readable(file)
+    if model_format not in _MODEL_FORMATS:
+        raise Failure(
+            f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
+        )
+    given = {"C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time}
+    given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": threads}
+    earlier = None if resume is None else load_model(resume)
+    estimator = _estimator(given, intercept, earlier)
+    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
+    clock = Clock()
+    seconds: dict[str, float] = {}
+    with Bars(quiet=as_json) as bars:
+        data_set = reading.read(data, bars.reading(data.name))
+        classes = np.unique(labels_of(data_set))
+        _check_classes(classes, model_format)
+        if class_weight is not None:
+            estimator.set_params(class_weight=class_weight_of(class_weight, classes))
+        fingerprint = _checked_fingerprint(data_set, data, earlier)
+        seconds["read"] = clock.lap()
+        with _one_interrupt():
+            _fit(estimator, data_set, bars)
+            seconds["train"] = clock.lap()
+            with _no_interrupt():
+                estimator.save(target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format))
+        seconds["write"] = clock.lap()
+    training = Training(estimator, data_set, data, target, model_format, seconds)
+    try:
+        return report(training, reading, test, as_json=as_json)
+    except KeyboardInterrupt:
+        print_error(f"Interrupted: the model is trained and written to {target}.", as_json=as_json)
+        return INTERRUPTED
+
+
+def _estimator(given: dict[str, Any], intercept: str | None, earlier: SavedModel | None) -> LinearSVC:
+    """The estimator that the options ask for, its parameters checked."""
+    from maxmargin.estimators import LinearSVC
+    from maxmargin.files.fitted import to_estimator
+
+    changes = {name: value for name, value in given.items() if value is not None}
+    if "max_time" in changes:
+        if not changes["max_time"] >= 0:
+            raise Failure(
+                f"--max-time must be a number of at least 0. Got {changes['max_time']:g} instead. It "
+                "counts seconds; inf sets no limit."
+            )
+        changes["max_time"] = None if math.isinf(changes["max_time"]) else changes["max_time"]
+    if intercept is not None:
+        if intercept not in _INTERCEPTS:
+            raise Failure(f"--intercept must be exact, regularised or none. Got {intercept!r} instead.")
+        changes |= _INTERCEPTS[intercept]
+    if earlier is None:
+        estimator = LinearSVC(**(_DEFAULTS | changes))
+    else:
+        estimator = to_estimator(earlier, LinearSVC).set_params(**changes, warm_start=True)
+    estimator._check_parameters()  # now, and not after an hour of reading
+    return estimator
+
+
+def _check_classes(classes: NDArray[Any], model_format: str) -> None:
+    """Refuse now what the text of others has no room for, and not when the model is trained."""
+    if model_format == "maxmargin":
+        return
+    from maxmargin.files.text import integer_labels
+
+    integer_labels(classes, {"liblinear": "LIBLINEAR", "libsvm": "LIBSVM"}[model_format])
+    if model_format == "libsvm" and len(classes) > 2:
+        raise Failure(
+            "--model-format libsvm is for two classes: LIBSVM tells every pair of classes apart, and train "
+            f"each class from the rest. Got {len(classes)} classes. Use --model-format liblinear."
+        )
+
+
+def _checked_fingerprint(data_set: DataSet, path: Path, earlier: SavedModel | None) -> str:
+    """The fingerprint of the data; refuses data that a model to resume was not trained on."""
+    from maxmargin.files import fingerprint
+
+    found = fingerprint(data_set.X, labels_of(data_set))
+    if earlier is not None and earlier.fingerprint not in (None, found):
+        size = f"{earlier.rows} rows and {earlier.features} columns"
+        own = f"{data_set.X.shape[0]} rows and {data_set.X.shape[1]} columns"
+        raise Failure(
+            f"--resume must be given the data that the model was trained on ({size}). Got {path} instead "
+            f"({own}), whose fingerprint differs. Give the same file with the same options, or train anew "
+            "without --resume."
+        )
+    return found
+
+
+def _fit(estimator: LinearSVC, data_set: DataSet, bars: Bars) -> None:
+    """Fit with a progress bar; how it ended is said in words later, not as a warning."""
+    import numpy as np
+    from sklearn.exceptions import ConvergenceWarning
+
+    count = len(np.unique(labels_of(data_set)))
+    limit = float("inf") if estimator.max_time is None else estimator.max_time
+    options = {"tol": estimator.tol, "max_time": limit}
+    if count > 2:
+        estimator.callback = bars.solving_classes("training", count=count, **options)
+    else:
+        estimator.callback = bars.solving("training", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        estimator.fit(data_set.X, labels_of(data_set))
+    estimator.set_params(callback=None, warm_start=False)
+    if data_set.feature_names is not None:
+        estimator.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
+
+
+@contextmanager
+def _interrupts_go_to(handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is told of signals
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) == handler:
+            signal.signal(signal.SIGINT, before)
+
+
+def _one_interrupt() -> AbstractContextManager[None]:
+    """The first Ctrl-C ends the training; later ones are ignored, lest they take away what it leaves."""
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    return _interrupts_go_to(interrupt)
+
+
+def _no_interrupt() -> AbstractContextManager[None]:
+    """Ctrl-C waits the moment that the writing of a finished model takes."""
+    return _interrupts_go_to(signal.SIG_IGN)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a notebook shows of a fit, below scikit-learn's own picture of the estimator: the proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxmargin.certificate import Certificate
+
+if TYPE_CHECKING:
+    from maxmargin.estimators import LinearSVC
+
+_MOST_CLASSES = 10
+
+# Colours are those of the page, whatever its theme: lines and background are shades of the text's own.
+_BOX = (
+    "display:inline-block;margin-top:0.5em;padding:0.5em 0.8em;border:1px solid;border-radius:4px;"
+    "border-color:color-mix(in srgb,currentColor 35%,transparent);color:inherit;max-width:60em"
+)
+_TABLE = "border-collapse:collapse;margin:0.4em 0;color:inherit;background:transparent;font-size:inherit"
+_CELL = "padding:0.1em 1.2em 0.1em 0;border:0;background:transparent;font-variant-numeric:tabular-nums"
+_NAMES = f"{_CELL};text-align:left"
+_NUMBERS = f"{_CELL};text-align:right"
+
+
+def fitted_summary(estimator: LinearSVC) -> str:
+    """The HTML of a fitted estimator's status and certificate; empty where there is none to show."""
+    proof = getattr(estimator, "certificate_", None)
+    status = getattr(estimator, "status_", None)
+    if proof is None or status is None:
+        return ""
+    certificates = [proof] if isinstance(proof, Certificate) else list(proof)
+    tol = estimator._stated_problem["tol"]
+    sentence = status.value.format(gap=proof.relative_gap, tol=tol, steps=estimator.n_iter_)
+    head, _, rest = sentence.partition(":")
+    parts = [f"<p style='margin:0'><strong>{escape(head)}:</strong>{escape(rest)}</p>"]
+    if len(certificates) == 1:
+        parts.append(_values_table(certificates[0]))
+        parts.append(_paragraph(_rows_in_words(certificates[0])))
+    else:
+        parts.append(_classes_table(estimator.classes_, certificates))
+        hidden = len(certificates) - _MOST_CLASSES
+        if hidden > 0:
+            parts.append(_paragraph(f"and {hidden} more classes, none with a larger relative gap."))
+    parts.append(_paragraph(f"Solver: {estimator.solver_}"))
+    return f"<div class='maxmargin-certificate' style='{_BOX}'>{''.join(parts)}</div>"
+
+
+def _paragraph(text: str) -> str:
+    return f"<p style='margin:0'>{escape(text)}</p>"
+
+
+def _rows_in_words(certificate: Certificate) -> str:
+    outside, on, inside, wrong = _row_counts(certificate)
+    total = len(certificate.alpha)
+    return (
+        f"{total} rows: {outside} no support vectors, {on} on the margin, {inside} inside it, "
+        f"{wrong} misclassified."
+    )
+
+
+def _row_counts(certificate: Certificate) -> list[int]:
+    counts: list[int] = np.bincount(certificate.row_classes, minlength=4).tolist()
+    return counts
+
+
+def _values_table(certificate: Certificate) -> str:
+    values = [
+        ("primal value", f"{certificate.primal:.8g}", "of this model"),
+        ("dual value", f"{certificate.dual:.8g}", "no model can be below"),
+        ("relative gap", f"{certificate.relative_gap:.2e}", "between the two"),
+        ("KKT violation", f"{certificate.kkt_violation:.2e}", "the largest"),
+    ]
+    lines = [
+        f"<tr><th scope='row' style='{_NAMES};font-weight:normal'>{escape(name)}</th>"
+        f"<td style='{_NUMBERS}'>{escape(value)}</td><td style='{_NAMES}'>{escape(meaning)}</td></tr>"
+        for name, value, meaning in values
+    ]
+    return f"<table style='{_TABLE}'><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _classes_table(classes: Iterable[Any], certificates: Sequence[Certificate]) -> str:
+    """One line per class against the rest, the largest relative gap first."""
+    names = ["class", "primal value", "dual value", "relative gap", "KKT violation"]
+    names += ["support vectors", "on margin", "inside", "misclassified"]
+    head = "".join(
+        f"<th scope='col' style='{_NUMBERS if k else _NAMES}'>{name}</th>" for k, name in enumerate(names)
+    )
+    pairs = sorted(zip(classes, certificates, strict=True), key=lambda pair: -pair[1].relative_gap)
+    body = "".join(_class_line(label, certificate) for label, certificate in pairs[:_MOST_CLASSES])
+    return (
+        f"<table style='{_TABLE}'><caption style='text-align:left;color:inherit'>Each class against the "
+        f"rest, the largest gap first</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _class_line(label: Any, certificate: Certificate) -> str:
+    numbers = [
+        f"{certificate.primal:.8g}",
+        f"{certificate.dual:.8g}",
+        f"{certificate.relative_gap:.2e}",
+        f"{certificate.kkt_violation:.2e}",
+    ]
+    _, on, inside, wrong = _row_counts(certificate)
+    numbers += [str(on + inside + wrong), str(on), str(inside), str(wrong)]
+    cells = "".join(f"<td style='{_NUMBERS}'>{number}</td>" for number in numbers)
+    name = str(label)
+    shown = name if len(name) <= 40 else f"{name[:37]}..."
+    return f"<tr><th scope='row' style='{_NAMES}'>{escape(shown)}</th>{cells}</tr>"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Data files and model files: read with suspicion, written whole or not at all."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.files.data import DataError, DataSet, read, stream
+    from maxmargin.files.fingerprints import fingerprint
+    from maxmargin.files.libsvm import read_libsvm
+    from maxmargin.files.model import ModelError, SavedModel, load_model, save_model
+
+# Imported when they are first asked for, so that `maxmargin --help` waits for none of them.
+_HOME = {
+    "DataError": "data",
+    "DataSet": "data",
+    "ModelError": "model",
+    "SavedModel": "model",
+    "fingerprint": "fingerprints",
+    "load_model": "model",
+    "read": "data",
+    "read_libsvm": "libsvm",
+    "save_model": "model",
+    "stream": "data",
+}
+
+__all__ = [
+    "DataError",
+    "DataSet",
+    "ModelError",
+    "SavedModel",
+    "fingerprint",
+    "load_model",
+    "read",
+    "read_libsvm",
+    "save_model",
+    "stream",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

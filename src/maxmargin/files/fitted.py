@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a fitted LinearSVC to what a file holds, and back."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.certificate import Certificate
+from maxmargin.files.model import Claim, ModelError, SavedModel
+from maxmargin.model import Trace
+from maxmargin.solvers import SOLVERS, AnySolver, Solver
+
+if TYPE_CHECKING:
+    from maxmargin.estimators import LinearSVC
+
+Estimator = TypeVar("Estimator", bound="LinearSVC")
+
+_PLAIN = (str, bool, int, float, type(None))
+
+
+def prepared(model: SavedModel | LinearSVC, data: tuple[Any, Any] | str | None, proof: bool) -> SavedModel:
+    """What is to be written, with the fingerprint of the data and with or without the proof."""
+    saved = model if isinstance(model, SavedModel) else from_estimator(model)
+    if data is not None:
+        saved = replace(saved, fingerprint=_fingerprint(data, saved.rows))
+    return saved if proof else replace(saved, certificates=None, traces=None)
+
+
+def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
+    if isinstance(data, str):
+        return data
+    from maxmargin.files.fingerprints import fingerprint
+
+    X, y = data
+    if rows is not None and len(y) != rows:
+        raise ValueError(
+            f"data must be the (X, y) of the fit, which had {rows} rows. Got {len(y)} rows instead."
+        )
+    return fingerprint(X, y)
+
+
+def from_estimator(estimator: LinearSVC) -> SavedModel:
+    """What a fitted estimator amounts to.
+
+    Left out are ``callback``, a ``random_state`` that is not a number, and a configured solver that is not
+    of the registry: code cannot be saved. They come back as their defaults.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+    coef: Any = estimator.coef_
+    coef = np.ascontiguousarray(coef.toarray() if sparse.issparse(coef) else coef, np.float64)
+    intercept = np.array(estimator.intercept_, np.float64).reshape(-1)
+    proofs = _certificates(estimator, coef, intercept)
+    traces = getattr(estimator, "trace_", None)
+    names = getattr(estimator, "feature_names_in_", None)
+    stated = dict(estimator._stated_problem)
+    return SavedModel(
+        coef=coef,
+        intercept=intercept,
+        classes=estimator.classes_,
+        problem=stated,
+        parameters=_parameters_to_json(estimator),
+        feature_names=None if names is None else [str(name) for name in names],
+        claims=None
+        if proofs is None
+        else [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs],
+        certificates=proofs,
+        traces=[traces] if isinstance(traces, Trace) else traces,
+        status=getattr(estimator, "status_", None),
+        steps=getattr(estimator, "n_iter_", None),
+        solver=getattr(estimator, "solver_", None),
+        tol=stated.pop("tol"),
+        rows=None if proofs is None else len(proofs[0].alpha),
+    )
+
+
+def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certificate] | None:
+    certificates = getattr(estimator, "certificate_", None)
+    if certificates is None:
+        return None
+    each = [certificates] if isinstance(certificates, Certificate) else list(certificates)
+    same = len(each) == len(coef) == len(intercept)
+    if not same or not all(
+        np.array_equal(c.w, w) and c.b == b for c, w, b in zip(each, coef, intercept, strict=True)
+    ):
+        raise ValueError(
+            "coef_ and intercept_ must be those that the fit proved. Got others: they were changed since. "
+            "Fit again, or delete certificate_ to save the changed numbers without any proof."
+        )
+    return each
+
+
+def _parameters_to_json(estimator: LinearSVC) -> dict[str, Any]:
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        value = value.item() if isinstance(value, np.generic) else value
+        if name == "class_weight" and isinstance(value, dict):
+            value = {_item(label): float(factor) for label, factor in value.items()}
+        elif isinstance(value, Solver):
+            value = _solver_to_json(value)
+        elif name == "callback" or not isinstance(value, _PLAIN):
+            continue
+        if value != {}:
+            parameters[name] = value
+    return parameters
+
+
+def _item(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _solver_to_json(solver: AnySolver) -> dict[str, Any]:
+    if SOLVERS.get(solver.name) is not type(solver):
+        return {}
+    options: Any = solver
+    values = {f.name: _item(getattr(options, f.name)) for f in fields(options)}
+    return {"name": solver.name, **{name: _number_to_json(value) for name, value in values.items()}}
+
+
+def _number_to_json(value: Any) -> Any:
+    """JSON has no infinity, which some options of solvers have."""
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def to_estimator(saved: SavedModel, kind: type[Estimator]) -> Estimator:
+    """The fitted estimator; raises ModelError where ``LinearSVC`` does not solve such a problem."""
+    from maxmargin.reductions.one_vs_rest import Certificates
+
+    problem = saved.problem
+    several = len(saved.classes) > 2
+    if problem.get("penalty", "l2") != "l2" or problem.get("formulation", "separate") != "separate":
+        raise ModelError(
+            "LinearSVC has neither the l1 penalty nor Crammer and Singer's formulation. Predict with "
+            "maxmargin.files.load_model(path).predict(X) instead."
+        )
+    if several and saved.decision != "one_vs_rest":
+        raise ModelError(
+            "LinearSVC tells one class from the rest, and this model decides between pairs of classes. "
+            "Predict with maxmargin.files.load_model(path).predict(X) instead."
+        )
+    estimator = kind(**_parameters(saved, kind))
+    try:
+        estimator._check_parameters()
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"it has a parameter that LinearSVC does not take: {error}") from error
+    order = np.argsort(saved.classes)
+    # LinearSVC's classes are sorted; with two of them, turning them around turns the sign.
+    sign = -1.0 if not several and order[0] == 1 else 1.0
+    rows = order if several else np.zeros(1, np.intp)
+    in_order = bool((order == np.arange(len(order))).all())
+    estimator.classes_ = saved.classes[order]
+    estimator.coef_ = saved.coef if in_order else sign * saved.coef[rows]
+    estimator.intercept_ = saved.intercept if in_order else sign * saved.intercept[rows]
+    estimator.n_features_in_ = saved.features
+    estimator._stated_problem = {**problem, "tol": saved.tol}
+    if saved.feature_names is not None:
+        estimator.feature_names_in_ = np.array(saved.feature_names, object)
+    if in_order and saved.certificates is not None:
+        proofs = saved.certificates
+        estimator.certificate_ = Certificates(proofs) if several else proofs[0]
+    if in_order and saved.traces is not None:
+        estimator.trace_ = saved.traces if several else saved.traces[0]
+    for name, value in (("status_", saved.status), ("n_iter_", saved.steps), ("solver_", saved.solver)):
+        if value is not None:
+            setattr(estimator, name, value)
+    return estimator
+
+
+def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
+    """Those of the file; for the files of others, what their problem says."""
+    if saved.parameters:
+        return _parameters_from_json(saved.parameters, kind)
+    problem = saved.problem
+    parameters = {
+        "loss": problem.get("loss"),
+        "C": problem.get("C"),
+        "class_weight": problem.get("class_weight"),
+        "intercept_scaling": problem.get("intercept_scaling"),
+    }
+    parameters = {name: value for name, value in parameters.items() if value is not None}
+    form = problem.get("intercept", "exact")
+    return {**parameters, "fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
+
+
+def _parameters_from_json(stored: dict[str, Any], kind: type[LinearSVC]) -> dict[str, Any]:
+    defaults = kind().get_params(deep=False)
+    parameters = dict(stored)
+    for name, value in stored.items():
+        if name not in defaults or name == "callback":
+            raise ModelError(f"it has a parameter {name!r} that LinearSVC does not have.")
+        whole = type(value) is int
+        if name in ("fit_intercept", "regularize_intercept", "warm_start"):
+            sound = isinstance(value, bool)
+        elif name in ("random_state", "n_jobs"):
+            sound = value is None or (whole and -1 <= value < 2**32)
+        elif name == "verbose":
+            sound = whole or isinstance(value, bool)
+        else:
+            sound = True  # LinearSVC looks at the others itself
+        if not sound:
+            raise ModelError(f"its parameter {name!r} has the value {value!r}.")
+    if isinstance(stored.get("solver"), dict):
+        parameters["solver"] = _solver_from_json(stored["solver"])
+    return parameters
+
+
+def _solver_from_json(stored: dict[str, Any]) -> AnySolver:
+    name = stored.get("name")
+    if name not in SOLVERS:
+        raise ModelError(f"its solver {name!r} is not one of {', '.join(SOLVERS)}.")
+    standard: Any = SOLVERS[name]()
+    options = {}
+    known = {f.name for f in fields(standard)}
+    for option, value in stored.items():
+        if option == "name":
+            continue
+        value = float(value) if value in ("inf", "-inf", "nan") else value
+        usual = getattr(standard, option, None) if option in known else ModelError
+        fits = usual is None or type(value) is type(usual) or (type(usual) is float and type(value) is int)
+        if not fits:
+            raise ModelError(f"its solver {name!r} has no option {option!r} of the value {value!r}.")
+        options[option] = value
+    solver: AnySolver = replace(standard, **options)
+    return solver

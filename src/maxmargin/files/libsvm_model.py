@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The model text of LIBSVM (``svm-train``, ``svm-predict``), read and written: linear C-SVC only.
+
+    svm_type c_svc
+    kernel_type linear
+    nr_class 3
+    total_sv 25
+    rho 0.8 -0.79 -0.53              minus the intercept, of classes (0, 1), (0, 2), (1, 2)
+    label 2 0 1                      of each pair, the class named first is the positive one
+    nr_sv 9 11 5                     support vectors by class, in the order of the lines below
+    SV
+    0.02 0 1:-0.5 3:1                y alpha against each other class; then the vector, counted from 1
+
+C is not in the file, but no multiplier is larger.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.files.model import ModelError, SavedModel, Support
+from maxmargin.files.text import Header, Lines, integer_labels, shown, to_integer, to_number
+from maxmargin.types import Vector
+
+_KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
+_KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
+_ALWAYS_ALLOWED = 1 << 26
+_BYTES_PER_BYTE = 64
+
+
+def read_model(file: BinaryIO, size: int) -> SavedModel:
+    """The model of an open file of so many bytes; raises ModelError with line and reason."""
+    lines = Lines(file, size)
+    header = lines.header(_KEYWORDS, end="SV")
+    _check_kind(header)
+    k = header.count("nr_class", 2)
+    labels = header.labels("label", k)
+    rho = np.array(header.numbers("rho", k * (k - 1) // 2))
+    total = header.count("total_sv", 1)
+    counts = [to_integer(word, header.line("nr_sv"), 0, total) for word in header.words("nr_sv", k)]
+    if sum(counts) != total:
+        raise ModelError(
+            f"line {header.line('nr_sv')}: the classes' support vectors do not add up to {total}."
+        )
+    lines.room_for(total * (k - 1), f"{total} support vectors of {k} classes")
+    coefficients, vectors = _support_vectors(lines, total, k)
+    m, d = len(rho), vectors.shape[1]
+    if 8 * m * d > max(_ALWAYS_ALLOWED, _BYTES_PER_BYTE * size):
+        raise ModelError(
+            f"its {m} times {d} weights would take {8 * m * d} bytes, which a file of {size} bytes does "
+            "not justify: an index in it is far too large."
+        )
+    owner = np.repeat(np.arange(k), counts)
+    coef = np.ascontiguousarray((_shares(coefficients, owner, k) @ vectors).toarray())
+    return SavedModel(
+        coef=coef,
+        intercept=-rho,
+        classes=labels[::-1] if k == 2 else labels,
+        decision="one_vs_rest" if k == 2 else "one_vs_one",
+        problem={
+            "loss": "hinge",
+            "C": None,
+            "intercept": "exact",
+            "intercept_scaling": 1.0,
+            "class_weight": None,
+            "sample_weights": False,
+            "penalty": "l2",
+            "formulation": "separate",
+        },
+        writer="LIBSVM",
+        format="libsvm",
+        support=Support(vectors, coefficients, labels[owner], labels),
+    )
+
+
+def _check_kind(header: Header) -> None:
+    cure = "Only files of linear C-SVC can be read (svm-train -s 0 -t 0)."
+    kind = header.word("svm_type")
+    if kind != "c_svc":
+        raise ModelError(f"line {header.line('svm_type')}: the SVM is of the type {kind[:40]!r}. {cure}")
+    kernel = header.word("kernel_type")
+    if kernel != "linear":
+        raise ModelError(f"line {header.line('kernel_type')}: the kernel is {kernel[:40]!r}. {cure}")
+
+
+def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
+    """The coefficients, and the vectors as CSR: memory follows what was read."""
+    coefficients = np.empty((total, k - 1))
+    values, indices, ends = array("d"), array("q"), array("q", [0])
+    for row in coefficients:
+        words = lines.next().split()
+        if len(words) < k - 1:
+            raise ModelError(f"line {lines.number}: {k - 1} coefficients should be here, not {len(words)}.")
+        row[:] = [to_number(word, lines.number) for word in words[: k - 1]]
+        last = 0
+        for word in words[k - 1 :]:
+            index, colon, value = word.partition(b":")
+            if not colon:
+                raise ModelError(f"line {lines.number}: {shown(word)} should be index:value.")
+            last = to_integer(index, lines.number, last + 1, 2**31 - 1)
+            indices.append(last - 1)
+            values.append(to_number(value, lines.number))
+        ends.append(len(values))
+    lines.expect_end()
+    d = max(indices, default=0) + 1
+    parts = (np.array(values), np.array(indices), np.array(ends))
+    return coefficients, sparse.csr_matrix(parts, shape=(total, d))
+
+
+def _shares(coefficients: Vector, owner: Any, k: int) -> Any:
+    """The matrix whose product with the support vectors is coef: one row per pair of classes."""
+    number = np.zeros((k, k), np.int64)
+    for place, (first, second) in enumerate(combinations(range(k), 2)):
+        number[first, second] = number[second, first] = place
+    column = np.arange(k - 1)
+    other = column + (column >= owner[:, np.newaxis])  # a class has no coefficient against itself
+    pair = number[owner[:, np.newaxis], other]
+    vector = np.broadcast_to(np.arange(len(owner))[:, np.newaxis], pair.shape)
+    shape = (k * (k - 1) // 2, len(owner))
+    return sparse.csr_matrix((coefficients.ravel(), (pair.ravel(), vector.ravel())), shape=shape)
+
+
+def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
+    """What writes a model of two classes into an open file.
+
+    w itself is the one support vector, with the coefficient 1: LIBSVM then computes <w, x> - rho, and
+    predicts the same. The multipliers of the training rows are not in such a file, since the rows are not
+    here; and who reads it takes the loss for the hinge and the intercept for exact.
+    """
+    if len(model.coef) != 1:
+        reason = "tells one class from the rest" if model.decision == "one_vs_rest" else "has none of them"
+        cure = "'liblinear' or format='maxmargin'" if model.decision == "one_vs_rest" else "'maxmargin'"
+        raise ModelError(
+            "A LIBSVM file of more than two classes holds the support vectors of every pair of classes, "
+            f"and this model {reason}. Save it with format={cure} instead."
+        )
+    negative, positive = integer_labels(model.classes, "LIBSVM")
+    w = model.coef[0]
+    stored = np.flatnonzero(w)
+
+    def write(file: BinaryIO) -> None:
+        header = (
+            "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\n"
+            f"rho {-float(model.intercept[0])!r}\nlabel {positive} {negative}\nnr_sv 1 0\nSV\n1 "
+        )
+        file.write(header.encode())
+        for start in range(0, len(stored), 4096):
+            part = stored[start : start + 4096]
+            pairs = zip((part + 1).tolist(), w[part].tolist(), strict=True)
+            file.write("".join(f"{index}:{value!r} " for index, value in pairs).encode())
+        file.write(b"\n")
+
+    return write

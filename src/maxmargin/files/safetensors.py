@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""maxmargin's own model file: safetensors, with everything that is not an array as JSON in its header.
+
+Arrays, m problems, d features, n rows of training data; those after intercept only with the proof:
+
+    coef (m, d)   intercept (m,)   alpha (m, n)   margins (m, n)   row_classes (m, n), int8
+    w_of_alpha (number of problems where it is not w, d)   trace (records of all problems, 5)
+
+The header's ``__metadata__`` has four strings: ``format``, ``version``, ``model``, which is the JSON of all
+the rest, and ``checksum``, BLAKE2b over these and the arrays. The checksum tells an accident or an edited
+number; who signs a lie with a checksum of his own is found out by ``maxmargin certify``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.certificate import Certificate
+from maxmargin.files.description import described, read_description
+from maxmargin.files.model import ModelError, SavedModel
+from maxmargin.model import Record, Trace
+
+FORMAT = "maxmargin model"
+VERSION = 1
+_LONGEST_HEADER = 100_000_000  # what readers of safetensors accept
+_TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I8": np.dtype("i1")}
+_COLUMNS = len(Record._fields)
+
+
+class _Array(NamedTuple):
+    """An array that is hashed and written piece by piece, so that no second copy of all is made."""
+
+    type: str
+    shape: tuple[int, ...]
+    pieces: Iterable[Any]
+
+    def bytes(self) -> Iterator[memoryview]:
+        for piece in self.pieces:
+            yield np.ascontiguousarray(piece, _TYPES[self.type]).reshape(-1).view(np.uint8).data
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=object)) * _TYPES[self.type].itemsize
+
+
+def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
+    """What writes the model into an open file."""
+    arrays = _arrays(model)
+    texts = {"format": FORMAT, "version": str(VERSION), "model": described(model)}
+    texts["checksum"] = _checksum(texts, {name: (a.type, a.shape, a.bytes()) for name, a in arrays.items()})
+    header: dict[str, Any] = {"__metadata__": texts}
+    end = 0
+    for name, array in arrays.items():
+        start, end = end, end + array.size
+        header[name] = {"dtype": array.type, "shape": array.shape, "data_offsets": [start, end]}
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    if len(encoded) > _LONGEST_HEADER:
+        raise ModelError(
+            f"The names of features and classes take {len(encoded)} bytes, and safetensors has room for "
+            f"{_LONGEST_HEADER}. Fit with an array, which has no names, or with shorter names."
+        )
+
+    def write(file: BinaryIO) -> None:
+        file.write(struct.pack("<Q", len(encoded)))
+        file.write(encoded)
+        for array in arrays.values():
+            for piece in array.bytes():
+                file.write(piece)
+
+    return write
+
+
+def _arrays(model: SavedModel) -> dict[str, _Array]:
+    m, d = model.coef.shape
+    arrays = {
+        "coef": _Array("F64", (m, d), [model.coef]),
+        "intercept": _Array("F64", (m,), [model.intercept]),
+    }
+    if model.traces is not None:
+        records = [np.array(trace.records, np.float64).reshape(-1, _COLUMNS) for trace in model.traces]
+        arrays["trace"] = _Array("F64", (sum(map(len, records)), _COLUMNS), records)
+    if model.certificates is not None:
+        proofs = model.certificates
+        shape = (m, len(proofs[0].alpha))
+        others = [proof.w_of_alpha for proof in proofs if proof.w_of_alpha is not proof.w]
+        arrays["alpha"] = _Array("F64", shape, [proof.alpha for proof in proofs])
+        arrays["margins"] = _Array("F64", shape, [proof.margins for proof in proofs])
+        arrays["w_of_alpha"] = _Array("F64", (len(others), d), others)
+        arrays["row_classes"] = _Array("I8", shape, [proof.row_classes for proof in proofs])
+    return arrays
+
+
+def _checksum(
+    texts: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], Iterable[memoryview]]]
+) -> str:
+    """Over the metadata but the checksum itself, and names, types, shapes and bytes of the arrays."""
+    total = hashlib.blake2b(digest_size=32)
+
+    def add_text(text: str) -> None:
+        encoded = text.encode()
+        total.update(struct.pack("<Q", len(encoded)) + encoded)
+
+    for name in ("format", "version", "model"):
+        add_text(texts[name])
+    for name in sorted(arrays):
+        type, shape, pieces = arrays[name]
+        add_text(f"{name} {type} {list(shape)}")
+        for piece in pieces:
+            total.update(piece)
+    return f"blake2b:{total.hexdigest()}"
+
+
+def read_model(file: BinaryIO, size: int) -> SavedModel:
+    """The model of an open file of so many bytes; raises ModelError with the reason."""
+    texts, arrays = _read_parts(file, size)
+    sums = {
+        name: (type, array.shape, _Array(type, array.shape, [array]).bytes())
+        for name, (type, array) in arrays.items()
+    }
+    if _checksum(texts, sums) != texts["checksum"]:
+        raise ModelError(
+            "its contents do not match its checksum: the file was damaged or edited. Write it anew with "
+            "LinearSVC.save."
+        )
+    description = read_description(texts["model"])
+    found = {name: array for name, (_, array) in arrays.items()}
+    coef, intercept = _taken(found, "coef", 2), _taken(found, "intercept", 1)
+    certificates = traces = None
+    if "certificates" in description:
+        certificates = _certificates(coef, found, description.pop("certificates"), description["claims"])
+    if "traces" in description:
+        traces = _traces(found, description.pop("traces"))
+    if found:
+        raise ModelError(f"it holds an array {min(found)!r} that its description does not speak of.")
+    model = SavedModel(
+        coef=coef, intercept=intercept, certificates=certificates, traces=traces, **description
+    )
+    for certificate, b in zip(model.certificates or (), model.intercept.tolist(), strict=False):
+        if certificate.b != b:
+            raise ModelError(f"the proof is about the intercept {certificate.b!r}, the model has {b!r}.")
+    return model
+
+
+def _read_parts(file: BinaryIO, size: int) -> tuple[dict[str, str], dict[str, tuple[str, NDArray[Any]]]]:
+    """The metadata and the arrays, as large as the file's size says they are."""
+    from safetensors import SafetensorError, safe_open
+
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length > size - 8:
+        raise ModelError(
+            f"its header should have {length} bytes, but the file ends after {size}: it was cut off, or "
+            "is not a model file."
+        )
+    if length > _LONGEST_HEADER:
+        raise ModelError(
+            f"its header has {length} bytes, more than the {_LONGEST_HEADER} that are allowed."
+        )
+    arrays: dict[str, tuple[str, NDArray[Any]]] = {}
+    try:
+        with safe_open(os.fsdecode(file.name), framework="np") as parts:
+            texts = _checked_texts(parts.metadata() or {})
+            for name in parts.keys():  # noqa: SIM118 (not a dictionary)
+                part = parts.get_slice(name)
+                if part.get_dtype() not in _TYPES:
+                    raise ModelError(f"its array {name!r} has the type {part.get_dtype()}, not F64 or I8.")
+                arrays[name] = part.get_dtype(), parts.get_tensor(name)
+    except SafetensorError as error:
+        raise ModelError(f"it was cut off or damaged: {error}.") from error
+    except (OSError, ValueError, TypeError, KeyError, OverflowError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"it was cut off or damaged: {error}.") from error
+    return texts, arrays
+
+
+def _checked_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    if texts.get("format") != FORMAT:
+        raise ModelError("it is a safetensors file, but not one that maxmargin wrote.")
+    version = texts.get("version", "")
+    if not (version.isascii() and version.isdigit() and len(version) < 10):
+        raise ModelError(f"its format version {version[:20]!r} is not a number.")
+    if int(version) > VERSION:
+        raise ModelError(
+            f"it has format version {int(version)}, and this maxmargin reads up to version {VERSION}. "
+            "Upgrade with: pip install --upgrade maxmargin."
+        )
+    if int(version) < 1:
+        raise ModelError(f"its format version {version!r} does not exist.")
+    if "model" not in texts or "checksum" not in texts:
+        raise ModelError("its header lacks the description of the model or the checksum.")
+    return dict(texts)
+
+
+def _taken(arrays: dict[str, NDArray[Any]], name: str, dimensions: int, dtype: str = "<f8") -> NDArray[Any]:
+    if name not in arrays:
+        raise ModelError(f"the array {name!r} is missing.")
+    array = arrays.pop(name)
+    if array.ndim != dimensions or array.dtype != np.dtype(dtype):
+        raise ModelError(f"the array {name!r} has the type {array.dtype} and the shape {array.shape}.")
+    return array
+
+
+def _certificates(
+    coef: NDArray[Any], arrays: dict[str, NDArray[Any]], proofs: list[Any], claims: list[Any]
+) -> list[Certificate]:
+    alpha, margins = _taken(arrays, "alpha", 2), _taken(arrays, "margins", 2)
+    row_classes, others = _taken(arrays, "row_classes", 2, "i1"), _taken(arrays, "w_of_alpha", 2)
+    m = len(coef)
+    if {len(alpha), len(margins), len(row_classes), len(proofs), len(claims)} != {m}:
+        raise ModelError(f"coef has {m} rows, but its proof speaks of another number of problems.")
+    remaining = iter(others)
+    if sum(not proof["w_is_w_of_alpha"] for proof in proofs) != len(others):
+        raise ModelError("the number of rows of w_of_alpha is not that of the problems that have one.")
+    certificates = []
+    for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True)):
+        w = coef[k]
+        w_of_alpha = w if proof["w_is_w_of_alpha"] else next(remaining)
+        certificate = Certificate(
+            None,
+            w,
+            proof["b"],
+            claim.primal,
+            alpha[k],
+            claim.dual,
+            claim.alpha_from,
+            margins[k],
+            w_of_alpha,
+        )
+        # What follows from the data, which are not here; see Certificate.without_problem.
+        certificate.__dict__["kkt_violation"] = claim.kkt_violation
+        certificate.__dict__["row_classes"] = row_classes[k]
+        certificates.append(certificate)
+    return certificates
+
+
+def _traces(arrays: dict[str, NDArray[Any]], parts: list[Any]) -> list[Trace]:
+    table = _taken(arrays, "trace", 2)
+    if table.shape != (sum(part["records"] for part in parts), _COLUMNS):
+        raise ModelError(f"the array 'trace' has the shape {table.shape}, which its description denies.")
+    steps = table[:, 0]
+    if not ((steps >= 0) & (steps < 2.0**53) & (steps == np.floor(steps))).all():
+        raise ModelError("the array 'trace' has a step that is not a whole number.")
+    lines = iter(table.tolist())
+    return [
+        Trace(
+            [Record(int(line[0]), *line[1:]) for line in islice(lines, part["records"])],
+            certifying=part["certifying"],
+        )
+        for part in parts
+    ]

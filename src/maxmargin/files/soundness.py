@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether the parts of a saved model agree with each other: what every reader and writer relies on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxmargin.losses import LOSSES
+from maxmargin.problem import Intercept
+
+if TYPE_CHECKING:
+    from maxmargin.files.model import SavedModel
+
+
+def contradiction(model: SavedModel) -> str | None:
+    """What is wrong with a model, or None for a sound one."""
+    coef, k = model.coef, len(model.classes)
+    if coef.ndim != 2 or coef.dtype != np.float64 or coef.shape[1] < 1:
+        return f"coef must be a float64 matrix of at least one column, not {coef.dtype} {coef.shape}."
+    if not np.isfinite(coef).all():
+        return "coef holds NaN or infinite values."
+    m = coef.shape[0]
+    if model.intercept.shape != (m,) or not np.isfinite(model.intercept).all():
+        return f"intercept must hold {m} finite numbers, one for each row of coef."
+    if model.classes.ndim != 1 or k < 2 or len(set(model.classes.tolist())) < k:
+        return f"a classifier has at least two different classes, not {model.classes.tolist()[:5]}."
+    if model.decision not in ("one_vs_rest", "one_vs_one"):
+        return f"decision must be 'one_vs_rest' or 'one_vs_one', not {model.decision!r}."
+    separate = model.problem.get("formulation") != "crammer_singer"
+    expected = k if model.decision == "one_vs_rest" else k * (k - 1) // 2
+    if m != (1 if k == 2 and separate else expected):
+        return f"coef has {m} rows, which {k} classes decided by {model.decision} cannot have."
+    names = model.feature_names
+    if names is not None and (
+        len(names) != model.features or not all(isinstance(name, str) for name in names)
+    ):
+        return f"there are {len(names)} feature names for {model.features} columns of coef."
+    return _problem_contradictions(model.problem) or _proof_contradictions(model)
+
+
+def _problem_contradictions(problem: dict[str, Any]) -> str | None:
+    expected: dict[str, list[Any]] = {
+        "loss": list(LOSSES),
+        "intercept": [form.value for form in Intercept],
+        "penalty": ["l2", "l1"],
+        "formulation": ["separate", "crammer_singer"],
+        "sample_weights": [True, False],
+    }
+    wanted = {*expected, "C", "intercept_scaling", "class_weight"}
+    if set(problem) != wanted:
+        return f"the problem must state {', '.join(sorted(wanted))}, not {', '.join(sorted(problem))}."
+    for name, choices in expected.items():
+        if not any(type(problem[name]) is type(c) and problem[name] == c for c in choices):
+            return f"the problem's {name} must be one of {choices}, not {problem[name]!r}."
+    for name in ("C", "intercept_scaling"):
+        value = problem[name]
+        if value is None and name == "C":
+            continue
+        if not (isinstance(value, float) and np.isfinite(value) and value > 0):
+            return f"the problem's {name} must be a finite number above 0, not {value!r}."
+    weight = problem["class_weight"]
+    if isinstance(weight, dict):
+        wrong = [f for f in weight.values() if not (isinstance(f, float) and np.isfinite(f) and f >= 0)]
+        return f"the problem's class_weight has a factor {wrong[0]!r}." if wrong else None
+    return None if weight in (None, "balanced") else f"the problem's class_weight is {weight!r}."
+
+
+def _proof_contradictions(model: SavedModel) -> str | None:
+    m, rows = len(model.coef), model.rows
+    for name, count in (("rows", rows), ("steps", model.steps)):
+        if count is not None and (type(count) is not int or count < 0):
+            return f"the number of {name} must be a whole number, not {count!r}."
+    if model.tol is not None and not (np.isfinite(model.tol) and model.tol >= 0):
+        return f"tol must be a finite number of at least 0, not {model.tol!r}."
+    for name, parts in (("claims", model.claims), ("proofs", model.certificates), ("traces", model.traces)):
+        if parts is not None and len(parts) != m:
+            return f"there are {len(parts)} {name} for {m} rows of coef."
+    for claim in model.claims or ():
+        if np.isnan([claim.primal, claim.dual, claim.kkt_violation]).any() or claim.kkt_violation < 0:
+            return "a claimed value is not a number, or a KKT violation is negative."
+    for certificate in model.certificates or ():
+        lengths = {len(certificate.alpha), len(certificate.margins), len(certificate.row_classes)}
+        if lengths != {rows}:
+            return f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {rows}."
+        if not (np.isfinite(certificate.alpha).all() and (certificate.alpha >= 0).all()):
+            return "alpha must be finite and not negative."
+        if np.isnan(certificate.margins).any():
+            return "margins hold NaN."
+        if not np.isin(certificate.row_classes, range(4)).all():
+            return "row_classes hold a class of rows that does not exist."
+        if certificate.w_of_alpha.shape != (model.features,):
+            return "w_of_alpha and coef differ in their number of columns."
+        if not np.isfinite(certificate.w_of_alpha).all():
+            return "w_of_alpha holds NaN or infinite values."
+    return None

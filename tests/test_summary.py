@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What notebooks show: scikit-learn's picture, and the certificate once there is one."""
+
+from __future__ import annotations
+
+import warnings
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+
+from maxmargin import LinearSVC
+from maxmargin.estimators.summary import fitted_summary
+
+
+class Checker(HTMLParser):
+    """Keeps the text, and sees that every element that is opened is closed in turn."""
+
+    VOID = frozenset({"br", "img", "input", "meta", "link", "hr"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text, self.tags = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        assert len({name for name, _ in attrs}) == len(attrs)
+        self.tags.append(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(html):
+    checker = Checker()
+    checker.feed(html)
+    checker.close()
+    assert checker.open == []
+    return checker
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X), y
+
+
+def test_a_fit_shows_its_certificate(cancer):
+    model = LinearSVC(loss="hinge", random_state=0).fit(*cancer)
+    certificate = model.certificate_
+    html = model._repr_html_()
+    text = " ".join(read(fitted_summary(model)).text)
+    assert html.endswith(fitted_summary(model))
+    assert "sk-top-container" in html
+    assert "Certified" in text
+    assert f"within tol = {model.tol:.1e}" in text
+    assert f"{certificate.primal:.8g}" in text
+    assert f"{certificate.dual:.8g}" in text
+    assert f"{certificate.relative_gap:.2e}" in text
+    assert f"{certificate.kkt_violation:.2e}" in text
+    assert model.solver_ in text
+    counts = np.bincount(certificate.row_classes, minlength=4)
+    assert (
+        f"569 rows: {counts[0]} no support vectors, {counts[1]} on the margin, {counts[2]} inside it, "
+        f"{counts[3]} misclassified."
+    ) in text
+
+
+def test_the_bundle_and_the_page_are_the_same(cancer):
+    model = LinearSVC(random_state=0).fit(*cancer)
+    bundle = model._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(model)
+    assert fitted_summary(model) in bundle["text/html"]
+    with sklearn.config_context(display="text"):
+        assert set(model._repr_mimebundle_()) == {"text/plain"}
+        assert not hasattr(model, "_repr_html_")
+
+
+def test_an_unfitted_estimator_shows_the_usual():
+    model = LinearSVC()
+    assert fitted_summary(model) == ""
+    assert "maxmargin-certificate" not in model._repr_html_()
+    assert "maxmargin-certificate" not in model._repr_mimebundle_()["text/html"]
+    assert "LinearSVC" in model._repr_html_()
+
+
+def test_a_run_that_fell_short_says_so_and_what_to_do(cancer):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LinearSVC(max_iter=1, tol=1e-9).fit(*cancer)
+    text = " ".join(read(fitted_summary(model)).text)
+    assert "Budget spent" in text
+    assert "Raise max_iter" in text
+
+
+def test_several_classes_the_worst_first():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(
+        ["<b>&amp;</b>", "two", "a name that is longer than anyone would want to read in a table"]
+    )
+    model = LinearSVC(random_state=0).fit(X, names[y])
+    html = fitted_summary(model)
+    page = read(html)
+    assert page.tags.count("tr") == 4
+    assert "b" not in page.tags
+    assert "<b>&amp;</b>" in page.text
+    assert any(part.endswith("...") for part in page.text)
+    gaps = [c.relative_gap for c in model.certificate_]
+    places = [html.index(f"{c.primal:.8g}") for c in model.certificate_]
+    assert np.argsort(places).tolist() == np.argsort(-np.array(gaps), kind="stable").tolist()
+
+
+def test_many_classes_are_cut(cancer):
+    X, _ = cancer
+    labels = np.arange(len(X)) % 13
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LinearSVC(max_iter=2, tol=0.5).fit(X, labels)
+    page = read(fitted_summary(model))
+    assert page.tags.count("tr") == 11
+    assert "and 3 more classes, none with a larger relative gap." in page.text
+
+
+def test_a_loaded_model_shows_the_same(cancer, tmp_path):
+    model = LinearSVC(random_state=0).fit(*cancer)
+    model.save(tmp_path / "model")
+    assert fitted_summary(LinearSVC.load(tmp_path / "model")) == fitted_summary(model)
+    model.save(tmp_path / "small", proof=False)
+    assert fitted_summary(LinearSVC.load(tmp_path / "small")) == ""
+
+
+def test_parameters_set_after_the_fit_do_not_change_what_is_shown(cancer):
+    model = LinearSVC(random_state=0).fit(*cancer)
+    before = fitted_summary(model)
+    assert fitted_summary(model.set_params(tol=1e-12)) == before
+
+
+def test_inside_a_pipeline_scikit_learn_draws_it(cancer):
+    pipeline = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(*cancer)
+    assert "LinearSVC" in pipeline._repr_html_()

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -28,6 +29,7 @@
 #include "stochastic_subgradient.hpp"
 #include "subgradient.hpp"
 #include "weighted_quantile.hpp"
+#include "zeros.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -99,8 +101,13 @@ class Data {
         owned->values.get(), owned->indices.get(), owned->offsets.data(),
         static_cast<Integer>(owned->offsets.size()) - 1, owned->columns};
     Data data({}, view);
-    data.compact_ = std::move(owned);
+    data.owned_ = std::move(owned);
     return data;
+  }
+
+  // The same rows without their zeros, or nothing where that would not pay.
+  std::optional<Data> without_zeros(const Budget& budget) const {
+    return std::visit([&](const auto& rows) { return sparse_copy(rows, budget); }, kind_);
   }
 
   template <class Visitor>
@@ -163,8 +170,24 @@ class Data {
     return data;
   }
 
+  template <class Value>
+  static std::optional<Data> sparse_copy(const DenseRows<Value>& rows, const Budget& budget) {
+    auto copy = maxmargin::without_zeros(rows, budget);
+    if (!copy) return std::nullopt;
+    auto owned = std::make_shared<SparseCopy<Value>>(std::move(*copy));
+    const SparseRows<Value, std::int32_t> view{owned->values.get(), owned->indices.get(),
+                                               owned->offsets.data(), rows.count, rows.columns};
+    Data data({}, view);
+    data.owned_ = std::move(owned);
+    return data;
+  }
+  template <class Value, class Index>
+  static std::optional<Data> sparse_copy(const SparseRows<Value, Index>&, const Budget&) {
+    return std::nullopt;
+  }
+
   std::vector<AnyArray> arrays_;
-  std::shared_ptr<CompactRows> compact_;
+  std::shared_ptr<void> owned_;  // memory of copies made here
   Kind kind_;
   bool sorted_ = true;
 };
@@ -221,6 +244,7 @@ void bind_data(nb::module_& m) {
   nb::class_<Data>(m, "Data")
       .def_static("dense", &Data::dense, "values"_a)
       .def_static("sparse", &Data::sparse, "values"_a, "indices"_a, "offsets"_a, "columns"_a)
+      .def("without_zeros", &Data::without_zeros, "budget"_a, nb::call_guard<nb::gil_scoped_release>())
       .def_prop_ro("sorted", &Data::sorted)
       .def_prop_ro("count", &Data::count)
       .def_prop_ro("columns", &Data::columns)

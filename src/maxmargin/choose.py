@@ -1,43 +1,86 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The automatic choice: a solver, and the sentence that says why."""
+"""The automatic choice: a solver, and the sentence that says why.
+
+A cost model decides, counted in visits of a stored value by a sweep of dual coordinate ascent. The two
+constants that turn other work into such visits were measured once: see docs/how_to_choose.md.
+"""
 
 from __future__ import annotations
+
+import math
 
 from maxmargin.problem import Problem
 from maxmargin.solvers import (
     SOLVERS,
     AnySolver,
-    DualCoordinateAscent,
-    StochasticSubgradient,
+    AugmentedLagrangian,
+    Newton,
     Subgradient,
 )
+from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
+from maxmargin.solvers.hand_over import HandOver
+
+PASS = 0.7
+"""A value in a pass, in visits of a sweep: rows come in order, and nothing is written."""
+FLOP = 0.06
+"""A multiply-add of a dense factorisation, in visits of a sweep."""
 
 
-def choose_solver(problem: Problem) -> tuple[AnySolver, str]:
+def ascent_cost(problem: Problem) -> float:
+    """What dual coordinate ascent is expected to take: twice as many sweeps for four times the C."""
+    return problem.rows.stored * 15.0 * 2.0 ** warm_up_stages(problem)
+
+
+def second_order_cost(problem: Problem, tol: float) -> float:
+    """What ``augmented_lagrangian`` (hinge) or ``newton`` (the smooth losses) is expected to take."""
+    rows = problem.rows
+    n, d, stored = rows.count, rows.columns, rows.stored
+    width = stored / max(n, 1)
+    digits = -math.log10(min(max(tol, 1e-12), 0.1))
+    outer_product = FLOP * d * d if stored > 0.25 * n * d else 0.5 * width * width
+    if problem.loss.name == "hinge":
+        steps = 8.0 + 5.0 * digits
+        free, changes = 0.1 * n, 0.02 * n * steps
+    else:
+        steps = 5.0 + 0.5 * digits
+        free, changes = 0.6 * n, n * (1.5 if problem.loss.name == "squared_hinge" else steps)
+    matrix = free * free * width if free < d else changes * outer_product
+    factor = FLOP * min(free, float(d)) ** 3 / 3.0
+    return steps * (2.0 * PASS * stored + factor) + matrix
+
+
+def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
-    if loss in ("hinge", "squared_hinge"):
-        return DualCoordinateAscent(), (
-            f"dual_coordinate_ascent: for the {loss.replace('_', ' ')} it needs no step size, costs "
-            "one row per step, and its multipliers prove the gap directly."
+    if loss == "perceptron":
+        return Subgradient(), (
+            "subgradient: the perceptron loss is for study, w = 0 minimises it, and this solver starts "
+            "there."
         )
     if loss == "logistic":
-        return StochasticSubgradient(), (
-            "stochastic_subgradient: of the solvers for the logistic loss, the one whose steps cost a "
-            "row and not a pass."
+        return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
+    second: AnySolver = AugmentedLagrangian() if loss == "hinge" else Newton()
+    cost, sweeps = second_order_cost(problem, tol), ascent_cost(problem)
+    size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
+    if cost <= sweeps:
+        return second, (
+            f"{second.name}: for {size} its steps are cheap, and their number hardly depends on C; it is "
+            f"expected to cost as much as {cost / max(problem.rows.stored, 1):.0f} sweeps of "
+            "dual_coordinate_ascent, which would need more."
         )
-    return Subgradient(), (
-        "subgradient: the perceptron loss is for study, w = 0 minimises it, and this solver starts there."
+    return HandOver(second, cost, tol), (
+        f"dual_coordinate_ascent: for {size} few sweeps are expected; {second.name} takes over if they get "
+        "too many."
     )
 
 
-def find_solver(solver: str | AnySolver, problem: Problem) -> tuple[AnySolver, str]:
+def find_solver(solver: str | AnySolver, problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that a name, ``"auto"`` or a configured object stands for, with the reason.
 
     Raises ValueError where the name is unknown or the solver does not take the problem.
     """
     if solver == "auto":
-        return choose_solver(problem)
+        return choose_solver(problem, tol)
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(

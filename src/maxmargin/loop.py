@@ -95,7 +95,7 @@ def solve(
     Ctrl-C ends the run like any other budget: the best certified model so far is returned.
     """
     _check_arguments(tol, max_steps, max_time, certify_every, threads)
-    configured, reason = find_solver(solver, problem)
+    configured, reason = find_solver(solver, problem, tol)
     max_steps = 1000 if max_steps is None else max_steps
     if budget is None:
         budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
@@ -144,7 +144,8 @@ def solve(
         certificate = run.certify_zero(None)
     if certificate.relative_gap <= tol:
         status = Status.CERTIFIED
-    return Model(certificate, run.trace, status, tol, steps, reason, run.notes)
+    story = "" if state is None else configured.story(state)
+    return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story)
 
 
 def _check_arguments(

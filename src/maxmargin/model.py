@@ -102,6 +102,8 @@ class Model:
     """What ran and why, in one sentence."""
     notes: dict[str, float]
     """What else the solver could tell, such as the bound of Pegasos."""
+    story: str = ""
+    """What ran and why, where it was not what had been chosen at first."""
 
     @property
     def w(self) -> Vector:

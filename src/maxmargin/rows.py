@@ -20,7 +20,8 @@ class Rows:
     Read in place, without any copy: C-ordered matrices (also a slice of columns of one) and CSR
     matrices with sorted indices and no duplicates, of float32 or float64. Copied once: F-ordered
     matrices (to C order), CSC and other sparse formats (to CSR), CSR with unsorted or repeated
-    indices, and values of any other type (to float64). Sparse data are never made dense.
+    indices, large dense data of which at most one value in four is not zero (to CSR, a smaller copy), and
+    values of any other type (to float64). Sparse data are never made dense.
 
     NaN and infinite values are refused; ``check_finite=False`` trusts that there are none.
     """
@@ -41,7 +42,8 @@ class Rows:
             self.dtype: np.dtype[Any] = matrix.dtype
         else:
             values = _row_major(X)
-            self.data = core.Data.dense(values)
+            dense = core.Data.dense(values)
+            self.data = dense.without_zeros(core.ALL_CORES) or dense
             self.dtype = values.dtype
         if check_finite:
             from sklearn.utils import assert_all_finite  # slow to import, quick to check

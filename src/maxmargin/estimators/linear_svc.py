@@ -199,9 +199,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             positive = positives[k]
             return self._problem(rows, targets == labels[positive], weights, factors, positive, len(labels))
 
-        configured, reason = find_solver(self.solver, problem_of(0))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         tol = 0.0 if rows.stored <= _TINY else float(self.tol)
+        configured, reason = find_solver(self.solver, problem_of(0), tol)
 
         several = len(positives) > 1
         coefficients = np.empty((len(positives) if several else 0, rows.columns))
@@ -324,8 +324,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self.certificate_: Certificate | Certificates = certificates if several else certificates[0]
         traces = [model.trace for model in models]
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
-        self.solver_ = reason
         worst = max(models, key=lambda model: model.certificate.relative_gap)
+        self.solver_ = worst.story or reason
         worst = replace(worst, tol=float(self.tol))
         if worst.certificate.relative_gap <= self.tol:
             worst = replace(worst, status=Status.CERTIFIED)

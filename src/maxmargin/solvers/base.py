@@ -57,5 +57,9 @@ class Solver(ABC, Generic[State]):
         """Whether a stopping rule of the solver's own has fired."""
         return False
 
+    def story(self, state: State) -> str:
+        """What ran and why, in one sentence, where that is not what was chosen; else empty."""
+        return ""
+
 
 AnySolver = Solver[Any]

@@ -137,7 +137,7 @@ class DualCoordinateAscent(Solver[State]):
             order=_weighted_rows(problem),
             random=self.seed,
             private=private,
-            stage=_stages(problem) if self.warm_up and start is None else 0,
+            stage=warm_up_stages(problem) if self.warm_up and start is None else 0,
         )
         state.coordinates[:, ALPHA] = alpha
         state.coordinates[:, LABEL] = problem.y
@@ -253,7 +253,7 @@ def _weighted_rows(problem: Problem) -> Indices:
     return np.flatnonzero(problem.costs > 0)
 
 
-def _stages(problem: Problem) -> int:
+def warm_up_stages(problem: Problem) -> int:
     """How many times C has to be divided by 4 until one visit crosses the box."""
     visits = float((problem.costs * problem.rows.squared_norms).mean())
     return 1 + math.floor(math.log(visits, _RAISE)) if visits >= _RAISE else 0

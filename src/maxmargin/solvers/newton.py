@@ -27,9 +27,11 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces
 
 _ROUNDING = 1e-15
+_LONG_ROW = 60
 
 
 @dataclass
@@ -47,8 +49,11 @@ class Newton(Solver[State]):
     """Newton's method with an exact line search; for the squared hinge and the logistic loss."""
 
     name: ClassVar[str] = "newton"
+    sweeps: int | None = None
+    """Of dual coordinate ascent at the start, for the squared hinge: they tell which rows count before a Hessian
+    is made of them. None: one where rows are long and a Hessian over all of them dear, else none."""
     seed: int = 0
-    """Nothing here is random."""
+    """Of the order of the sweeps."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The smooth losses."""
@@ -60,8 +65,10 @@ class Newton(Solver[State]):
         return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """At zero, or at the w of a start."""
+        """At zero, where sweeps lead from there, or at the w of a start."""
         w = None
+        if start is None:
+            start = self._swept(problem)
         if start is not None:
             w = start.w
             if w is None and start.alpha is not None:
@@ -70,6 +77,20 @@ class Newton(Solver[State]):
         pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
         iterate.refresh(pieces, core.ALL_CORES)
         return State(iterate, pieces)
+
+    def _swept(self, problem: Problem) -> Solution | None:
+        ascent = DualCoordinateAscent(seed=self.seed)
+        if ascent.accepts(problem) is not None:
+            return None
+        sweeps = self.sweeps
+        if sweeps is None:
+            sweeps = int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+        if sweeps == 0:
+            return None
+        state = ascent.init(problem, None)
+        for _ in range(sweeps):
+            state = ascent.step(problem, state, core.ALL_CORES)
+        return ascent.solution(problem, state, core.ALL_CORES)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One Newton step."""

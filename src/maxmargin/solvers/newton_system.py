@@ -16,7 +16,8 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from functools import cache
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,15 @@ _LARGEST_SIDE = 6000
 _SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
 _BLOCK = 512
+
+
+@cache
+def _blas() -> Any:
+    """Limits the threads of BLAS. Its threads wait for each other by spinning: on a machine that has other
+    things to do they are many times slower than one of them alone."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")
 
 
 class Factor(Protocol):
@@ -123,7 +133,8 @@ class _Hessian:
             block = np.empty((len(some), len(self.lower)))
             core.gather(self.rows.data, some, np.sqrt(np.abs(changes[some])), block, budget)
             # By columns, as BLAS reads it, the lower triangle is the upper one.
-            blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
+            with _blas().limit(limits=1):
+                blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
 
     def scale(self, factor: float) -> None:
         self.lower *= factor
@@ -266,7 +277,8 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
         on_diagonal += diagonal + ridge
         # Where no row has curvature and the intercept is exact, any scale will do for it.
         on_diagonal[on_diagonal <= 0.0] = 1.0
-        factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        with _blas().limit(limits=1):
+            factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
         if not failed:
             return np.asarray(factor)
         # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.

@@ -124,7 +124,8 @@ def _hard_data():
     yield Case("features over orders of magnitude", scaled, y, C=0.01)
     yield Case("C of 1e-6", X, y, C=1e-6)
     yield Case("C of 1e4", X, y, C=1e4)
-    yield Case("wide intercept", X + 3.0, y, intercept_scaling=5.0)
+    shifted = (X + 3.0).astype(np.float32).astype(np.float64)
+    yield Case("wide intercept", shifted, y, intercept_scaling=5.0)
 
 
 def _by_hand():

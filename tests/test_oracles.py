@@ -10,10 +10,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import core, solve
-from maxmargin.solvers import DualCoordinateAscent, Pegasos, StochasticSubgradient, Subgradient
+from maxmargin import Solution, core, solve
+from maxmargin.solvers import (
+    AugmentedLagrangian,
+    DualCoordinateAscent,
+    Newton,
+    Pegasos,
+    StochasticSubgradient,
+    Subgradient,
+    newton_system,
+)
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from oracles.augmented_lagrangian import augmented_lagrangian
 from oracles.dual_coordinate_ascent import ascend, ascend_naive, ascend_with_gram_matrix
+from oracles.newton import newton
 from oracles.pegasos import pegasos
 from oracles.stochastic_subgradient import average, stochastic_subgradient
 from oracles.subgradient import subgradient
@@ -360,6 +370,111 @@ def test_stopping_rule_of_the_full_method(data):
         state = solver.step(problem, state, UNLIMITED)
     assert state.t == len(points)
     close(state.point.w, points[-1][0])
+
+
+# ---- Newton's method, augmented Lagrangian -------------------------------------------------------
+
+SHAPES = {"more rows than columns": (23, 5), "more columns than rows": (23, 40), "many rows": (600, 60)}
+
+
+def newton_case(shape, **changes):
+    """Weights of all sizes and few bits, one of them zero, and an empty row."""
+    n, d = SHAPES[shape]
+    X, y = clouds(n=n, d=d, distance=1.0 if d < 20 else 0.2, seed=4)
+    X[11] = 0.0
+    # A curvature is k C_i. With few bits it is the same number in whatever order it is multiplied.
+    weights = np.random.default_rng(5).integers(1, 24, n) / 8.0
+    weights[2] = 0.0
+    return Case(shape, X, y, C=0.5, weights=weights, intercept_scaling=1.7).with_(**changes)
+
+
+def solve_by_conjugate_gradients(monkeypatch):
+    """Wherever a factor would be made, and as exactly as one."""
+    monkeypatch.setattr(newton_system, "_LARGEST_SIDE", 0)
+    monkeypatch.setattr(newton_system._ConjugateGradients, "accuracy", 1e-15)
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("way", ["factor", "conjugate gradients"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_newton(loss, intercept, shape, way, layout, monkeypatch):
+    if way == "conjugate gradients":
+        solve_by_conjugate_gradients(monkeypatch)
+    case = newton_case(shape, loss=loss, intercept=intercept)
+    problem = case.problem(layout)
+    # From zero, where all rows count, and from a point that is far off on most of them.
+    far = np.random.default_rng(6).normal(size=case.X.shape[1])
+    for start in (None, Solution(w=far)):
+        solver = Newton()
+        state = solver.init(problem, start)
+        iterate = state.iterate
+        oracle = newton(
+            case.X,
+            case.y,
+            case.costs,
+            iterate.w.copy(),
+            iterate.b,
+            12,
+            loss=loss,
+            intercept=intercept,
+            intercept_scaling=case.intercept_scaling,
+        )
+        for v, m, a in oracle:
+            state = solver.step(problem, state, UNLIMITED)
+            close(iterate.v, v)
+            close(iterate.margins, m)
+            close(iterate.multipliers, a)
+            close(iterate.combined[: len(iterate.w)], case.X.T @ (a * case.y))
+        assert state.relative_gap < 1e-10
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("options", [{}, {"stiffness": 0.5, "raise_by": 2.0, "small_part": 0.5}], ids=str)
+@pytest.mark.parametrize("way", ["factor", "conjugate gradients"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_augmented_lagrangian(intercept, shape, way, options, layout, monkeypatch):
+    if way == "conjugate gradients":
+        solve_by_conjugate_gradients(monkeypatch)
+    case = newton_case(shape, intercept=intercept)
+    problem = case.problem(layout)
+    # A third of the multipliers at either wall, the rest between.
+    alpha = case.costs * np.clip(np.random.default_rng(3).uniform(-1.0, 2.0, len(case.y)), 0.0, 1.0)
+    w = case.X.T @ (alpha * case.y)
+    solver = AugmentedLagrangian(**options)
+    state = solver.init(problem, Solution(w=w, alpha=alpha))
+    iterate = state.iterate
+    oracle = augmented_lagrangian(
+        case.X,
+        case.y,
+        case.costs,
+        w,
+        iterate.b,
+        alpha,
+        40,
+        intercept=intercept,
+        intercept_scaling=case.intercept_scaling,
+        **options,
+    )
+    raised, faded = [state.stiffness], 0
+    for v, m, a, h, centre, k in oracle:
+        state = solver.step(problem, state, UNLIMITED)
+        close(iterate.v, v, 1e-9)
+        close(iterate.margins, m, 1e-9)
+        close(iterate.multipliers, a, 1e-9)
+        close(iterate.curvatures / k, h / k)
+        close(state.alpha, centre, 1e-9)
+        assert state.stiffness == k
+        raised.append(k)
+        faded += np.count_nonzero((h > 0) & (h < k * case.costs))
+        if state.relative_gap < 1e-9:
+            break  # what is left is rounding, and decides whether line 4 holds
+    # Else the two could agree without a look at line 4 and at both refinements.
+    assert len(set(raised)) > 2
+    assert faded > 0
+    assert state.relative_gap < 1e-3
 
 
 # ---- random orders -------------------------------------------------------------------------------

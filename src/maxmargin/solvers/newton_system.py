@@ -39,8 +39,11 @@ _BLOCK = 512
 
 @cache
 def _blas() -> Any:
-    """Limits the threads of BLAS. Its threads wait for each other by spinning: on a machine that has other
-    things to do they are many times slower than one of them alone."""
+    """Limits the threads of BLAS.
+
+    They wait for each other by spinning: on a machine that has other things to do, two of them are many
+    times slower than one alone.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

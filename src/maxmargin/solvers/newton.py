@@ -51,7 +51,7 @@ class Newton(Solver[State]):
     name: ClassVar[str] = "newton"
     sweeps: int | None = None
     """Of dual coordinate ascent at the start, for the squared hinge: they tell which rows count before a
-    Hessian is made of them. None: one where rows are long and a Hessian over all of them dear, else none."""
+    Hessian is made of them. None: one where rows are long, so that a Hessian of all is dear, else none."""
     seed: int = 0
     """Of the order of the sweeps."""
 

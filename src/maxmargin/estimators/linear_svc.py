@@ -182,17 +182,21 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
         check_classification_targets(targets)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._fit_rows(Rows(X, check_finite=False), targets, weights)  # validate_data has looked
+        return self
+
+    def _fit_rows(self, rows: Rows, targets: NDArray[Any], weights: Vector) -> None:
+        """Fit on data that have been checked; fits on the same rows with other weights can share them."""
         labels = np.unique(targets)
         if len(labels) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: the number of classes has to be "
                 f"greater than one; got {len(labels)} class. Give y at least two different labels."
             )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         factors = self._class_factors(labels, targets, weights)
         positives = range(1, 2) if len(labels) == 2 else range(len(labels))
-        starts = self._starts(labels, X.shape)
-        rows = Rows(X, check_finite=False)  # validate_data has looked
+        starts = self._starts(labels, (rows.count, rows.columns))
 
         def problem_of(k: int) -> Problem:
             # Made when its turn comes: labels and costs of many classes at once would add up.
@@ -232,7 +236,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self._stated_problem = self._statement(weights)
         self.coef_ = coefficients if several else models[0].w[np.newaxis]
         self._set_fitted(models, reason)
-        return self
 
     def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
         """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
@@ -331,7 +334,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             worst = replace(worst, status=Status.CERTIFIED)
         self.status_: Status = worst.status
         if not worst.status.certified:
-            warnings.warn(worst.message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(worst.message, ConvergenceWarning, stacklevel=4)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""

@@ -42,6 +42,8 @@ from maxmargin.types import Vector
 
 _STIFFEST = 1e7
 """Beyond, rounding of the margins is all that the multipliers of free rows show."""
+_ROUNDING = 1e-14
+_MOST_IDLE_STEPS = 10
 
 
 @dataclass
@@ -62,6 +64,8 @@ class State:
     best_v: Vector | None = None
     best_multipliers: Vector | None = None
     relative_gap: float = math.inf
+    idle: int = 0
+    """Steps in a row that brought neither value closer, beyond rounding."""
     finished: bool = False
 
     def pieces(self, problem: Problem) -> Pieces:
@@ -140,9 +144,9 @@ class AugmentedLagrangian(Solver[State]):
             gradient -= iterate.system.combine(unclipped, budget)
             state.begun = True
         length = iterate.move(pieces, gradient, budget)
-        state.finished = length == 0.0 and not first
         iterate.refresh(pieces, budget)
         self._remember(state)
+        state.finished |= length == 0.0 and not first
         residual = iterate.gradient
         error = 0.5 * core.dot(residual, residual) + iterate.imbalance
         if error <= self.small_part * (iterate.primal - iterate.dual):
@@ -151,12 +155,16 @@ class AugmentedLagrangian(Solver[State]):
 
     def _remember(self, state: State) -> None:
         iterate = state.iterate
+        before = state.primal - state.dual
         if iterate.primal < state.primal:
             state.primal, state.best_v = iterate.primal, iterate.v.copy()
         dual = iterate.dual - iterate.imbalance
         if dual > state.dual:
             state.dual, state.best_multipliers = dual, iterate.multipliers.copy()
-        state.relative_gap = (state.primal - state.dual) / abs(state.primal) if state.primal else 0.0
+        gap = state.primal - state.dual
+        state.relative_gap = gap / abs(state.primal) if state.primal else 0.0
+        state.idle = state.idle + 1 if before - gap <= _ROUNDING * abs(state.primal) else 0
+        state.finished |= state.idle >= _MOST_IDLE_STEPS
 
     def _next_alpha(self, state: State) -> None:
         state.finished |= state.stiffness > _STIFFEST

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import shlex
 import sys
 import time
@@ -45,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not measured.results:
             console.print("Nothing was measured: all data sets are missing.")
             return 1
-        _write(options.output, measured, console)
+        _write(options.output, options.page, measured, console)
     except MissingPackage as error:
         console.print(str(error), highlight=False, markup=False)
         return 1
@@ -57,12 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     linear = commands.add_parser("linear", help="seconds to equal quality against the peers")
     linear.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(datasets.DEFAULT))
-    linear.add_argument("--C", type=float, default=1.0)
+    linear.add_argument("--C", type=_numbers, default=[1.0], help="one or several, with commas")
     linear.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
     linear.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
     linear.add_argument("--longest", type=float, default=20.0, help="seconds: 0.4 of it ends a scan")
     linear.add_argument("--quick", action="store_true", help="one round, short scans, no memory")
     linear.add_argument("--output", type=Path, default=Path("docs/results"))
+    linear.add_argument("--page", default="linear", help="stem of the page and its picture")
     text = commands.add_parser("reading", help="LIBSVM text, against scikit-learn's reader")
     text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
     text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
@@ -111,38 +113,45 @@ def _list_of(choices: tuple[str, ...]):
     return names
 
 
+def _numbers(text: str) -> list[float]:
+    return [float(part) for part in text.split(",")]
+
+
 def _measure(options: argparse.Namespace, measured: Measurements, console: Console) -> None:
     start = time.perf_counter()
     longest = min(2.0, options.longest) if options.quick else options.longest
     with _progress(console) as progress:
-        task = progress.add_task("", total=len(options.data) * len(options.loss))
+        task = progress.add_task("", total=len(options.data) * len(options.loss) * len(options.C))
         for name in options.data:
             try:
                 data = datasets.load(name)
             except datasets.MissingData as error:
                 measured.skipped.append(str(error))
                 progress.console.print(str(error), highlight=False)
-                progress.advance(task, len(options.loss))
+                progress.advance(task, len(options.loss) * len(options.C))
                 continue
-            for loss in options.loss:
+            for C, loss in itertools.product(options.C, options.loss):
+                title = f"{name}, {loss}, C = {C:g}"
 
-                def tell(text: str, title: str = f"{name}, {loss}") -> None:
+                def tell(text: str, title: str = title) -> None:
                     progress.update(task, description=f"{title}: {text}")
 
-                objective = Objective(data, loss, options.C)
+                objective = Objective(data, loss, C)
                 players = contestants(machine.cores())
                 result = compare(objective, players, measured.repeat, longest, tell)
                 measured.results.append(result)
-                progress.console.print(f"{name}, {loss}: {result.seconds:.0f} s in all", highlight=False)
+                progress.console.print(f"{title}: {result.seconds:.0f} s in all", highlight=False)
                 progress.advance(task)
         _side_measures(options, measured, progress, task)
     measured.seconds = time.perf_counter() - start
 
 
 def _side_measures(options, measured: Measurements, progress: Progress, task) -> None:
+    if options.page != "linear":
+        return
     progress.update(task, description="Pegasos: rows per second")
     try:
-        measured.rates = pegasos.rates(datasets.load("a9a"), options.C, measured.repeat)
+        measured.rates = pegasos.rates(datasets.load("a9a"), 1.0, measured.repeat)
     except datasets.MissingData as error:
         measured.skipped.append(f"Pegasos was not timed: {error}")
     for name in () if options.quick else memory.DATA:
@@ -166,11 +175,11 @@ def _progress(console: Console) -> Progress:
     return Progress(*columns, console=console, transient=True)
 
 
-def _write(folder: Path, measured: Measurements, console: Console) -> None:
+def _write(folder: Path, page: str, measured: Measurements, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    draw(measured.results, folder / "linear.png")
-    (folder / "linear.md").write_text(markdown(measured), encoding="utf-8")
-    console.print(f"Written: linear.md and linear.png, in {measured.seconds / 60:.1f} minutes.")
+    draw(measured.results, folder / f"{page}.png")
+    (folder / f"{page}.md").write_text(markdown(measured, f"{page}.png"), encoding="utf-8")
+    console.print(f"Written: {page}.md and {page}.png, in {measured.seconds / 60:.1f} minutes.")
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class Result:
     reference: Reference
     scores: dict[str, Score]
     trace: list[tuple[float, float]]
-    """Seconds and certified gap of ours after every sweep; empty for several classes."""
+    """Seconds and certified gap of ours after every step; empty for several classes."""
     seconds: float = 0.0
 
 
@@ -133,7 +133,7 @@ def compare(
                     run = _measure(objective, bound, contestant, schedule[name][place])
                     scores[name].runs.append(run)
                     spent[name] += run.seconds
-    tell("certificate after every sweep")
+    tell("certificate after every step")
     traced = trace(objective, _TIGHT_ENOUGH) if objective.problems == 1 else []
     return Result(
         data=objective.data.name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/results/linear.png: suboptimality against seconds, one panel per data set and loss."""
+"""The picture of the results: suboptimality against seconds, one panel per data set and loss."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LABELS = {
     LINEAR_SVC: "scikit-learn LinearSVC: true suboptimality",
     SGD: "scikit-learn SGDClassifier: true suboptimality",
 }
-_TRACE = "maxmargin, one run certified after every sweep (slower for it)"
+_TRACE = "maxmargin, one run certified after every step (slower for it)"
 _LOWEST, _HIGHEST = 3e-8, 3.0
 
 

@@ -64,7 +64,7 @@ def _solve(objective: Objective) -> Reference:
         )
         model = solve(
             problem,
-            "dual_coordinate_ascent",
+            "auto",
             tol=TOLERANCE,
             max_steps=1_000_000,
             max_time=_SECONDS / objective.problems,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/results/linear.md, written wholly from what was measured."""
+"""The page of results, written wholly from what was measured."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Measurements:
     seconds: float = 0.0
 
 
-def markdown(measured: Measurements) -> str:
+def markdown(measured: Measurements, picture: str) -> str:
     """The whole page."""
     parts = [
         "# Linear SVMs: seconds to equal quality",
         f"This page is written by `{measured.command}`; do not edit it.",
         _how(measured),
-        "![Suboptimality against seconds](linear.png)" if measured.results else "",
+        f"![Suboptimality against seconds]({picture})" if measured.results else "",
         *(_times(measured, quality) for quality in QUALITIES),
         _reached(measured),
         _variants(measured),

@@ -69,10 +69,10 @@ Refreshed refresh(const Piece& piece, std::span<const double> margins, const dou
 #pragma omp simd reduction(+ : loss, sum, balance)
     for (Integer i = begin; i < end; ++i) {
       const double multiplier = piece.multiplier(i, margins[i]);
-      const double faded = kFade * curvatures[i];
       // Only what had its full curvature a step ago fades: there is no second time.
-      const bool fades = faded >= kFade * piece.largest_curvature(i);
-      const double curvature = std::max(piece.curvature(i, margins[i]), fades ? faded : 0.0);
+      const bool fades = curvatures[i] > 0.5 * piece.largest_curvature(i);
+      const double faded = fades ? kFade * curvatures[i] : 0.0;
+      const double curvature = std::max(piece.curvature(i, margins[i]), faded);
       loss += piece.loss(i, margins[i]);
       sum += multiplier;
       balance += labels[i] * multiplier;

@@ -14,6 +14,7 @@ from maxmargin import Solution, core, solve
 from maxmargin.solvers import (
     AugmentedLagrangian,
     DualCoordinateAscent,
+    InteriorPoint,
     Newton,
     Pegasos,
     StochasticSubgradient,
@@ -21,8 +22,11 @@ from maxmargin.solvers import (
     newton_system,
 )
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.quadratic_program import dual_program, primal_program
+from oracles import quadratic_program as written_out
 from oracles.augmented_lagrangian import augmented_lagrangian
 from oracles.dual_coordinate_ascent import ascend, ascend_naive, ascend_with_gram_matrix
+from oracles.interior_point import interior_point
 from oracles.newton import newton
 from oracles.pegasos import pegasos
 from oracles.stochastic_subgradient import average, stochastic_subgradient
@@ -404,11 +408,13 @@ def test_newton(loss, intercept, shape, way, layout, monkeypatch):
         solve_by_conjugate_gradients(monkeypatch)
     case = newton_case(shape, loss=loss, intercept=intercept)
     problem = case.problem(layout)
-    # From zero, where all rows count, and from a point that is far off on most of them.
+    # From zero, where all rows count, from where a sweep leads, and from a point far off on most rows.
     far = np.random.default_rng(6).normal(size=case.X.shape[1])
-    for start in (None, Solution(w=far)):
-        solver = Newton()
+    for sweeps, start in ((0, None), (1, None), (0, Solution(w=far))):
+        solver = Newton(sweeps=sweeps)
         state = solver.init(problem, start)
+        if state.sweeps_left > 0:
+            state = solver.step(problem, state, UNLIMITED)
         iterate = state.iterate
         oracle = newton(
             case.X,
@@ -475,6 +481,80 @@ def test_augmented_lagrangian(intercept, shape, way, options, layout, monkeypatc
     assert len(set(raised)) > 2
     assert faded > 0
     assert state.relative_gap < 1e-3
+
+
+# ---- interior point, quadratic program -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("corrections", [0, 2])
+@pytest.mark.parametrize(("n", "d"), [(23, 5), (23, 40), (60, 50)])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_interior_point(data, loss, intercept, n, d, corrections, layout):
+    X, y = clouds(n=n, d=d, seed=4)
+    X[11] = 0.0
+    weights = np.random.default_rng(5).uniform(0.2, 3.0, n)
+    weights[2] = 0.0
+    case = data.with_(X=X, y=y, weights=weights, loss=loss, intercept=intercept)
+    problem = case.problem(layout)
+    solver = InteriorPoint(corrections=corrections)
+    state = solver.init(problem, None)
+    oracle = interior_point(
+        X,
+        y,
+        case.costs,
+        15,
+        loss=loss,
+        intercept=intercept,
+        intercept_scaling=case.intercept_scaling,
+        corrections=corrections,
+    )
+    for t, (v, alpha, s, xi, mu) in enumerate(oracle):
+        if t > 0:
+            state = solver.step(problem, state, UNLIMITED)
+        if state.relative_gap < 1e-6:
+            break  # from here on the equations are too ill-conditioned to be solved in two ways
+        close(state.v, v, 1e-8)
+        close(state.multipliers[0], alpha, 1e-8)
+        close(state.distances[0], s, 1e-8)
+        if loss == "hinge":
+            close(state.multipliers[1], case.costs[weights > 0] - alpha, 1e-8)
+            close(state.distances[1], xi, 1e-8)
+        close(np.mean(state.multipliers * state.distances) / mu, 1.0, 1e-8)
+    assert state.relative_gap < 1e-6
+
+
+def test_corrections_are_felt(data):
+    # Else the cases above would compare two runs in which line 6 never did anything.
+    runs = [
+        list(interior_point(data.X, data.y, data.costs, 6, intercept="exact", corrections=corrections))
+        for corrections in (0, 2)
+    ]
+    without, corrected = (mu for *_, mu in (run[-1] for run in runs))
+    assert corrected < 0.1 * without
+
+
+@pytest.mark.parametrize("layout", STORED)
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_quadratic_program(data, loss, intercept, form, layout):
+    case = data.with_(loss=loss, intercept=intercept)
+    ours = (primal_program if form == "primal" else dual_program)(case.problem(layout))
+    P, q, A, limits, equalities = getattr(written_out, form)(
+        case.X,
+        case.y,
+        case.costs,
+        loss=loss,
+        intercept=intercept,
+        intercept_scaling=case.intercept_scaling,
+    )
+    close(ours.P.toarray(), np.triu(P), 1e-12)
+    close(ours.q, q, 1e-12)
+    close(ours.A.toarray(), A, 1e-12)
+    close(ours.limits, limits, 1e-12)
+    assert ours.equalities == equalities
 
 
 # ---- random orders -------------------------------------------------------------------------------

@@ -10,15 +10,21 @@ if TYPE_CHECKING:
     from maxmargin.certificate import Certificate, RowClass, certify
     from maxmargin.choose import choose_solver
     from maxmargin.estimators import LinearSVC
+    from maxmargin.hard_margin_certificate import HardMarginCertificate, certify_hard_margin
+    from maxmargin.inseparable import InseparabilityProof, InseparableError
     from maxmargin.loop import Progress, solve
     from maxmargin.model import Model, Status, Trace
     from maxmargin.problem import Intercept, Problem
+    from maxmargin.reductions.hard_margin import solve_hard_margin
     from maxmargin.rows import Rows
     from maxmargin.solution import Solution
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
     "Certificate": "certificate",
+    "HardMarginCertificate": "hard_margin_certificate",
+    "InseparabilityProof": "inseparable",
+    "InseparableError": "inseparable",
     "Intercept": "problem",
     "LinearSVC": "estimators",
     "Model": "model",
@@ -30,12 +36,17 @@ _HOME = {
     "Status": "model",
     "Trace": "model",
     "certify": "certificate",
+    "certify_hard_margin": "hard_margin_certificate",
     "choose_solver": "choose",
     "solve": "loop",
+    "solve_hard_margin": "reductions.hard_margin",
 }
 
 __all__ = [
     "Certificate",
+    "HardMarginCertificate",
+    "InseparabilityProof",
+    "InseparableError",
     "Intercept",
     "LinearSVC",
     "Model",
@@ -47,8 +58,10 @@ __all__ = [
     "Status",
     "Trace",
     "certify",
+    "certify_hard_margin",
     "choose_solver",
     "solve",
+    "solve_hard_margin",
 ]
 
 

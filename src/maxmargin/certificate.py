@@ -179,6 +179,11 @@ def certify(
             alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     dual = problem.dual_of(alpha, w_of_alpha)
+    if dual < 0.0:
+        # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
+        factor = problem.best_multiple(alpha, w_of_alpha)
+        alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
+        dual = problem.dual_of(alpha, w_of_alpha)
     if 0.0 < dual - primal <= _ROUNDING * abs(primal):
         dual = primal  # both are the optimum, to the last digits of their sums
     if known is not None and known.primal <= primal:

@@ -6,7 +6,7 @@ minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -77,7 +77,7 @@ class Problem:
         if not (np.isfinite(C) and C > 0):
             raise ValueError(
                 f"C must be a finite number above 0. Got {C!r} instead. C weighs the losses: a larger "
-                "C fits the data harder."
+                "C fits the data harder. The hard margin, C = inf, is solve_hard_margin's."
             )
         if not (np.isfinite(intercept_scaling) and intercept_scaling > 0):
             raise ValueError(
@@ -94,6 +94,12 @@ class Problem:
                 raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
             loss = LOSSES[loss]
         return cls(rows, labels, costs, loss, Intercept(intercept), float(intercept_scaling))
+
+    def with_costs_times(self, factor: float) -> Problem:
+        """The same problem with every C_i multiplied; rows, labels and all that is known of them are shared."""
+        if not (np.isfinite(factor) and factor > 0):
+            raise ValueError(f"The factor on the costs must be a finite number above 0. Got {factor!r} instead.")
+        return replace(self, costs=self.costs * float(factor))
 
     @cached_property
     def upper(self) -> Vector:

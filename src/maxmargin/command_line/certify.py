@@ -112,8 +112,8 @@ def _cost(model: SavedModel, path: Path, given: float | None) -> float:
     if given is not None:
         if stated is not None:
             _refuse_for_own(model, path, "-C")
-        if not 0 < given < float("inf"):
-            raise Failure(f"-C must be a finite number above 0. Got {given:g} instead.")
+        if not given > 0:
+            raise Failure(f"-C must be a number above 0. Got {given:g} instead.")
         return given
     if stated is not None:
         return float(stated)

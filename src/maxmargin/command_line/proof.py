@@ -18,6 +18,7 @@ from maxmargin.command_line.labels import label_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxmargin.certificate import Certificate
     from maxmargin.files import SavedModel
     from maxmargin.files.model import Claim
     from maxmargin.loop import Progress
@@ -41,6 +42,8 @@ class Part:
     claim: Claim | None
     alpha: Vector | None
     alpha_from: str = ""
+    hard: bool = False
+    """Whether it is a hard margin, C = inf."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,16 @@ class Finding:
     """The best objective of any point seen: the optimum is not above it."""
     bound_from: str
     claim: Claim | None = None
+    rounding: float = ROUNDING
+    """How far recomputed values may be from those claimed, relatively."""
     reasons: list[str] = field(default_factory=list[str])
     """Why what is claimed does not hold; empty if it does."""
 
     @property
     def relative_gap(self) -> float:
         """``(primal - dual) / |primal|``, of the file's own point."""
+        if math.isinf(self.primal):  # a hard margin that (w, b) does not have
+            return math.inf
         gap = max(self.primal - self.dual, 0.0)
         if gap == 0.0:
             return 0.0
@@ -119,8 +126,8 @@ def parts(
             problem=Problem.of(
                 rows if isinstance(chosen, slice) else rows_of(X[chosen]),
                 y[chosen],
-                C,
-                loss=model.problem["loss"],
+                1.0 if math.isinf(C) else C,
+                loss="hinge" if math.isinf(C) else model.problem["loss"],
                 intercept=model.problem["intercept"],
                 weights=weights[chosen],
                 intercept_scaling=model.problem.get("intercept_scaling") or 1.0,
@@ -130,6 +137,7 @@ def parts(
             claim=claims[k],
             alpha=None if alpha is None else alpha[chosen],
             alpha_from=alpha_from,
+            hard=math.isinf(C),
         )
 
 
@@ -176,11 +184,16 @@ def class_factors(class_weight: Any, classes: NDArray[Any], codes: NDArray[Any])
 
 def judge_proof(part: Part, tol: float | None) -> Finding:
     """Recompute both values from the file's points; with ``tol``, the gap has to be within it."""
-    from maxmargin import Solution, certify
-
-    certificate = certify(part.problem, Solution(w=part.w, b=part.b, alpha=part.alpha))
-    primal = part.problem.primal(part.w, part.b)
-    finding = Finding(part.name, primal, certificate.dual, certificate.primal, part.alpha_from, part.claim)
+    certificate, primal = _certified(part)
+    finding = Finding(
+        part.name,
+        primal,
+        certificate.dual,
+        certificate.primal,
+        part.alpha_from,
+        part.claim,
+        _rounding(part),
+    )
     finding.reasons.extend(_contradictions(finding))
     if tol is not None and not finding.relative_gap <= tol * (1 + ROUNDING) + ROUNDING**1.5:
         finding.reasons.append(
@@ -189,10 +202,33 @@ def judge_proof(part: Part, tol: float | None) -> Finding:
     return finding
 
 
+def _certified(part: Part) -> tuple[Certificate, float]:
+    """The referee's certificate, and the objective at the file's own w and b."""
+    from maxmargin import Solution, certify
+    from maxmargin.hard_margin_certificate import certify_hard_margin, primal_at
+
+    point = Solution(w=part.w, b=part.b, alpha=part.alpha)
+    if part.hard:
+        return certify_hard_margin(part.problem, point), primal_at(part.problem, part.w, part.b)
+    return certify(part.problem, point), part.problem.primal(part.w, part.b)
+
+
+def _rounding(part: Part) -> float:
+    """Of a hard margin it is that of the smallest one, which is 1: much, where w is large."""
+    from maxmargin.hard_margin_certificate import rounding
+
+    return ROUNDING + (4.0 * rounding(part.problem, part.w, part.b) if part.hard else 0.0)
+
+
+def _slack(finding: Finding, claim: Claim) -> float:
+    return finding.rounding * min(abs(finding.primal), abs(claim.primal))
+
+
 def _contradictions(finding: Finding) -> Iterator[str]:
-    claim, slack = finding.claim, ROUNDING * abs(finding.primal)
+    claim = finding.claim
     if claim is None:
         return
+    slack = _slack(finding, claim)
     if not finding.primal <= claim.primal + slack:
         yield (
             f"the objective at the file's w and b is {finding.primal:.10g}, which is "
@@ -216,14 +252,12 @@ def judge_alone(
     First by the multipliers that the file or its margins suggest, then by solving the problem here to a
     tenth of ``tol``, as long as ``max_time`` lasts.
     """
-    from maxmargin import Solution, certify, solve
+    from maxmargin import Solution, solve, solve_hard_margin
 
-    start = Solution(w=part.w, b=part.b, alpha=part.alpha)
-    certificate = certify(part.problem, start)
+    certificate, primal = _certified(part)
     bound_from = part.alpha_from if part.alpha is not None else "the margins"
-    primal = part.problem.primal(part.w, part.b)
     if _above(primal, certificate.dual) > tol / 10:
-        solved = solve(
+        solved = (solve_hard_margin if part.hard else solve)(
             part.problem,
             tol=tol / 10,
             max_steps=10**9,
@@ -239,15 +273,15 @@ def judge_alone(
     else:
         best = certificate
     dual = max(certificate.dual, best.dual)
-    finding = Finding(
-        part.name, primal, dual, min(certificate.primal, best.primal, primal), bound_from, part.claim
-    )
+    best_known = min(certificate.primal, best.primal, primal)
+    finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, _rounding(part))
     finding.reasons.extend(_unconfirmed(finding, tol, max_time))
     return finding
 
 
 def _unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
-    claim, slack = finding.claim, ROUNDING * abs(finding.primal)
+    claim = finding.claim
+    slack = 0.0 if claim is None else _slack(finding, claim)
     if claim is not None and finding.primal > claim.primal + slack:
         yield (
             f"the objective at the file's w and b is {finding.primal:.10g}, which is "

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,6 +160,7 @@ def _as_json(
         "kkt_violation": worst.kkt_violation,
         "tol": estimator.tol,
         "C": estimator.C,
+        "hard_margin": math.isinf(estimator.C),
         "loss": estimator.loss,
         "solver": estimator.solver_,
         "steps": estimator.n_iter_,
@@ -175,6 +177,8 @@ def _as_json(
                 "relative_gap": certificate.relative_gap,
                 "kkt_violation": certificate.kkt_violation,
                 "support_vectors": len(certificate.support),
+                "margin": getattr(certificate, "margin", None),
+                "margin_bound": getattr(certificate, "margin_bound", None),
             }
             for label, certificate in zip(labels, training.certificates, strict=True)
         ],

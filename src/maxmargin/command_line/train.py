@@ -65,7 +65,9 @@ def train(
             "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
         ),
     ] = None,
-    C: Annotated[float | None, typer.Option("-C", help="Weight of the losses.", show_default="1")] = None,
+    C: Annotated[
+        float | None, typer.Option("-C", help="Weight of the losses; inf: hard margin.", show_default="1")
+    ] = None,
     loss: Annotated[
         str | None, typer.Option(help="hinge, squared_hinge or logistic.", show_default="hinge")
     ] = None,
@@ -227,6 +229,8 @@ def _fit(estimator: LinearSVC, data_set: DataSet, bars: Bars) -> None:
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
 
+    from maxmargin.inseparable import InseparableError
+
     count = len(np.unique(labels_of(data_set)))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
     options = {"tol": estimator.tol, "max_time": limit}
@@ -236,7 +240,13 @@ def _fit(estimator: LinearSVC, data_set: DataSet, bars: Bars) -> None:
         estimator.callback = bars.solving("training", **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(data_set.X, labels_of(data_set))
+        try:
+            estimator.fit(data_set.X, labels_of(data_set))
+        except InseparableError as error:
+            raise Failure(
+                f"{error.certificate.statement} No model was written. Give -C a finite value, which allows "
+                "slack, or correct these rows."
+            ) from error
     estimator.set_params(callback=None, warm_start=False)
     if data_set.feature_names is not None:
         estimator.feature_names_in_ = np.array(data_set.feature_names, dtype=object)

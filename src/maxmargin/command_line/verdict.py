@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,7 @@ class Verdict:
             "claims": self.model.claims is not None,
             "tol": self.tol,
             "C": self.C,
+            "hard_margin": math.isinf(self.C),
             "loss": self.model.problem["loss"],
             "intercept": self.model.problem["intercept"],
             "same_data": self.same_data,
@@ -93,9 +95,12 @@ class Verdict:
 
     def _print_words(self) -> None:
         problem = self.model.problem
+        what = f"{problem['loss'].replace('_', ' ')} loss, C = {self.C:g}"
+        if math.isinf(self.C):
+            what = "hard margin"
         typer.echo(
-            f"{self.model_path}, written by {self.model.writer}: {problem['loss'].replace('_', ' ')} loss, "
-            f"C = {self.C:g}, {_INTERCEPTS[problem['intercept']]}; on {self.data_path}."
+            f"{self.model_path}, written by {self.model.writer}: {what}, "
+            f"{_INTERCEPTS[problem['intercept']]}; on {self.data_path}."
         )
         if len(self.findings) > 1:
             self._print_parts()

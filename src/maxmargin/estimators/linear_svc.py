@@ -8,6 +8,7 @@ import math
 import os
 import warnings
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -28,9 +29,11 @@ from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.estimators.summary import fitted_summary
+from maxmargin.inseparable import InseparabilityProof, InseparableError
 from maxmargin.loop import Callback, Progress, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
+from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
@@ -63,7 +66,10 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     tol : float
         The relative gap to reach: ``(primal - dual) / |primal|``.
     C : float
-        Weight of the losses: a larger C fits the data harder.
+        Weight of the losses: a larger C fits the data harder. ``numpy.inf`` is the hard margin (hinge and
+        squared hinge are then the same): the separating hyperplane of the largest margin, with a
+        ``HardMarginCertificate`` as proof. Weights are without effect then, but 0 leaves a row out. Data
+        that no hyperplane separates raise ``InseparableError``, with the proof in ``certificate_``.
     multi_class : "ovr"
         One-vs-rest, the only one offered.
     fit_intercept : bool
@@ -103,7 +109,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Steps taken; the largest number of any class.
     certificate_ : Certificate or Certificates
-        The proof; for several classes one for each, and ``worst``.
+        The proof; for several classes one for each, and ``worst``. After an ``InseparableError``, its
+        ``InseparabilityProof``.
     trace_ : Trace or list of Trace
         The certificates on the way.
     status_ : Status
@@ -123,6 +130,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     >>> bool(model.certificate_.relative_gap <= 1e-4)
     True
     """
+
+    certificate_: Certificate | Certificates | InseparabilityProof
 
     def __init__(
         self,
@@ -170,6 +179,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train until the relative gap is at most ``tol``.
 
@@ -205,21 +217,28 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         tol = 0.0 if rows.stored <= _TINY else float(self.tol)
-        configured, reason = find_solver(self.solver, problem_of(0), tol)
+        hard = math.isinf(self.C)
+        automatic = isinstance(self.solver, str) and self.solver == "auto"
+        solver = "augmented_lagrangian" if hard and automatic else self.solver
+        configured, reason = find_solver(solver, problem_of(0), tol)
 
         several = len(positives) > 1
         coefficients = np.empty((len(positives) if several else 0, rows.columns))
 
         def solve_one(k: int, budget: Budget) -> Model:
-            model = solve(
-                problem_of(k),
-                configured.with_seed(seed + k),
-                tol=tol,
-                max_steps=self.max_iter,
-                start=starts[k] if starts else None,
-                callback=self._callback(labels[positives[k]], several),
-                budget=budget,
-            )
+            label = labels[positives[k]]
+            try:
+                model = (solve_hard_margin if hard else solve)(
+                    problem_of(k),
+                    configured.with_seed(seed + k),
+                    tol=tol,
+                    max_steps=self.max_iter,
+                    start=starts[k] if starts else None,
+                    callback=self._callback(label, several),
+                    budget=budget,
+                )
+            except InseparableError as error:
+                raise InseparableError(error.certificate.about(label, several)) from None
             w = model.w
             if several:
                 # At once, so that no more than one class has its w twice: certificates share coef_'s.
@@ -231,7 +250,12 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             # Shared by all classes, so made before they start side by side.
             _ = rows.squared_norms, rows.without_private_columns
         seconds = math.inf if self.max_time is None else float(self.max_time)
-        models = solve_each(len(positives), solve_one, seconds, self._threads())
+        try:
+            models = solve_each(len(positives), solve_one, seconds, self._threads())
+        except InseparableError as error:
+            self._forget_fit()
+            self.certificate_ = error.certificate
+            raise
         self.classes_ = labels
         self._stated_problem = self._statement(weights)
         self.coef_ = coefficients if several else models[0].w[np.newaxis]
@@ -257,8 +281,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         return Problem.of(
             rows,
             np.where(positive, 1.0, -1.0),
-            float(self.C),
-            loss=self.loss,
+            1.0 if math.isinf(self.C) else float(self.C),
+            loss="hinge" if math.isinf(self.C) else self.loss,
             intercept=self._intercept_form(),
             weights=weights * np.where(positive, factors[k], rest),
             intercept_scaling=float(self.intercept_scaling),
@@ -319,12 +343,17 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
         return tell
 
+    def _forget_fit(self) -> None:
+        for name in ("coef_", "intercept_", "classes_", "n_iter_", "trace_", "status_", "solver_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
     def _set_fitted(self, models: list[Model], reason: str) -> None:
         certificates = Certificates([model.certificate for model in models])
         several = len(models) > 1
         self.intercept_ = np.array([model.b for model in models])
         self.n_iter_ = max(1, *(model.steps for model in models))
-        self.certificate_: Certificate | Certificates = certificates if several else certificates[0]
+        self.certificate_ = certificates if several else certificates[0]
         traces = [model.trace for model in models]
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
         worst = max(models, key=lambda model: model.certificate.relative_gap)
@@ -412,7 +441,16 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         )
         check_choice(self, "loss", ["squared_hinge", "hinge", "logistic"])
         check_choice(self, "dual", ["auto", True, False])
-        check_number(self, "C", above=0, cure="C weighs the losses: a larger C fits the data harder.")
+        if isinstance(self.C, Real) and self.C > 0 and math.isinf(self.C):
+            check_choice(
+                self,
+                "loss",
+                ["squared_hinge", "hinge"],
+                "With C = inf there is a hard margin, which the logistic loss does not have.",
+            )
+        else:
+            cure = "C weighs the losses: a larger C fits the data harder; numpy.inf is the hard margin."
+            check_number(self, "C", above=0, cure=cure)
         check_number(self, "tol", at_least=0, cure="tol is the relative gap to reach.")
         check_number(self, "intercept_scaling", above=0)
         check_count(self, "max_iter", 0, "It counts epochs or outer iterations of the solver.")

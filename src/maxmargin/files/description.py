@@ -79,7 +79,9 @@ def _number_to_json(value: float) -> float | str:
 
 
 def _with_pairs(values: dict[str, Any]) -> dict[str, Any]:
-    """Class weights as two lists: the keys of JSON's objects can only be strings."""
+    """Class weights as two lists, since the keys of JSON's objects are strings; C may be infinite."""
+    if values.get("C") == math.inf:
+        values = {**values, "C": "inf"}
     weight = values.get("class_weight")
     if not isinstance(weight, dict):
         return values
@@ -261,6 +263,8 @@ def _settings(value: Any, where: str) -> dict[str, Any]:
             if len(set(labels)) != len(factors) or len(labels) != len(factors):
                 raise ModelError(f"{there} should have one factor for each label.")
             settings[name] = dict(zip(labels, factors, strict=True))
+        elif name == "C" and setting == "inf":
+            settings[name] = math.inf
         elif name == "solver" and isinstance(setting, dict):
             settings[name] = {key: _plain_or_none(part, there) for key, part in setting.items()}
         else:

@@ -45,6 +45,8 @@ class Claim:
     @property
     def relative_gap(self) -> float:
         """``(primal - dual) / |primal|``, as a ``Certificate`` has it."""
+        if np.isinf(self.primal):  # a hard margin that was not found
+            return np.inf
         gap = max(self.primal - self.dual, 0.0)
         if gap == 0.0:
             return 0.0
@@ -80,8 +82,9 @@ class SavedModel:
     the first of a pair is the positive one."""
     decision: Decision = "one_vs_rest"
     problem: dict[str, Any] = field(default_factory=dict[str, Any])
-    """loss, C (None when the file does not say), intercept ("none", "regularised", "exact"),
-    intercept_scaling, class_weight, sample_weights (whether the fit had any: they are not in the file),
+    """loss, C (None when the file does not say; inf: a hard margin), intercept ("none", "regularised",
+    "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: they are not in the
+    file),
     penalty ("l2", "l1") and formulation ("separate": one problem per row of coef; "crammer_singer")."""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     """Those of ``LinearSVC`` that JSON can hold; empty for the files of others."""

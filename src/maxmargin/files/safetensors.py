@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from maxmargin.certificate import Certificate
 from maxmargin.files.description import described, read_description
 from maxmargin.files.model import ModelError, SavedModel
+from maxmargin.hard_margin_certificate import HardMarginCertificate
 from maxmargin.model import Record, Trace
 
 FORMAT = "maxmargin model"
@@ -137,7 +138,10 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
     coef, intercept = _taken(found, "coef", 2), _taken(found, "intercept", 1)
     certificates = traces = None
     if "certificates" in description:
-        certificates = _certificates(coef, found, description.pop("certificates"), description["claims"])
+        hard = description["problem"].get("C") == np.inf
+        kind = HardMarginCertificate if hard else Certificate
+        proofs, claims = description.pop("certificates"), description["claims"]
+        certificates = _certificates(kind, coef, found, proofs, claims)
     if "traces" in description:
         traces = _traces(found, description.pop("traces"))
     if found:
@@ -212,7 +216,11 @@ def _taken(arrays: dict[str, NDArray[Any]], name: str, dimensions: int, dtype: s
 
 
 def _certificates(
-    coef: NDArray[Any], arrays: dict[str, NDArray[Any]], proofs: list[Any], claims: list[Any]
+    kind: type[Certificate],
+    coef: NDArray[Any],
+    arrays: dict[str, NDArray[Any]],
+    proofs: list[Any],
+    claims: list[Any],
 ) -> list[Certificate]:
     alpha, margins = _taken(arrays, "alpha", 2), _taken(arrays, "margins", 2)
     row_classes, others = _taken(arrays, "row_classes", 2, "i1"), _taken(arrays, "w_of_alpha", 2)
@@ -226,7 +234,7 @@ def _certificates(
     for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True)):
         w = coef[k]
         w_of_alpha = w if proof["w_is_w_of_alpha"] else next(remaining)
-        certificate = Certificate(
+        certificate = kind(
             None,
             w,
             proof["b"],

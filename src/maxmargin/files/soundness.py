@@ -58,8 +58,10 @@ def _problem_contradictions(problem: dict[str, Any]) -> str | None:
         value = problem[name]
         if value is None and name == "C":
             continue
-        if not (isinstance(value, float) and np.isfinite(value) and value > 0):
+        if not (isinstance(value, float) and value > 0 and (np.isfinite(value) or name == "C")):
             return f"the problem's {name} must be a finite number above 0, not {value!r}."
+    if problem["C"] == np.inf and problem["loss"] not in ("hinge", "squared_hinge"):
+        return f"the problem has a hard margin, C = inf, which the loss {problem['loss']} does not have."
     weight = problem["class_weight"]
     if isinstance(weight, dict):
         wrong = [f for f in weight.values() if not (isinstance(f, float) and np.isfinite(f) and f >= 0)]

@@ -76,34 +76,40 @@ def solve_each(
     """``solve_one(k, budget)`` for every class k, side by side where there are threads for it.
 
     Each class gets an equal share of the time that is left when its turn comes. Ctrl-C stops all of
-    them; classes that had not begun answer with what they would have started from.
+    them; classes that had not begun answer with what they would have started from. An error ends the
+    classes after it, so that it is always the first class with one that is heard of.
     """
     workers = min(threads, count)
     threads_each = max(1, threads // workers)
     deadline = time.monotonic() + max_time
     lock = threading.Lock()
-    running: list[Budget] = []
-    interrupted = False
+    running: dict[int, Budget] = {}
+    stopped_from = count
 
     def run(k: int) -> Model:
         left = max(0.0, deadline - time.monotonic())
         rounds = -(-(count - k) // workers)
         budget = Budget(left / rounds, threads_each)
         with lock:
-            running.append(budget)
-            if interrupted:
+            running[k] = budget
+            if k >= stopped_from:
                 budget.stop()
-        model = solve_one(k, budget)
-        if budget.stopped:  # Ctrl-C reached a solve on this very thread
-            stop()
+        try:
+            model = solve_one(k, budget)
+        except Exception:
+            stop(k + 1)
+            raise
+        if budget.stopped and k < stopped_from:  # Ctrl-C reached a solve on this very thread
+            stop(0)
         return model
 
-    def stop() -> None:
-        nonlocal interrupted
+    def stop(first: int) -> None:
+        nonlocal stopped_from
         with lock:
-            interrupted = True
-            for budget in running:
-                budget.stop()
+            stopped_from = min(stopped_from, first)
+            for k, budget in running.items():
+                if k >= first:
+                    budget.stop()
 
     if workers == 1:
         return [run(k) for k in range(count)]
@@ -113,4 +119,4 @@ def solve_each(
             try:
                 return [future.result() for future in futures]
             except KeyboardInterrupt:
-                stop()
+                stop(0)

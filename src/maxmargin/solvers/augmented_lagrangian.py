@@ -10,7 +10,7 @@ grows.
     1  repeat
     2      a_i = clip(alpha_i + k C_i (1 - m_i), 0, C_i);      J = the rows with 0 < a_i < C_i
     3      g   = R v - sum_i a_i y_i z_i
-    4      if |g|^2 / 2 is a small part of the gap between v and a:   alpha = a;  k = 3 k
+    4      if g'R^-1 g / 2 is a small part of the gap between v and a:   alpha = a;  k = 3 k
     5      solve (R + k sum_J C_i z_i z_i') p = -g
     6      s   = the best step along p;   v += s p;   m_i += s y_i <p, z_i>
 
@@ -44,6 +44,8 @@ _STIFFEST = 1e7
 """Beyond, rounding of the margins is all that the multipliers of free rows show."""
 _ROUNDING = 1e-14
 _MOST_IDLE_STEPS = 10
+_NEAR_ROUNDING = 1e-8
+"""Before, steps may well bring the smooth problem closer to its end and neither value to the other."""
 
 
 @dataclass
@@ -122,6 +124,10 @@ class AugmentedLagrangian(Solver[State]):
         primal = problem.regulariser(iterate.w, iterate.b) + problem.loss_sum(iterate.margins)
         state = State(None, 0, iterate, alpha, self.stiffness)
         state.primal, state.best_v, state.best_multipliers = primal, iterate.v.copy(), alpha.copy()
+        if start.alpha is None:
+            # Without multipliers, the margins tell which rows are free.
+            iterate.refresh(state.pieces(problem), budget)
+            state.begun = True
         return state
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
@@ -148,7 +154,7 @@ class AugmentedLagrangian(Solver[State]):
         self._remember(state)
         state.finished |= length == 0.0 and not first
         residual = iterate.gradient
-        error = 0.5 * core.dot(residual, residual) + iterate.imbalance
+        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + iterate.imbalance
         if error <= self.small_part * (iterate.primal - iterate.dual):
             self._next_alpha(state)
         return state
@@ -163,7 +169,8 @@ class AugmentedLagrangian(Solver[State]):
             state.dual, state.best_multipliers = dual, iterate.multipliers.copy()
         gap = state.primal - state.dual
         state.relative_gap = gap / abs(state.primal) if state.primal else 0.0
-        state.idle = state.idle + 1 if before - gap <= _ROUNDING * abs(state.primal) else 0
+        stands = state.relative_gap <= _NEAR_ROUNDING and before - gap <= _ROUNDING * abs(state.primal)
+        state.idle = state.idle + 1 if stands else 0
         state.finished |= state.idle >= _MOST_IDLE_STEPS
 
     def _next_alpha(self, state: State) -> None:

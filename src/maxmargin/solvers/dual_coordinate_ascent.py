@@ -256,7 +256,9 @@ def _weighted_rows(problem: Problem) -> Indices:
 def warm_up_stages(problem: Problem) -> int:
     """How many times C has to be divided by 4 until one visit crosses the box."""
     visits = float((problem.costs * problem.rows.squared_norms).mean())
-    return 1 + math.floor(math.log(visits, _RAISE)) if visits >= _RAISE else 0
+    if not _RAISE <= visits < math.inf:
+        return 0
+    return 1 + math.floor(math.log(visits, _RAISE))
 
 
 def _set_costs(problem: Problem, state: State) -> None:

@@ -105,6 +105,6 @@ class HandOver(Solver[State]):
         if state.second is None:
             return ""
         return (
-            f"{state.second.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: going on with them "
-            "would have cost more."
+            f"{state.second.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them would "
+            "have cost more."
         )

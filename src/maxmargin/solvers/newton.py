@@ -10,8 +10,8 @@
     5      s   = the best step along p;   v += s p;   m_i += s y_i <p, z_i>
 
 R and z_i as in newton_system.py. The squared hinge has a second derivative everywhere but at m = 1: h_i is
-2 C_i below and 0 above. Along a line the objective is a parabola from kink to kink. A few steps are enough,
-whatever C is: the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
+2 C_i below and 0 above. Along a line the objective is a parabola from kink to kink. A few steps are enough:
+the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces
+from maxmargin.types import Vector
 
 _ROUNDING = 1e-15
 _LONG_ROW = 60
@@ -40,6 +41,7 @@ class State:
 
     iterate: Iterate
     pieces: Pieces
+    sweeps_left: int = 0
     relative_gap: float = math.inf
     finished: bool = False
 
@@ -65,35 +67,39 @@ class Newton(Solver[State]):
         return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """At zero, where sweeps lead from there, or at the w of a start."""
+        """At zero, or at the w of a start."""
         w = None
-        if start is None:
-            start = self._swept(problem)
         if start is not None:
             w = start.w
             if w is None and start.alpha is not None:
                 w = problem.rows.combine(start.alpha * problem.y)
-        iterate = Iterate.at(problem, w, core.ALL_CORES)
         pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
-        iterate.refresh(pieces, core.ALL_CORES)
-        return State(iterate, pieces)
+        sweeps = self._sweeps(problem) if start is None else 0
+        return State(self._begin(problem, w, pieces, core.ALL_CORES), pieces, sweeps)
 
-    def _swept(self, problem: Problem) -> Solution | None:
-        ascent = DualCoordinateAscent(seed=self.seed)
-        if ascent.accepts(problem) is not None:
-            return None
-        sweeps = self.sweeps
-        if sweeps is None:
-            sweeps = int(problem.rows.stored > _LONG_ROW * problem.rows.count)
-        if sweeps == 0:
-            return None
-        state = ascent.init(problem, None)
-        for _ in range(sweeps):
-            state = ascent.step(problem, state, core.ALL_CORES)
-        return ascent.solution(problem, state, core.ALL_CORES)
+    def _sweeps(self, problem: Problem) -> int:
+        if DualCoordinateAscent().accepts(problem) is not None:
+            return 0
+        if self.sweeps is not None:
+            return self.sweeps
+        return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+
+    def _begin(self, problem: Problem, w: Vector | None, pieces: Pieces, budget: Budget) -> Iterate:
+        iterate = Iterate.at(problem, w, budget)
+        iterate.refresh(pieces, budget)
+        return iterate
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
-        """One Newton step."""
+        """One Newton step; the first may be the sweeps."""
+        if state.sweeps_left > 0:
+            ascent = DualCoordinateAscent(seed=self.seed)
+            inner = ascent.init(problem, None)
+            for _ in range(state.sweeps_left):
+                inner = ascent.step(problem, inner, budget)
+            alpha = inner.coordinates[:, ALPHA]
+            w = problem.rows.combine(alpha * problem.y, budget)
+            state.iterate, state.sweeps_left = self._begin(problem, w, state.pieces, budget), 0
+            return state
         iterate = state.iterate
         length = iterate.move(state.pieces, iterate.gradient, budget)
         iterate.refresh(state.pieces, budget)

@@ -88,7 +88,7 @@ class Iterate:
         self.primal = problem.regulariser(self.w, self.b) + loss
         if pieces.loss != "hinge":
             # Multipliers of a smooth loss meet Fenchel's inequality with equality.
-            self.dual = self.primal - 0.5 * core.dot(self.gradient, self.gradient)
+            self.dual = self.primal - 0.5 * core.dot(self.gradient, self.gradient / self.system.pull)
             return
         b = problem.intercept_scaling**2 * balance
         self.dual = total - problem.regulariser(self.combined[: self.system.columns], b)

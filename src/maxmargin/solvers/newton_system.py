@@ -70,6 +70,8 @@ class NewtonSystem:
             self.regulariser[-1] = problem.intercept_scaling**-2
         elif problem.intercept is Intercept.EXACT:
             self.regulariser[-1] = 0.0
+        self.pull = np.where(self.regulariser > 0.0, self.regulariser, 1.0)
+        """The same, and 1 where nothing holds the intercept."""
         self._matrix: _Hessian | None = None
         self._products: _Products | None = None
 
@@ -207,7 +209,7 @@ class _OnRows:
         data, columns = system.problem.rows.data, system.columns
         step = gradient.copy()
         if not len(self.free):
-            step *= -1.0
+            step /= -system.pull
             return step
         right = np.empty((len(root), 2), order="F")
         core.scores_of(data, self.free, gradient[:columns], right[:, 0], self.budget)
@@ -274,7 +276,7 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
     """Of the matrix with this lower triangle plus the diagonal, positive definite but for rounding."""
     largest = float(np.einsum("ii->i", lower).max())
     ridge = 0.0
-    while math.isfinite(ridge):
+    while math.isfinite(largest) and math.isfinite(ridge):
         matrix = lower.copy()
         on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += diagonal + ridge

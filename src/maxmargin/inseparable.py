@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The proof that no hyperplane separates the classes: weights under which their convex hulls meet.
+
+Farkas: either some (w, b) has y_i (<w, x_i> + b) > 0 for all rows, or there are weights, not negative and
+of sum 1 in each class, that make the same point of both classes. Not both: the sum of y_i (<w, x_i> + b)
+under such weights is 0. Without intercept it is the hull of the rows y_i x_i that holds 0, and all weights
+together have the sum 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from maxmargin import core
+from maxmargin.problem import Intercept, Problem
+from maxmargin.types import Indices, Vector
+
+_MOST_NAMED = 10
+_MOST_VALUES = 1_000_000
+"""In the linear program that looks for a proof with few rows."""
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+class InseparableError(ValueError):
+    """No hyperplane separates the classes; ``certificate`` is the proof."""
+
+    def __init__(self, certificate: InseparabilityProof) -> None:
+        super().__init__(str(certificate))
+        self.certificate = certificate
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.certificate,)
+
+
+@dataclass(frozen=True, eq=False)
+class InseparabilityProof:
+    """Weights of rows that make the same point of both classes."""
+
+    weights_positive: Vector
+    """One for each row, 0 for rows of the negative class; not negative."""
+    weights_negative: Vector
+    distance: float
+    """Of the two points; no hyperplane can have a margin above half of it. 0, but for rounding."""
+    scale: float
+    """Of the data: the largest distance of a row from their mean; without intercept, from 0."""
+    intercept: Intercept
+    positive_label: Any = 1.0
+    several_classes: bool = False
+
+    @property
+    def weights(self) -> Vector:
+        """Of all rows; each belongs to one class."""
+        return self.weights_positive + self.weights_negative
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """Indices of the rows that have a weight, the heaviest first."""
+        weights = self.weights
+        order = np.argsort(-weights, kind="stable")
+        return order[: np.count_nonzero(weights)]
+
+    def about(self, label: Any, several: bool) -> InseparabilityProof:
+        """The same for labels of any kind: ``label`` is the positive one, of two or of several."""
+        plain = label.item() if isinstance(label, np.generic) else label
+        return replace(self, positive_label=plain, several_classes=several)
+
+    def check(self, X: Any, y: ArrayLike) -> float:
+        """The distance of the two points, computed anew from the data; needs nothing of maxmargin.
+
+        Raises ValueError where the weights are not what a proof needs.
+        """
+        matrix = X if sparse.issparse(X) else np.asarray(X)
+        positive = np.asarray(y) == self.positive_label
+        ours, theirs = self.weights_positive, self.weights_negative
+        if matrix.shape[0] != len(ours) or positive.shape != ours.shape:
+            raise ValueError(f"The proof is about {len(ours)} rows. Got {matrix.shape[0]} instead.")
+        if (ours < 0).any() or (theirs < 0).any():
+            raise ValueError("The weights of a proof must not be negative.")
+        if ours[~positive].any() or theirs[positive].any():
+            raise ValueError("The proof gives weight to rows of the other class: these are other labels.")
+        total = ours.sum(), theirs.sum()
+        sums = [sum(total)] if self.intercept is Intercept.NONE else total
+        if not np.allclose(sums, 1.0, rtol=0.0, atol=1e-12):
+            raise ValueError("The weights of a proof must have the sum 1.")
+        difference = matrix.T @ (ours - theirs)
+        return float(np.linalg.norm(difference))
+
+    @property
+    def statement(self) -> str:
+        """What is proven, and which rows do it."""
+        rows = self.rows
+        named = ", ".join(map(str, rows[:_MOST_NAMED].tolist()))
+        if len(rows) > _MOST_NAMED:
+            named += ", ..., the heaviest first"
+        who = f"Class {self.positive_label} against the rest" if self.several_classes else "The two classes"
+        no_intercept = self.intercept is Intercept.NONE
+        where = " by a hyperplane through 0" if no_intercept else ""
+        if no_intercept:
+            what = "weights that sum to 1 bring the rows y_i x_i to 0"
+        else:
+            what = "weights that sum to 1 in each class make one point of both"
+        return (
+            f"{who} cannot be separated{where}: {what}, so the convex hulls meet (within "
+            f"{self.distance:.1e}, where the data reach over {self.scale:.3g}). {len(rows)} "
+            f"{'row is' if len(rows) == 1 else 'rows are'} involved, counted from 0: {named}."
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.statement} Give C a finite value, which allows slack, or correct these rows. The "
+            "weights are in the certificate; its check(X, y) adds them up again."
+        )
+
+
+def scale_of(problem: Problem) -> tuple[float, float]:
+    """The largest distance of a row from the mean (from 0 without intercept), and what counts as 0."""
+    counted = problem.costs > 0
+    squared = problem.rows.squared_norms[counted]
+    largest = math.sqrt(float(squared.max(initial=0.0)))
+    scale = largest
+    if problem.intercept is not Intercept.NONE and counted.any():
+        mean = problem.rows.combine(counted / np.count_nonzero(counted))
+        squared = squared - 2.0 * problem.rows.scores(mean)[counted] + core.dot(mean, mean)
+        scale = math.sqrt(max(float(squared.max(initial=0.0)), 0.0))
+    return scale, 16.0 * _EPSILON * largest
+
+
+def proof_by_weights(problem: Problem, alpha: Vector) -> InseparabilityProof | None:
+    """What multipliers are worth as a proof; None where a class has none."""
+    positive = np.where(problem.y > 0, alpha, 0.0)
+    negative = np.where(problem.y < 0, alpha, 0.0)
+    sums = float(positive.sum()), float(negative.sum())
+    if problem.intercept is Intercept.NONE:
+        sums = (sum(sums), sum(sums))
+    if min(sums) <= 0.0:
+        return None
+    positive /= sums[0]
+    negative /= sums[1]
+    distance = float(np.linalg.norm(problem.rows.combine(positive - negative)))
+    return InseparabilityProof(positive, negative, distance, scale_of(problem)[0], problem.intercept)
+
+
+def equal_rows(problem: Problem) -> InseparabilityProof | None:
+    """The simplest proof, found in one pass: a row that occurs with both labels.
+
+    Without intercept, y_i x_i = -y_j x_j or x_i = 0. Rows are told apart by their place along one random
+    direction, and those at the same place are compared.
+    """
+    counted = np.flatnonzero(problem.costs > 0)
+    along = np.random.default_rng(0).standard_normal(problem.rows.columns)
+    place, side = problem.rows.scores(along)[counted], problem.y[counted]
+    if problem.intercept is Intercept.NONE:
+        place *= side
+        place, side = np.abs(place), np.sign(place)
+        empty = counted[place == 0.0]
+        empty = empty[problem.rows.squared_norms[empty] == 0.0]
+        if len(empty):
+            return _of_rows(problem, empty[:1])
+    order = np.lexsort((side, place))
+    place, side = place[order], side[order]
+    pairs = np.flatnonzero((place[1:] == place[:-1]) & (side[1:] != side[:-1]))
+    for at in pairs[:_MOST_NAMED]:
+        proof = _of_rows(problem, counted[order[at : at + 2]])
+        if proof is not None and proof.distance == 0.0:
+            return proof
+    return None
+
+
+def _of_rows(problem: Problem, rows: NDArray[np.intp]) -> InseparabilityProof | None:
+    alpha = np.zeros(problem.rows.count)
+    alpha[rows] = 1.0
+    return proof_by_weights(problem, alpha)
+
+
+def with_fewer_rows(
+    problem: Problem, proof: InseparabilityProof, margins: Vector, budget: core.Budget
+) -> InseparabilityProof:
+    """A proof with at most d + 2 of the rows (Caratheodory), where a linear program finds one.
+
+    A vertex of the set of all proofs has that few. It is sought among the rows that are furthest on the
+    wrong side, then among all that have a weight. Its weights are solved for once more, since the
+    program's are good to 1e-7 only.
+    """
+    columns = problem.rows.columns
+    rows = proof.rows
+    blur = scale_of(problem)[1]
+    if columns == 0 or (len(rows) <= columns + 2 and proof.distance <= blur):
+        return proof
+    rows = rows[np.argsort(margins[rows], kind="stable")]
+    most = max(_MOST_VALUES // columns, 1)
+    for count in sorted({min(8 * (columns + 2), most, len(rows)), min(most, len(rows))}):
+        alpha = _vertex(problem, rows[:count], proof, budget)
+        shorter = None if alpha is None else proof_by_weights(problem, alpha)
+        if shorter is not None and shorter.distance <= max(proof.distance, blur):
+            return shorter
+        if budget.spent:
+            break
+    return proof
+
+
+def _vertex(
+    problem: Problem, rows: NDArray[np.intp], proof: InseparabilityProof, budget: core.Budget
+) -> Vector | None:
+    """Multipliers of a vertex of { alpha >= 0 on these rows : sum_i alpha_i y_i x_i = 0, sums 1 }."""
+    from scipy.optimize import linprog
+
+    block = np.empty((len(rows), problem.rows.columns))
+    chosen: Indices = np.ascontiguousarray(rows, np.int64)
+    core.gather(problem.rows.data, chosen, np.ones(len(rows)), block, budget)
+    y = problem.y[rows]
+    if problem.intercept is Intercept.NONE:
+        sums = np.ones((1, len(rows)))
+    else:
+        sums = np.stack([y > 0, y < 0]).astype(np.float64)
+        block -= problem.rows.combine(proof.weights_positive)  # changes nothing but the rounding
+    left = np.vstack([(y[:, np.newaxis] * block).T / proof.scale, sums])
+    right = np.append(np.zeros(problem.rows.columns), np.ones(len(sums)))
+    limit = {"time_limit": budget.seconds_left} if math.isfinite(budget.seconds_left) else {}
+    answer = linprog(np.zeros(len(rows)), A_eq=left, b_eq=right, method="highs-ds", options=limit)
+    if answer.status != 0:
+        return None
+    few = np.flatnonzero(answer.x > 1e-10)
+    solved, *_ = np.linalg.lstsq(left[:, few], right)
+    if not (solved > 0.0).all():
+        return None
+    alpha = np.zeros(problem.rows.count)
+    alpha[rows[few]] = solved
+    return alpha

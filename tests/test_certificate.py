@@ -410,7 +410,7 @@ def test_balance_is_restored_without_moving_bounded_multipliers():
     """Rounding of the balance must not take a row off its bound: it would count as on the margin."""
     generator = np.random.default_rng(0)
     y = np.where(np.arange(60) < 25, 1.0, -1.0)
-    problem = Problem.of(generator.normal(size=(60, 3)) + 0.3 * y[:, np.newaxis], y, 0.7)
+    problem = Problem.of(0.1 * generator.normal(size=(60, 3)), y, 0.7)
     alpha = np.full(60, 0.7)
     alpha[:2] = 0.5, 0.6  # free, of the lighter class: they can take 0.3
     alpha[25:28] = 0.1, 0.2, 0.3  # free, of the heavier class: they can give up 0.6

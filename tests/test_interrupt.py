@@ -50,6 +50,8 @@ print(model.certificate.primal, model.message)
         ("pegasos", 100_000, 10**9),
         ("stochastic_subgradient", 100_000, 10**9),
         ("subgradient", 100_000, 10**9),
+        ("augmented_lagrangian", 100_000, 10**9),
+        ("interior_point", 100_000, 10**9),
     ],
 )
 def test_interrupt_returns_a_certified_model_at_once(name, rows, certify_every):
@@ -89,7 +91,10 @@ def interrupt():
 threading.Timer(wait, interrupt).start()
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    model = LinearSVC(loss="hinge", tol=0.0, max_iter=10**9, n_jobs=jobs).fit(X, y)
+    # By name: the automatic choice would be done before anybody could interrupt it.
+    model = LinearSVC(
+        loss="hinge", tol=0.0, max_iter=10**9, n_jobs=jobs, solver="dual_coordinate_ascent"
+    ).fit(X, y)
 print(time.perf_counter() - sent[0], model.status_.name, model.coef_.shape[0])
 print(model.certificate_.relative_gap, caught[-1].message)
 """

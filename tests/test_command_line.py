@@ -21,6 +21,9 @@ from maxmargin.files import DataSet, load_model, save_model
 from maxmargin.loop import Progress
 from maxmargin.solvers import SOLVERS
 
+# newton needs a smooth loss.
+FOR_THE_HINGE = [name for name in SOLVERS if name != "newton"]
+
 
 @pytest.fixture
 def run(capsys):
@@ -79,12 +82,12 @@ def write_libsvm(path, X, y):
 def test_demo_proves_every_solver(answer):
     code, said = answer("demo", "--max-time", "0.2")
     assert code == 0
-    assert [row["solver"] for row in said["solvers"]] == list(SOLVERS)
+    assert [row["solver"] for row in said["solvers"]] == FOR_THE_HINGE
     best_dual = max(row["dual"] for row in said["solvers"])
     for row in said["solvers"]:
         assert row["primal"] >= best_dual
         assert row["test_accuracy"] > 0.9
-    assert said["auto"].startswith("dual_coordinate_ascent")
+    assert said["auto"].split(":")[0] in FOR_THE_HINGE
 
 
 def test_demo_prints_a_table_and_what_auto_takes(run):
@@ -413,8 +416,9 @@ def test_compare_draws_every_solver_that_applies(run, answer, folder, tmp_path, 
     options = ["--max-time", "0.1", "--tol", "1e-3", "-o", picture]
     code, said = answer("compare", folder / "cancer.svm", *options, "--intercept", "regularised")
     assert code == 0
-    assert [row["solver"] for row in said["solvers"]] == list(SOLVERS)
-    assert all(len(row["trace"]) > 3 for row in said["solvers"])
+    assert [row["solver"] for row in said["solvers"]] == FOR_THE_HINGE
+    for row in said["solvers"]:
+        assert len(row["trace"]) > (0 if row["solver"] == "quadratic_program" else 3)
     start = {"png": b"\x89PNG", "svg": b"<?xml"}[suffix]
     assert picture.read_bytes().startswith(start)
     if suffix == "svg":

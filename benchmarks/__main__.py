@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m benchmarks linear`` or ``reading``: run from the root of the repository."""
+"""``python -m benchmarks linear``, ``choice`` or ``reading``: run from the root of the repository."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import datasets, machine, memory, pegasos, reading
+from benchmarks import choice, datasets, machine, memory, pegasos, reading
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
 from benchmarks.picture import draw
@@ -29,6 +29,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(given)
     console = Console()
+    if options.command == "choice":
+        return _choice(options, _command(given), console)
     if options.command == "reading":
         return _reading(options, _command(given), console)
     measured = Measurements(
@@ -65,11 +67,34 @@ def _parser() -> argparse.ArgumentParser:
     linear.add_argument("--quick", action="store_true", help="one round, short scans, no memory")
     linear.add_argument("--output", type=Path, default=Path("docs/results"))
     linear.add_argument("--page", default="linear", help="stem of the page and its picture")
+    chosen = commands.add_parser("choice", help="the automatic choice of solver against the best one")
+    chosen.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(choice.DATA))
+    chosen.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    chosen.add_argument("--repeat", type=int, default=3, help="rounds; the best time counts")
+    chosen.add_argument("--longest", type=float, default=10.0, help="seconds for one fit")
+    chosen.add_argument("--output", type=Path, default=Path("docs/results"))
     text = commands.add_parser("reading", help="LIBSVM text, against scikit-learn's reader")
     text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
     text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
     text.add_argument("--output", type=Path, default=Path("docs/results"))
     return parser
+
+
+def _choice(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        choices = choice.measure(
+            options.data,
+            options.loss,
+            options.repeat,
+            options.longest,
+            lambda text: progress.update(task, description=text),
+        )
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "choice.md").write_text(choice.markdown(choices, command, warning), encoding="utf-8")
+    console.print("Written: choice.md.")
+    return 0
 
 
 def _reading(options: argparse.Namespace, command: str, console: Console) -> int:

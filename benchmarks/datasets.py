@@ -22,6 +22,9 @@ SELECTABLE = (
     "mnist",
     "mnist38",
     "sector_scale",
+    "svmguide1",
+    "mushrooms",
+    "heart_scale",
 )
 
 

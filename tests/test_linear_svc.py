@@ -265,7 +265,7 @@ def test_feature_names_and_labels_of_any_kind():
     ("parameter", "value", "message"),
     [
         ("C", -1, r"The 'C' parameter of LinearSVC must be a float in the range \(0, inf\). Got -1 inst"),
-        ("C", np.inf, "Got inf instead"),
+        ("C", -np.inf, "Got -inf instead"),
         ("C", True, "Got True instead"),
         ("tol", np.nan, "relative gap"),
         ("loss", "epsilon", "'squared_hinge', 'hinge', 'logistic'"),

@@ -7,9 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maxmargin.along_costs import Path, path
     from maxmargin.certificate import Certificate, RowClass, certify
     from maxmargin.choose import choose_solver
-    from maxmargin.estimators import LinearSVC
+    from maxmargin.estimators import LinearSVC, LinearSVCCV
     from maxmargin.hard_margin_certificate import HardMarginCertificate, certify_hard_margin
     from maxmargin.inseparable import InseparabilityProof, InseparableError
     from maxmargin.loop import Progress, solve
@@ -27,7 +28,9 @@ _HOME = {
     "InseparableError": "inseparable",
     "Intercept": "problem",
     "LinearSVC": "estimators",
+    "LinearSVCCV": "estimators",
     "Model": "model",
+    "Path": "along_costs",
     "Problem": "problem",
     "Progress": "loop",
     "RowClass": "certificate",
@@ -38,6 +41,7 @@ _HOME = {
     "certify": "certificate",
     "certify_hard_margin": "hard_margin_certificate",
     "choose_solver": "choose",
+    "path": "along_costs",
     "solve": "loop",
     "solve_hard_margin": "reductions.hard_margin",
 }
@@ -49,7 +53,9 @@ __all__ = [
     "InseparableError",
     "Intercept",
     "LinearSVC",
+    "LinearSVCCV",
     "Model",
+    "Path",
     "Problem",
     "Progress",
     "RowClass",
@@ -60,6 +66,7 @@ __all__ = [
     "certify",
     "certify_hard_margin",
     "choose_solver",
+    "path",
     "solve",
     "solve_hard_margin",
 ]

@@ -6,8 +6,8 @@
     3      if the gap between w and t alpha is within tol, that is the answer
     4      solve from (w, t alpha)
 
-Lines 2 and 3 need no pass over the data: the margins of w are known, sum_i t alpha_i y_i x_i is t times what
-is known, and any multiple of a balanced alpha is balanced. Where alpha hardly depends on C any more
+Lines 2 and 3 need no pass over the data: the margins of w are known, sum_i t alpha_i y_i x_i is t times
+what is known, and any multiple of a balanced alpha is balanced. Where alpha hardly depends on C any more
 (separable data), or w (data that overlap, C large), they are all there is to do.
 """
 
@@ -24,14 +24,12 @@ from numpy.typing import ArrayLike
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
-from maxmargin.loop import Callback, Progress, solve
+from maxmargin.loop import Callback, Progress, _check_arguments, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
-
-_ENDS = (Status.INTERRUPTED, Status.TIME_SPENT, Status.STOPPED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +81,8 @@ class Path(Sequence[Model]):
         lines = ["         C         primal           dual  relative gap  steps"]
         for C, model in zip(self.C, self.models, strict=True):
             proof = model.certificate
-            lines.append(
-                f"{C:10.4g} {proof.primal:14.8g} {proof.dual:14.8g} {proof.relative_gap:13.1e} {model.steps:6d}"
-            )
+            values = f"{C:10.4g} {proof.primal:14.8g} {proof.dual:14.8g}"
+            lines.append(f"{values} {proof.relative_gap:13.1e} {model.steps:6d}")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -127,17 +124,19 @@ def path(
     direction : "up" or "down"
         From the smallest C to the largest, which is the cheaper way on most data, or back.
 
-    Where the path ends early, by max_time, Ctrl-C or the callback, the values of C that are left answer with
-    what they would have started from: a certified model too, and its gap says how far it may be off.
+    Where the path ends early, by max_time, Ctrl-C or the callback, the values of C that are left answer
+    with what they would have started from: that is certified too, and its gap says how far it may be off.
     """
     started = time.perf_counter()
+    _check_arguments(tol, max_steps, max_time, None, threads)
     values = _checked(Cs)
     if direction not in ("up", "down"):
         raise ValueError(f"direction must be 'up' or 'down'. Got {direction!r} instead.")
     configured, reason = find_solver(solver, problem.with_costs_times(values.max()), tol)
     budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
+    teller = _Teller(callback)
     models: dict[int, Model] = {}
-    last: tuple[float, Model] | None = None
+    last: tuple[float, Certificate] | None = None
     end: Status | None = None
     order = np.argsort(values, kind="stable")
     for k in order if direction == "up" else order[::-1]:
@@ -146,10 +145,10 @@ def path(
         known = None
         if last is not None:
             try:
-                known = carried_over(last[1].certificate, here, C / last[0])
+                known = carried_over(last[1], here, C / last[0])
             except KeyboardInterrupt:
                 end = Status.INTERRUPTED
-                known = carried_over(last[1].certificate, here, C / last[0])
+                known = carried_over(last[1], here, C / last[0])
         if end is not None and known is not None:
             status = Status.CERTIFIED if known.relative_gap <= tol else end
             model = Model(known, Trace(), status, tol, 0, reason, {})
@@ -161,15 +160,16 @@ def path(
                 max_steps=max_steps,
                 start=None if known is None else Solution(w=known.w, b=known.b, alpha=known.alpha),
                 known=known,
-                callback=None if callback is None else _labelled(callback, C),
+                callback=teller.at(C),
                 budget=budget,
             )
             model = replace(model, solver=model.story or reason)
-            end = model.status if model.status in _ENDS else None
-            if budget.spent and end is None and budget.stopped:
-                end = Status.INTERRUPTED
+            if teller.stopped:
+                end = Status.STOPPED
+            elif budget.spent:
+                end = Status.INTERRUPTED if budget.stopped else Status.TIME_SPENT
         models[int(k)] = model
-        last = C, model
+        last = C, model.certificate
     return Path(values, tuple(models[k] for k in range(len(values))), time.perf_counter() - started)
 
 
@@ -183,18 +183,30 @@ def _checked(Cs: ArrayLike) -> Vector:
     return values
 
 
-def _labelled(callback: Callback, C: float) -> Callback:
-    def tell(progress: Progress) -> bool | None:
-        return callback(replace(progress, label=C))
+class _Teller:
+    """Tells a callback the C, and remembers whether it wanted to stop: a certified model does not say."""
 
-    return tell
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
+        self.stopped = False
+
+    def at(self, C: float) -> Callback | None:
+        callback = self.callback
+        if callback is None:
+            return None
+
+        def tell(progress: Progress) -> bool:
+            self.stopped |= bool(callback(replace(progress, label=C)))
+            return self.stopped
+
+        return tell
 
 
 def carried_over(certificate: Certificate, problem: Problem, factor: float) -> Certificate:
     """What a certificate proves of the same problem with all costs times ``factor``: without any pass.
 
-    The point w stays, and so does b unless it is regularised. Of the multipliers, the multiple inside the box
-    is taken that is worth most.
+    The point w stays, and so does b unless it is regularised. Of the multiples of alpha that are inside
+    the box, the one is taken that is worth most.
     """
     w, b, margins = certificate.w, certificate.b, certificate.margins
     if problem.intercept is Intercept.REGULARISED:

@@ -23,7 +23,9 @@ from maxmargin.types import Indices, Vector
 
 _MOST_NAMED = 10
 _MOST_VALUES = 1_000_000
-"""In the linear program that looks for a proof with few rows."""
+"""In the least squares that look for a proof with few rows."""
+_MEET = 1e-12
+"""Of the data's scale: hulls nearer than this meet."""
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -49,6 +51,8 @@ class InseparabilityProof:
     """Of the two points; no hyperplane can have a margin above half of it. 0, but for rounding."""
     scale: float
     """Of the data: the largest distance of a row from their mean; without intercept, from 0."""
+    blur: float
+    """What rounding can make of a distance of 0."""
     intercept: Intercept
     positive_label: Any = 1.0
     several_classes: bool = False
@@ -64,6 +68,11 @@ class InseparabilityProof:
         weights = self.weights
         order = np.argsort(-weights, kind="stable")
         return order[: np.count_nonzero(weights)]
+
+    @property
+    def meets(self) -> bool:
+        """Whether the distance is 0, but for rounding."""
+        return self.distance <= max(_MEET * self.scale, self.blur)
 
     def about(self, label: Any, several: bool) -> InseparabilityProof:
         """The same for labels of any kind: ``label`` is the positive one, of two or of several."""
@@ -143,7 +152,7 @@ def proof_by_weights(problem: Problem, alpha: Vector) -> InseparabilityProof | N
     positive /= sums[0]
     negative /= sums[1]
     distance = float(np.linalg.norm(problem.rows.combine(positive - negative)))
-    return InseparabilityProof(positive, negative, distance, scale_of(problem)[0], problem.intercept)
+    return InseparabilityProof(positive, negative, distance, *scale_of(problem), problem.intercept)
 
 
 def equal_rows(problem: Problem) -> InseparabilityProof | None:
@@ -178,37 +187,33 @@ def _of_rows(problem: Problem, rows: NDArray[np.intp]) -> InseparabilityProof | 
     return proof_by_weights(problem, alpha)
 
 
-def with_fewer_rows(
-    problem: Problem, proof: InseparabilityProof, margins: Vector, budget: core.Budget
-) -> InseparabilityProof:
-    """A proof with at most d + 2 of the rows (Caratheodory), where a linear program finds one.
+def proof_by_least_squares(
+    problem: Problem, candidates: NDArray[np.intp], budget: core.Budget
+) -> InseparabilityProof | None:
+    """A proof with at most d + 2 of the candidates (Caratheodory); None where none is found.
 
-    A vertex of the set of all proofs has that few. It is sought among the rows that are furthest on the
-    wrong side, then among all that have a weight. Its weights are solved for once more, since the
-    program's are good to 1e-7 only.
+    Non-negative least squares bring the classes' points together as far as they will go, and end with
+    linearly independent rows. Of many candidates, some are drawn by lot first: any rows whose hulls meet
+    will do, and where the classes are mixed, a few are enough.
     """
-    columns = problem.rows.columns
-    rows = proof.rows
-    blur = scale_of(problem)[1]
-    if columns == 0 or (len(rows) <= columns + 2 and proof.distance <= blur):
-        return proof
-    rows = rows[np.argsort(margins[rows], kind="stable")]
-    most = max(_MOST_VALUES // columns, 1)
-    for count in sorted({min(8 * (columns + 2), most, len(rows)), min(most, len(rows))}):
-        alpha = _vertex(problem, rows[:count], proof, budget)
-        shorter = None if alpha is None else proof_by_weights(problem, alpha)
-        if shorter is not None and shorter.distance <= max(proof.distance, blur):
-            return shorter
+    size = problem.rows.columns + 2
+    most = _MOST_VALUES // size
+    if len(candidates) > most and most < 2 * size:
+        return None
+    order = np.random.default_rng(0).permutation(candidates)
+    for count in sorted({min(8 * size, most, len(order)), min(most, len(order))}):
+        alpha = _nearest_point(problem, order[:count], budget)
+        proof = None if alpha is None else proof_by_weights(problem, alpha)
+        if proof is not None and proof.meets:
+            return proof
         if budget.spent:
             break
-    return proof
+    return None
 
 
-def _vertex(
-    problem: Problem, rows: NDArray[np.intp], proof: InseparabilityProof, budget: core.Budget
-) -> Vector | None:
-    """Multipliers of a vertex of { alpha >= 0 on these rows : sum_i alpha_i y_i x_i = 0, sums 1 }."""
-    from scipy.optimize import linprog
+def _nearest_point(problem: Problem, rows: NDArray[np.intp], budget: core.Budget) -> Vector | None:
+    """Multipliers on these rows that bring ``sum_i alpha_i y_i x_i`` to 0 and the sums to 1, nearly."""
+    from scipy.optimize import nnls
 
     block = np.empty((len(rows), problem.rows.columns))
     chosen: Indices = np.ascontiguousarray(rows, np.int64)
@@ -218,17 +223,14 @@ def _vertex(
         sums = np.ones((1, len(rows)))
     else:
         sums = np.stack([y > 0, y < 0]).astype(np.float64)
-        block -= problem.rows.combine(proof.weights_positive)  # changes nothing but the rounding
-    left = np.vstack([(y[:, np.newaxis] * block).T / proof.scale, sums])
+        block -= block.mean(axis=0)  # with equal sums, only the rounding depends on where 0 is
+    block *= y[:, np.newaxis] / max(float(np.abs(block).max(initial=0.0)), np.finfo(np.float64).tiny)
+    left = np.vstack([block.T, sums])
     right = np.append(np.zeros(problem.rows.columns), np.ones(len(sums)))
-    limit = {"time_limit": budget.seconds_left} if math.isfinite(budget.seconds_left) else {}
-    answer = linprog(np.zeros(len(rows)), A_eq=left, b_eq=right, method="highs-ds", options=limit)
-    if answer.status != 0:
-        return None
-    few = np.flatnonzero(answer.x > 1e-10)
-    solved, *_ = np.linalg.lstsq(left[:, few], right)
-    if not (solved > 0.0).all():
+    try:
+        solved, _ = nnls(left, right)
+    except RuntimeError:  # too many iterations
         return None
     alpha = np.zeros(problem.rows.count)
-    alpha[rows[few]] = solved
+    alpha[rows] = solved
     return alpha

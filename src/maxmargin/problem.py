@@ -96,9 +96,11 @@ class Problem:
         return cls(rows, labels, costs, loss, Intercept(intercept), float(intercept_scaling))
 
     def with_costs_times(self, factor: float) -> Problem:
-        """The same problem with every C_i multiplied; rows, labels and all that is known of them are shared."""
+        """The same problem with every C_i multiplied; the rows and all that is known of them are shared."""
         if not (np.isfinite(factor) and factor > 0):
-            raise ValueError(f"The factor on the costs must be a finite number above 0. Got {factor!r} instead.")
+            raise ValueError(
+                f"The factor on the costs must be a finite number above 0. Got {factor!r} instead."
+            )
         return replace(self, costs=self.costs * float(factor))
 
     @cached_property

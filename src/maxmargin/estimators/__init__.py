@@ -4,5 +4,6 @@
 from __future__ import annotations
 
 from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 
-__all__ = ["LinearSVC"]
+__all__ = ["LinearSVC", "LinearSVCCV"]

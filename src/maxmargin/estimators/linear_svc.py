@@ -7,9 +7,11 @@ import logging
 import math
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +31,7 @@ from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.estimators.summary import fitted_summary
-from maxmargin.inseparable import InseparabilityProof, InseparableError
+from maxmargin.inseparable import InseparabilityProof, InseparableError, equal_rows
 from maxmargin.loop import Callback, Progress, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
@@ -41,6 +43,8 @@ from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.types import Vector
 
 logger = logging.getLogger("maxmargin")
+
+Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
 
 # Below this many stored values a sweep takes microseconds: such problems are solved to rounding error,
 # so that equal problems (a row twice, a row of weight two) give equal models.
@@ -85,7 +89,8 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
     random_state : int, RandomState instance or None
         Seed of the solver's random order.
     max_iter : int
-        Steps of the solver: epochs, or outer iterations.
+        Steps of the solver: epochs, or outer iterations. With an infinite C, for each soft margin on
+        the way.
     solver : str or Solver
         "auto", a name of ``maxmargin.solvers.SOLVERS``, or a configured solver.
     regularize_intercept : bool
@@ -195,11 +200,27 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         )
         check_classification_targets(targets)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self._fit_rows(Rows(X, check_finite=False), targets, weights)  # validate_data has looked
+        rows = Rows(X, check_finite=False)  # validate_data has looked
+        shortfall = self._fit_rows(rows, targets, weights)
+        if shortfall:
+            warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
         return self
 
-    def _fit_rows(self, rows: Rows, targets: NDArray[Any], weights: Vector) -> None:
-        """Fit on data that have been checked; fits on the same rows with other weights can share them."""
+    def _fit_rows(
+        self,
+        rows: Rows,
+        targets: NDArray[Any],
+        weights: Vector,
+        *,
+        chosen: tuple[AnySolver, str] | None = None,
+        begin: Begin | None = None,
+    ) -> str:
+        """Fit on data that have been checked, and return what is to be warned of, if anything.
+
+        Fits on the same rows with other weights or another C can share them, and with them ``chosen``, the
+        answer of ``find_solver``, and ``begin``, which says where the problem of class k starts and what is
+        known of it.
+        """
         labels = np.unique(targets)
         if len(labels) < 2:
             raise ValueError(
@@ -219,21 +240,29 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         tol = 0.0 if rows.stored <= _TINY else float(self.tol)
         hard = math.isinf(self.C)
         automatic = isinstance(self.solver, str) and self.solver == "auto"
-        solver = "augmented_lagrangian" if hard and automatic else self.solver
-        configured, reason = find_solver(solver, problem_of(0), tol)
+        configured, reason = chosen or find_solver(self.solver, problem_of(0), tol)
 
         several = len(positives) > 1
         coefficients = np.empty((len(positives) if several else 0, rows.columns))
 
         def solve_one(k: int, budget: Budget) -> Model:
             label = labels[positives[k]]
+            problem, known = problem_of(k), None
+            start = starts[k] if starts else None
+            if begin is not None:
+                start, known = begin(k, problem)
+            solver: str | AnySolver = configured.with_seed(seed + k)
+            if hard and automatic:
+                solver = "auto"  # chosen for each of the soft margins on the way
             try:
-                model = (solve_hard_margin if hard else solve)(
-                    problem_of(k),
-                    configured.with_seed(seed + k),
+                model = (
+                    partial(solve_hard_margin, seed=seed + k) if hard else partial(solve, known=known)
+                )(
+                    problem,
+                    solver,
                     tol=tol,
                     max_steps=self.max_iter,
-                    start=starts[k] if starts else None,
+                    start=start,
                     callback=self._callback(label, several),
                     budget=budget,
                 )
@@ -246,6 +275,11 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
                 w = coefficients[k]
             return replace(model, certificate=model.certificate.without_problem(w))
 
+        if hard:
+            # Of all classes, before any of them takes its time.
+            for k, positive in enumerate(positives):
+                if (proof := equal_rows(problem_of(k))) is not None:
+                    self._refuse(proof.about(labels[positive], several))
         if several:
             # Shared by all classes, so made before they start side by side.
             _ = rows.squared_norms, rows.without_private_columns
@@ -253,16 +287,16 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         try:
             models = solve_each(len(positives), solve_one, seconds, self._threads())
         except InseparableError as error:
-            self._forget_fit()
-            self.certificate_ = error.certificate
-            raise
+            self._refuse(error.certificate)
         self.classes_ = labels
         self._stated_problem = self._statement(weights)
         self.coef_ = coefficients if several else models[0].w[np.newaxis]
-        self._set_fitted(models, reason)
+        return self._set_fitted(models, reason)
 
     def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
         """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
+        if self.class_weight is None:
+            return np.ones(len(labels))
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             sums = np.array([weights[y == label].sum() for label in labels])
             return float(weights.sum()) / (len(labels) * np.where(sums > 0, sums, np.inf))
@@ -343,12 +377,15 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
         return tell
 
-    def _forget_fit(self) -> None:
+    def _refuse(self, proof: InseparabilityProof) -> NoReturn:
+        """Keep the proof that there is no hard margin, and nothing of an earlier fit."""
+        self.certificate_ = proof
         for name in ("coef_", "intercept_", "classes_", "n_iter_", "trace_", "status_", "solver_"):
             if hasattr(self, name):
                 delattr(self, name)
+        raise InseparableError(proof)
 
-    def _set_fitted(self, models: list[Model], reason: str) -> None:
+    def _set_fitted(self, models: list[Model], reason: str) -> str:
         certificates = Certificates([model.certificate for model in models])
         several = len(models) > 1
         self.intercept_ = np.array([model.b for model in models])
@@ -362,8 +399,7 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         if worst.certificate.relative_gap <= self.tol:
             worst = replace(worst, status=Status.CERTIFIED)
         self.status_: Status = worst.status
-        if not worst.status.certified:
-            warnings.warn(worst.message, ConvergenceWarning, stacklevel=4)
+        return "" if worst.status.certified else worst.message
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""

@@ -7,12 +7,13 @@
     2  repeat
     3      solve the hinge problem with C, from the last (w, alpha)
     4      certify (w, alpha) for the hard margin; if its relative gap is within tol, that is the answer
-    5      if alpha / sum_i alpha_i brings the hulls of the classes together, there is none: the proof
+    5      if weights on the rows with alpha_i > 0 bring the hulls of the classes together, there is none
     6      if some alpha_i = C:  C = 4 C;      else: solve more precisely
 
 Separable data: once C is above the largest multiplier of the hard margin, both problems have the same
-solution. Others: w stays bounded while sum_i alpha_i grows with C, so the distance in line 5,
-2 |w_of_alpha| / sum_i alpha_i, falls as 1 / C; where it is seen to do so, C is raised a thousandfold.
+solution. Others: w stays bounded while sum_i alpha_i grows with C, so the distance of the hulls' points
+that alpha itself names, 2 |w_of_alpha| / sum_i alpha_i, falls as 1 / C; where it is seen to do so, C is
+raised a thousandfold. On its way, non-negative least squares look for better weights now and then.
 """
 
 from __future__ import annotations
@@ -27,12 +28,11 @@ from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
 from maxmargin.hard_margin_certificate import HardMarginCertificate, certify_hard_margin
 from maxmargin.inseparable import (
-    InseparabilityProof,
     InseparableError,
     equal_rows,
+    proof_by_least_squares,
     proof_by_weights,
     scale_of,
-    with_fewer_rows,
 )
 from maxmargin.loop import Callback, Progress, _check_arguments, solve
 from maxmargin.losses import HINGE
@@ -47,11 +47,10 @@ _ROUGH = 1e-3
 """Relative gap of a soft margin on the way."""
 _TIGHTER = 1e-3
 """Factor on it when no multiplier is at C."""
-_MEET = 1e-12
-"""Of the data's scale: hulls nearer than this meet. At the end of all rounds, 1e-9 has to do."""
-_MEET_AT_LAST = 1e-9
+_NEAR = 1e-9
+"""Of the data's scale: hulls nearer than this are likely to meet."""
 
-_ENDS = (Status.INTERRUPTED, Status.TIME_SPENT, Status.STOPPED)
+_ENDS = (Status.INTERRUPTED, Status.TIME_SPENT, Status.STOPPED, Status.STEPS_SPENT)
 
 
 def solve_hard_margin(
@@ -65,19 +64,23 @@ def solve_hard_margin(
     callback: Callback | None = None,
     threads: int | None = None,
     budget: Budget | None = None,
+    seed: int = 0,
 ) -> Model:
     """The hyperplane of the largest margin with its proof; where there is none, raises InseparableError.
 
     problem : Problem
         Its rows, labels and intercept. Its loss and C are without effect; rows of cost 0 are left out.
     solver : str or Solver
-        Of the soft margins on the way: "auto", which is augmented_lagrangian, or another for the hinge.
+        Of the soft margins on the way: "auto", or one for the hinge.
     tol : float
         Relative gap of ``1/2 |w|^2`` to reach.
     max_steps, max_time : int, float, optional
-        Budgets, for all soft margins together; the default is 10000 steps and no limit on time.
+        Budgets: steps of the solver for each soft margin, and seconds for all of them together. The
+        default is 1000 steps and no limit on time.
     start, callback, threads, budget
         As in ``solve``; ``Progress.certificate`` is the best ``HardMarginCertificate`` so far.
+    seed : int
+        Of the solver that "auto" chooses.
 
     It ends in any case: ``model.status`` says how. Where the budget is spent before a separating hyperplane
     or a proof against it is found, ``model.certificate.separated`` is false.
@@ -91,10 +94,10 @@ def solve_hard_margin(
         )
     if budget is None:
         budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
-    solver = "augmented_lagrangian" if solver == "auto" else solver
     soft = replace(problem, loss=HINGE)
-    configured, _ = find_solver(solver, soft, tol)
-    search = _Search(soft, configured, tol, 10_000 if max_steps is None else max_steps, callback, budget)
+    if solver != "auto":
+        find_solver(solver, soft, tol)  # now, lest a wrong name is told of late
+    search = _Search(soft, solver, seed, tol, max_steps, callback, budget)
     try:
         status = search.run(start)
     except KeyboardInterrupt:
@@ -105,7 +108,7 @@ def solve_hard_margin(
     if certificate.relative_gap <= tol:
         status = Status.CERTIFIED
     story = (
-        f"{configured.name}: for the hard margin, {search.rounds} soft margins with C up to "
+        f"{search.name}: for the hard margin, {search.rounds} soft margins with C up to "
         f"{search.C:.3g}; the largest multiplier is {float(certificate.alpha.max(initial=0.0)):.3g}."
     )
     return Model(certificate, search.trace, status, tol, search.steps, story, {}, story)
@@ -117,19 +120,22 @@ class _Search:
     def __init__(
         self,
         problem: Problem,
-        solver: AnySolver,
+        solver: str | AnySolver,
+        seed: int,
         tol: float,
-        max_steps: int,
+        max_steps: int | None,
         callback: Callback | None,
         budget: Budget,
     ) -> None:
-        self.problem, self.solver, self.tol = problem, solver, tol
+        self.problem, self.solver, self.seed, self.tol = problem, solver, seed, tol
         self.max_steps, self.callback, self.budget = max_steps, callback, budget
         self.counted = (problem.costs > 0).astype(np.float64)
         self.trace = Trace()
         self.best: HardMarginCertificate | None = None
         self.rounds = self.steps = 0
         self.C = math.nan
+        self.name = "no solver"
+        """Of the solver of the last round."""
         self.started = time.perf_counter()
 
     def run(self, start: Solution | None) -> Status:
@@ -138,7 +144,7 @@ class _Search:
         if proof is not None:
             raise InseparableError(proof)
         self.scale, self.blur = scale_of(self.problem)
-        self.C = 1.0 / self.scale**2
+        self.C = 1.0 / (self.scale or 1.0) ** 2
         if start is not None:
             if start.alpha is not None:
                 self.C = max(self.C, float(np.max(start.alpha, initial=0.0)))
@@ -148,8 +154,6 @@ class _Search:
                 return Status.CERTIFIED
         gap, factor, dual = _ROUGH, _RAISE, math.nan
         while self.rounds < _MOST_ROUNDS:
-            if self.steps >= self.max_steps:
-                return Status.STEPS_SPENT
             if self.budget.spent:
                 return Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
             model = self._solve(start, gap)
@@ -157,9 +161,9 @@ class _Search:
                 return Status.STOPPED
             if self._done():
                 return Status.CERTIFIED
+            self._raise_if_hulls_meet(model)
             if model.status in _ENDS:
                 return model.status
-            self._raise_if_hulls_meet(_MEET)
             assert self.best is not None
             at_C = model.alpha >= self.C * (1.0 - 1e-9)
             alpha = model.alpha
@@ -176,12 +180,14 @@ class _Search:
             else:
                 self.C, gap = _RAISE * self.C, _ROUGH
             start = Solution(w=model.w, b=model.b, alpha=alpha)
-        self._raise_if_hulls_meet(_MEET_AT_LAST)
         return Status.RULE_FIRED
 
     def _solve(self, start: Solution | None, gap: float) -> Model:
         """The soft margin with the present C."""
         soft = replace(self.problem, costs=self.C * self.counted)
+        solver, reason = find_solver(self.solver, soft, gap)
+        if self.solver == "auto":
+            solver = solver.with_seed(self.seed)
 
         def tell(progress: Progress) -> bool | None:
             assert self.callback is not None
@@ -189,9 +195,9 @@ class _Search:
 
         model = solve(
             soft,
-            self.solver,
+            solver,
             tol=gap,
-            max_steps=self.max_steps - self.steps,
+            max_steps=self.max_steps,
             start=start,
             callback=None if self.callback is None else tell,
             budget=self.budget,
@@ -199,6 +205,7 @@ class _Search:
         self.steps += model.steps
         self.rounds += 1
         self.trace.certifying += model.trace.certifying
+        self.name = (model.story or reason).replace(",", ":").split(":")[0]
         return model
 
     def _certify(self, solution: Solution) -> bool:
@@ -224,12 +231,23 @@ class _Search:
     def _done(self) -> bool:
         return self.best is not None and self.best.relative_gap <= self.tol
 
-    def _raise_if_hulls_meet(self, share: float) -> None:
-        """Raise InseparableError where the best multipliers bring the hulls of the classes together."""
+    def _raise_if_hulls_meet(self, model: Model) -> None:
+        """Raise InseparableError where the rows of the soft margin hold a proof.
+
+        Least squares are worth a try when so far no hyperplane separates: after 4, 8, 16, ... rounds.
+        """
         best = self.best
-        limit = max(share * self.scale, self.blur)
-        if best is None or best.separated or best.hull_distance > 2.0 * limit:
+        assert best is not None
+        if best.separated:
             return
-        proof: InseparabilityProof | None = proof_by_weights(self.problem, best.alpha)
-        if proof is not None and proof.distance <= limit:
-            raise InseparableError(with_fewer_rows(self.problem, proof, best.margins, self.budget))
+        near = best.hull_distance <= 2.0 * max(_NEAR * self.scale, self.blur)
+        due = self.rounds >= 4 and self.rounds & (self.rounds - 1) == 0
+        if near or due:
+            support = np.flatnonzero(model.alpha > 0.0)
+            proof = proof_by_least_squares(self.problem, support, self.budget)
+            if proof is not None:
+                raise InseparableError(proof)
+        if near:
+            proof = proof_by_weights(self.problem, best.alpha)
+            if proof is not None and proof.meets:
+                raise InseparableError(proof)

@@ -22,6 +22,8 @@ from maxmargin.solvers.base import AnySolver, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 
 _SWEEPS_TO_JUDGE_BY = 8
+_SWEEPS_FROM_A_START = 16
+"""The gap of a good start rises at first: sweeps change its best rows before they have seen the others."""
 _FULL_SWEEPS = 0.2
 """The share of all rows that a sweep visits on average, however few shrinking has left."""
 
@@ -36,6 +38,8 @@ class State:
     gaps: list[float] = field(default_factory=list[float])
     """As the ascent estimated them, sweep by sweep after its warm-up."""
     sweeps: int = 0
+    least_sweeps: int = 0
+    """Before there is anything to judge by."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class HandOver(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """The ascent's own."""
-        return State(self.first.init(problem, start))
+        least = _SWEEPS_TO_JUDGE_BY if start is None else _SWEEPS_FROM_A_START
+        return State(self.first.init(problem, start), least_sweeps=least)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One of the solver that is running."""
@@ -74,7 +79,7 @@ class HandOver(Solver[State]):
         if math.isfinite(gap):
             state.gaps.append(gap)
         visited = max(len(state.inner.order) / problem.rows.count, _FULL_SWEEPS) * problem.rows.stored
-        if self.sweeps_left(state.gaps) * visited > self.cost:
+        if len(state.gaps) >= state.least_sweeps and self.sweeps_left(state.gaps) * visited > self.cost:
             start = self.first.solution(problem, state.inner, budget)
             state.inner = self.second.init(problem, start)
             state.second = self.second
@@ -85,6 +90,8 @@ class HandOver(Solver[State]):
         if len(gaps) < _SWEEPS_TO_JUDGE_BY or gaps[-1] <= self.tol:
             return 0.0
         half = len(gaps) // 2
+        if gaps[-1 - half] <= 0.0:
+            return 0.0  # it has been there: what is left is rounding
         shrinking = math.log(gaps[-1 - half] / gaps[-1]) / half if gaps[-1] > 0.0 else math.inf
         return math.log(gaps[-1] / max(self.tol, 1e-15)) / shrinking if shrinking > 0.0 else math.inf
 

@@ -1,0 +1,538 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The linear support vector classifier that chooses its C by cross-validation.
+
+    1  the path: fit all rows at every C, each from the one before
+    2  for every fold, side by side:
+    3      for every C:  fit from the path's model at this C, the held-out rows at weight 0;  score these
+    4  the C of the best mean score is the answer, and the path has its model already
+
+All fits read the same rows in place: a fold is a vector of weights.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from maxmargin import core
+from maxmargin.along_costs import carried_over
+from maxmargin.certificate import Certificate
+from maxmargin.choose import find_solver
+from maxmargin.core import default_threads
+from maxmargin.estimators.linear_svc import _TINY, Begin, LinearSVC
+from maxmargin.estimators.parameters import check_count, wrong
+from maxmargin.estimators.summary import fitted_summary
+from maxmargin.loop import Callback, Progress
+from maxmargin.model import Status
+from maxmargin.problem import Problem
+from maxmargin.rows import Rows
+from maxmargin.solution import Solution
+from maxmargin.solvers import AnySolver
+from maxmargin.types import Indices, Vector
+
+
+class LinearSVCCV(ClassifierMixin, BaseEstimator):
+    """Linear support vector classification with C chosen by cross-validation; every fit is certified.
+
+    The parameters of ``LinearSVC`` but for C and warm_start mean what they mean there, and these are added:
+
+    Parameters
+    ----------
+    Cs : int or array
+        The values of C to choose from, or how many of them, on a logarithmic scale from 1e-4 to 1e4.
+    cv : int, splitter, iterable or None
+        The folds, as scikit-learn has them; None: 5, stratified.
+    scoring : str, callable or None
+        What the held-out rows are scored by; None: accuracy.
+    refit : bool
+        Whether to be the model of all rows at the chosen C afterwards. It costs nothing.
+    max_time : float or None
+        Seconds for all fits together.
+    callback : callable or None
+        As in ``LinearSVC``, from every fit and so from several threads; a true answer ends all of them.
+    n_jobs : int or None
+        Folds side by side, by joblib: threads, unless ``joblib.parallel_config`` names another back end.
+        None means as many as that says, or else OMP_NUM_THREADS or all cores; -1 all cores.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen C: of equal scores the smallest.
+    Cs_ : ndarray
+        The values it was chosen from.
+    cv_results_ : dict
+        In the form of ``GridSearchCV``, and for every fit the certified ``split<i>_relative_gap``; the
+        largest of all folds is ``max_relative_gap``.
+    best_score_ : float
+        The mean score of the chosen C.
+    best_index_ : int
+        Its place in ``Cs_``.
+    best_estimator_ : LinearSVC
+        Fitted on all rows at the chosen C, as are the attributes of ``LinearSVC``, which are here as well:
+        ``coef_``, ``intercept_``, ``certificate_``, ``status_`` and so on. Only with ``refit=True``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from maxmargin import LinearSVCCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = LinearSVCCV(Cs=[0.001, 0.1, 10.0], random_state=0).fit(scale(X), y)
+    >>> model.C_
+    0.001
+    """
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        Cs: int | ArrayLike = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        refit: bool = True,
+        dual: str | bool = "auto",
+        tol: float = 1e-4,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        solver: str | AnySolver = "auto",
+        regularize_intercept: bool = False,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.dual = dual
+        self.tol = tol
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+        self.regularize_intercept = regularize_intercept
+        self.max_time = max_time
+        self.callback = callback
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit every fold at every C until the relative gap is at most ``tol``, and choose.
+
+        X : array or sparse matrix of shape (n_samples, n_features); read in place where ``Rows`` can.
+        y : one label per row. sample_weight : one factor on C per row, not negative. As in
+        ``GridSearchCV``, it is for the fits: scores count every held-out row once.
+
+        Ctrl-C ends the fit without a model: nothing is chosen yet.
+        """
+        Cs = self._values_of_C()
+        if self.n_jobs != -1 and self.n_jobs is not None:
+            check_count(self, "n_jobs", 1, "None and -1 take all cores.")
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        watch = _Watch(self.callback)
+        template = self._template(seed, watch)
+        template._check_parameters()
+        X, targets = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+        )
+        check_classification_targets(targets)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        data = _Data(X, targets, weights)
+        splits = list(check_cv(self.cv, targets, classifier=True).split(X, targets))
+        self.n_splits_ = len(splits)
+        folds = _folds(splits, data)
+        chosen = _choose_solver(template, data, float(Cs.max()))
+        workers = self._workers()
+        # The path and each round of folds have an equal share of the time.
+        rounds = -(-len(folds) // workers)
+        started = time.perf_counter()
+        share = None if self.max_time is None else self.max_time / (1 + rounds)
+        ascending = np.argsort(Cs, kind="stable")
+        path = _fit_path(template, data, Cs[ascending], chosen, share)
+        if self.max_time is not None:
+            share = max(0.0, self.max_time - (time.perf_counter() - started)) / rounds
+        template.set_params(n_jobs=max(1, default_threads() // workers))
+        scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
+        try:
+            outcomes = Parallel(n_jobs=workers, prefer="threads")(
+                delayed(_fit_fold)(template, data, fold, path, chosen, scoring, share) for fold in folds
+            )
+        except BaseException:
+            watch.stopped = True  # threads that are still at it
+            raise
+        back = np.argsort(ascending, kind="stable")
+        self._set_results(Cs, [[outcome[k] for k in back] for outcome in outcomes])
+        shortfalls = [short for outcome in outcomes for short in outcome if short.shortfall]
+        if self.refit:
+            self._set_fitted(path[int(back[self.best_index_])])
+        if shortfalls:
+            worst = max(shortfalls, key=lambda outcome: outcome.relative_gap)
+            warnings.warn(
+                f"{len(shortfalls)} of {len(folds) * len(Cs)} fits of folds are not within tol = "
+                f"{self.tol:.1e}, and their scores may be off. The worst of them, at C = {worst.C:g}: "
+                f"{worst.shortfall}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _values_of_C(self) -> Vector:
+        cure = "Give some values of C, each above 0, or how many of them to try."
+        if isinstance(self.Cs, int | np.integer) and not isinstance(self.Cs, bool):
+            return np.logspace(-4.0, 4.0, check_count(self, "Cs", 1, cure))
+        try:
+            values = np.array(self.Cs, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values) & (values > 0)):
+            raise wrong(self, "Cs", self.Cs, "an int or a list of floats in the range (0, inf)", cure)
+        return values
+
+    def _template(self, seed: int, watch: _Watch) -> LinearSVC:
+        own = ("Cs", "cv", "scoring", "refit", "n_jobs", "callback", "random_state")
+        shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+        callback = self.callback if self.callback is not None and not callable(self.callback) else watch
+        return LinearSVC(**shared, random_state=seed, callback=callback)
+
+    def _workers(self) -> int:
+        workers = effective_n_jobs(self.n_jobs)
+        if self.n_jobs is None and workers == 1:
+            return default_threads()
+        return int(workers)
+
+    def _set_results(self, Cs: Vector, outcomes: list[list[_Outcome]]) -> None:
+        """Sets: ``cv_results_``, ``Cs_``, ``C_``, ``best_index_``, ``best_score_``, ``best_params_``."""
+        results: dict[str, Any] = {}
+        for name, field_name in (("fit_time", "fit_seconds"), ("score_time", "score_seconds")):
+            seconds = np.array([[getattr(at, field_name) for at in outcome] for outcome in outcomes])
+            results[f"mean_{name}"], results[f"std_{name}"] = seconds.mean(axis=0), seconds.std(axis=0)
+        results["param_C"] = np.ma.MaskedArray(Cs, mask=np.zeros(len(Cs), bool))
+        results["params"] = [{"C": float(C)} for C in Cs]
+        scores = np.array([[at.score for at in outcome] for outcome in outcomes])
+        for i, row in enumerate(scores):
+            results[f"split{i}_test_score"] = row
+        mean = scores.mean(axis=0)
+        results["mean_test_score"], results["std_test_score"] = mean, scores.std(axis=0)
+        compared = np.where(np.isnan(mean), -np.inf, mean)
+        results["rank_test_score"] = np.array([1 + np.sum(compared > m) for m in compared], np.int32)
+        gaps = np.array([[at.relative_gap for at in outcome] for outcome in outcomes])
+        for i, row in enumerate(gaps):
+            results[f"split{i}_relative_gap"] = row
+        results["max_relative_gap"] = gaps.max(axis=0)
+        self.cv_results_ = results
+        self.Cs_ = Cs
+        best = np.flatnonzero(compared == compared.max())
+        self.best_index_ = int(best[np.argmin(Cs[best])])
+        self.best_score_ = float(mean[self.best_index_])
+        self.C_ = float(Cs[self.best_index_])
+        self.best_params_ = {"C": self.C_}
+
+    def _set_fitted(self, best: LinearSVC) -> None:
+        """Sets: ``best_estimator_`` and what ``LinearSVC`` sets, which are its."""
+        best.set_params(random_state=self.random_state, callback=self.callback, n_jobs=None, max_time=None)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                setattr(best, name, getattr(self, name))
+        self.best_estimator_ = best
+        self.classes_ = best.classes_
+        self.coef_, self.intercept_ = best.coef_, best.intercept_
+        self.certificate_, self.trace_, self.status_ = best.certificate_, best.trace_, best.status_
+        self.solver_, self.n_iter_ = best.solver_, best.n_iter_
+        self._stated_problem = best._stated_problem
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """``<w, x> + b`` of each row; one column per class if there are more than two."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_function(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.predict(X)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """By ``scoring``; the accuracy if that is None."""
+        if self.scoring is None:
+            return float(super().score(X, y, sample_weight=sample_weight))
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(check_scoring(self, self.scoring)(self, X, y, **weights))
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: tuple[Any, Any] | str | None = None,
+        proof: bool = True,
+        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
+    ) -> None:
+        """Write ``best_estimator_`` to a file; ``LinearSVC.load`` reads it."""
+        check_is_fitted(self, "best_estimator_")
+        self.best_estimator_.save(path, data=data, proof=proof, format=format)
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
+        usual: str = super()._repr_html_inner()
+        return usual + fitted_summary(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # not where scikit-learn is configured to show text
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
+class _Watch:
+    """The callback of all fits: once it has been told to stop, it stops all of them."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
+        self.stopped = False
+
+    def __call__(self, progress: Progress) -> bool:
+        if not self.stopped and self.callback is not None:
+            self.stopped = bool(self.callback(progress))
+        return self.stopped
+
+
+@dataclass
+class _Data:
+    """What all fits share. Rows stay in their process: another one makes its own from X."""
+
+    X: Any
+    targets: NDArray[Any]
+    weights: Vector
+    made: Rows | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> Rows:
+        if self.made is None:
+            self.made = Rows(self.X, check_finite=False)  # validate_data has looked
+            _ = self.made.squared_norms, self.made.without_private_columns
+        return self.made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"made": None}
+
+
+@dataclass(frozen=True)
+class _Fold:
+    held_out: Indices
+    weights: Vector
+    """Of all rows; 0 where a row is not trained on."""
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """Of one fold at one C."""
+
+    C: float
+    score: float
+    fit_seconds: float
+    score_seconds: float
+    relative_gap: float
+    shortfall: str
+
+
+def _folds(splits: Sequence[tuple[Any, Any]], data: _Data) -> list[_Fold]:
+    labels, codes = np.unique(data.targets, return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: the number of classes has to be "
+            f"greater than one; got {len(labels)} class. Give y at least two different labels."
+        )
+    folds = []
+    for i, (trained, held_out) in enumerate(splits):
+        times = np.bincount(np.arange(len(codes))[trained], minlength=len(codes))
+        weights = times * data.weights
+        present = np.bincount(codes, weights > 0, minlength=len(labels)) > 0
+        if not present.all():
+            missing = labels[~present][0]
+            raise ValueError(
+                f"Fold {i} of {len(splits)} trains on no row of class {missing!r}, so it cannot tell that "
+                "class from the rest. Use fewer folds, stratified ones (cv=StratifiedKFold(...)), or more "
+                "rows of the class."
+            )
+        folds.append(_Fold(np.arange(len(codes))[held_out], weights))
+    return folds
+
+
+def _choose_solver(template: LinearSVC, data: _Data, C: float) -> tuple[AnySolver, str]:
+    """The solver of all fits is that of the largest C: it decides what the path costs."""
+    largest = copy(template)
+    largest.C = C
+    labels = np.unique(data.targets)
+    k = 1 if len(labels) == 2 else 0
+    factors = largest._class_factors(labels, data.targets, data.weights)
+    problem = largest._problem(data.rows, data.targets == labels[k], data.weights, factors, k, len(labels))
+    tol = 0.0 if data.rows.stored <= _TINY else float(template.tol)
+    return find_solver(template.solver, problem, tol)
+
+
+def _fit_one(
+    template: LinearSVC,
+    data: _Data,
+    weights: Vector,
+    C: float,
+    chosen: tuple[AnySolver, str],
+    begin: Begin | None,
+    deadline: float,
+) -> tuple[LinearSVC, str]:
+    seconds = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
+    model = copy(template)
+    model.C, model.max_time = C, seconds
+    shortfall = model._fit_rows(data.rows, data.targets, weights, chosen=chosen, begin=begin)
+    if model.status_ is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return model, shortfall
+
+
+def _fit_path(
+    template: LinearSVC, data: _Data, Cs: Vector, chosen: tuple[AnySolver, str], share: float | None
+) -> list[LinearSVC]:
+    """All rows at every C, upwards, each from the one before."""
+    deadline = math.inf if share is None else time.perf_counter() + share
+    models: list[LinearSVC] = []
+    begin = None
+    for C in map(float, Cs):
+        if models:
+            begin = _from_last(models[-1], C)
+        models.append(_fit_one(template, data, data.weights, C, chosen, begin, deadline)[0])
+    return models
+
+
+def _from_last(last: LinearSVC, C: float) -> Begin:
+    """From the model of the same rows at another C."""
+    return lambda k, problem: _carried(last, C, k, problem)
+
+
+def _carried(last: LinearSVC, C: float, k: int, problem: Problem) -> tuple[Solution, Certificate]:
+    known = carried_over(_certificates(last)[k], problem, C / last.C)
+    return Solution(w=known.w, b=known.b, alpha=known.alpha), known
+
+
+def _from_better(of_all: LinearSVC, last: LinearSVC | None) -> Begin:
+    """A fold: from the model of all rows at this C or its own at the last, whichever w is worth more.
+
+    The first is better as long as C makes the difference, the second once the held-out rows do.
+    """
+
+    def begin(k: int, problem: Problem) -> tuple[Solution, Certificate]:
+        start, known = _without_held_out(_certificates(of_all)[k], problem)
+        if last is None:
+            return start, known
+        own_start, own = _carried(last, of_all.C, k, problem)
+        return (own_start, own) if own.primal <= known.primal else (start, known)
+
+    return begin
+
+
+def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, Certificate]:
+    """From a certificate of all rows; what its (w, b) is worth without the held-out ones needs no pass."""
+    w, b, margins = proof.w, proof.b, proof.margins
+    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
+    nothing, nowhere = np.zeros_like(proof.alpha), np.zeros_like(w)
+    known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere)
+    return Solution(w=w, b=b, alpha=np.where(problem.costs > 0, proof.alpha, 0.0)), known
+
+
+def _certificates(model: LinearSVC) -> Sequence[Certificate]:
+    proof: Any = model.certificate_
+    return [proof] if isinstance(proof, Certificate) else proof
+
+
+def _fit_fold(
+    template: LinearSVC,
+    data: _Data,
+    fold: _Fold,
+    path: list[LinearSVC],
+    chosen: tuple[AnySolver, str],
+    scoring: Callable[..., float] | None,
+    share: float | None,
+) -> list[_Outcome]:
+    """One fold at every C of the path."""
+    deadline = math.inf if share is None else time.perf_counter() + share
+    score = _Scorer(scoring, data, fold.held_out)
+    outcomes = []
+    last = None
+    for of_all in path:
+        before = time.perf_counter()
+        begin = _from_better(of_all, last)
+        last, shortfall = _fit_one(template, data, fold.weights, of_all.C, chosen, begin, deadline)
+        between = time.perf_counter()
+        value = score(last)
+        after = time.perf_counter()
+        gap = max(proof.relative_gap for proof in _certificates(last))
+        outcomes.append(_Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
+    return outcomes
+
+
+class _Scorer:
+    """Scores the held-out rows: in place for scikit-learn's own scorers, on a copy for other callables."""
+
+    def __init__(self, scoring: Callable[..., float] | None, data: _Data, held_out: Indices) -> None:
+        self.scoring, self.data, self.held_out = scoring, data, held_out
+        self.targets = data.targets[held_out]
+        self.in_place = scoring is None or type(scoring).__module__.startswith("sklearn.metrics")
+        self.X = None if self.in_place else data.X[held_out]
+
+    def __call__(self, model: LinearSVC) -> float:
+        if self.scoring is not None and not self.in_place:
+            model.n_features_in_ = self.data.rows.columns
+            return float(self.scoring(model, self.X, self.targets))
+        scores = np.empty((len(model.coef_), len(self.held_out)))
+        for k, w in enumerate(model.coef_):
+            core.scores_of(self.data.rows.data, self.held_out, w, scores[k], core.ALL_CORES)
+            scores[k] += model.intercept_[k]
+        answers = _Answers(model.classes_, scores[0] if len(scores) == 1 else scores.T)
+        if self.scoring is None:
+            return float(np.mean(answers.predict(None) == self.targets))
+        return float(self.scoring(answers, self.held_out, self.targets))
+
+
+class _Answers(ClassifierMixin, BaseEstimator):
+    """A classifier whose scores of the rows in question are known already."""
+
+    def __init__(self, classes: NDArray[Any], scores: NDArray[np.float64]) -> None:
+        self.classes_, self.scores = classes, scores
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        return self.scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        codes = (self.scores > 0).astype(np.intp) if self.scores.ndim == 1 else self.scores.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The choice of C: what an explicit loop over folds and fits would choose, from certified fits."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import accuracy_score, f1_score, get_scorer, make_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    KFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from maxmargin import LinearSVC, LinearSVCCV, Status
+from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.solvers import Newton
+
+Cs = [0.001, 0.03, 1.0, 30.0]
+
+
+@parametrize_with_checks([LinearSVCCV(), LinearSVCCV(loss="hinge", Cs=3)])
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        # Some checks fit with one iteration, on hostile data, or with a class of a single row.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def breast_cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X), y
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X / 16.0, y
+
+
+def by_hand(model, X, y, cv, scorer, weights=None):
+    """The scores by folds and values of C: copies of the rows, a cold fit each."""
+    options = {k: v for k, v in model.get_params().items() if k in LinearSVC().get_params()}
+    options["n_jobs"] = None
+    scores = []
+    for train, test in cv.split(X, y):
+        its = None if weights is None else weights[train]
+        each = [LinearSVC(**options, C=C).fit(X[train], y[train], its) for C in model.Cs]
+        scores.append([scorer(one, X[test], y[test]) for one in each])
+    return np.array(scores)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_scores_are_those_of_an_explicit_loop(breast_cancer, loss):
+    X, y = breast_cancer
+    cv = StratifiedKFold(4, shuffle=True, random_state=0)
+    # So precise that no held-out row can be on the other side.
+    model = LinearSVCCV(loss=loss, Cs=Cs, cv=cv, tol=1e-9, max_iter=100_000, random_state=0).fit(X, y)
+    scores = by_hand(model, X, y, cv, get_scorer("accuracy"))
+    for i, row in enumerate(scores):
+        np.testing.assert_allclose(model.cv_results_[f"split{i}_test_score"], row)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], scores.mean(axis=0))
+    np.testing.assert_allclose(model.cv_results_["std_test_score"], scores.std(axis=0))
+    assert model.best_index_ == scores.mean(axis=0).argmax()
+    assert Cs[model.best_index_] == model.C_
+    assert model.best_score_ == pytest.approx(scores.mean(axis=0).max())
+    assert model.cv_results_["max_relative_gap"].max() <= 1e-9
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 2.0, 1: 0.5, 2: 1.0}])
+def test_several_classes_and_weights(class_weight):
+    X, y = make_classification(
+        300, 8, n_informative=6, n_classes=3, weights=[0.6, 0.3], random_state=0, flip_y=0.1
+    )
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    cv = StratifiedKFold(3)
+    options = dict(Cs=Cs, class_weight=class_weight, tol=1e-9, max_iter=100_000, random_state=0)
+    model = LinearSVCCV(cv=cv, **options).fit(X, y, sample_weight=weights)
+    scores = by_hand(model, X, y, cv, get_scorer("accuracy"), weights)
+    got = np.array([model.cv_results_[f"split{i}_test_score"] for i in range(3)])
+    np.testing.assert_allclose(got, scores)
+    assert isinstance(model.certificate_, Certificates)
+    assert model.coef_.shape == (3, 8)
+    assert model.cv_results_["split0_relative_gap"].shape == (len(Cs),)
+
+
+@pytest.mark.parametrize("regularize_intercept", [False, True])
+def test_the_refit_is_a_fit_of_all_rows(digits, regularize_intercept):
+    X, y = digits
+    options = dict(tol=1e-7, max_iter=10_000, regularize_intercept=regularize_intercept, random_state=0)
+    model = LinearSVCCV(Cs=[0.01, 0.1], cv=3, **options).fit(X, y)
+    alone = LinearSVC(C=model.C_, **options).fit(X, y)
+    for ours, theirs in zip(model.certificate_, alone.certificate_, strict=True):
+        assert ours.primal == pytest.approx(theirs.primal, rel=2e-7)
+    np.testing.assert_allclose(model.coef_, alone.coef_, atol=1e-3)
+    np.testing.assert_array_equal(model.predict(X), model.best_estimator_.predict(X))
+    assert model.status_ is Status.CERTIFIED
+    assert model.n_iter_ >= 1
+    assert len(model.trace_) == 10
+    assert "asked for" not in model.solver_
+    assert model.best_estimator_.get_params()["C"] == model.C_
+
+
+def test_the_results_have_the_shape_of_grid_searchs(breast_cancer):
+    X, y = breast_cancer
+    ours = LinearSVCCV(Cs=Cs, cv=3, tol=1e-8, max_iter=10_000, random_state=0).fit(X, y)
+    theirs = GridSearchCV(LinearSVC(tol=1e-8, max_iter=10_000, random_state=0), {"C": Cs}, cv=3).fit(X, y)
+    assert set(theirs.cv_results_) <= set(ours.cv_results_)
+    for name, values in theirs.cv_results_.items():
+        if "time" not in name:
+            np.testing.assert_allclose(
+                np.asarray(ours.cv_results_[name], float) if name != "params" else 0.0,
+                np.asarray(values, float) if name != "params" else 0.0,
+            )
+            assert type(ours.cv_results_[name]) is type(values)
+        assert len(ours.cv_results_[name]) == len(Cs)
+    assert ours.cv_results_["params"] == theirs.cv_results_["params"]
+    assert ours.best_params_ == theirs.best_params_
+    assert np.all(ours.cv_results_["mean_fit_time"] > 0)
+    assert ours.n_splits_ == theirs.n_splits_
+
+
+def test_equal_scores_go_to_the_smallest_C_whatever_the_order(breast_cancer):
+    X, y = breast_cancer
+    for values in ([1.0, 1e-3, 1e-2], [1e-3, 1e-2, 1.0]):
+        model = LinearSVCCV(Cs=values, cv=2, scoring=lambda *_: 0.5).fit(X, y)
+        assert model.C_ == 1e-3
+        assert model.best_index_ == values.index(1e-3)
+        np.testing.assert_array_equal(model.Cs_, values)
+        np.testing.assert_array_equal(model.cv_results_["rank_test_score"], [1, 1, 1])
+    shuffled = LinearSVCCV(Cs=Cs[::-1], cv=3, random_state=0).fit(X, y)
+    sorted_ = LinearSVCCV(Cs=Cs, cv=3, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(
+        shuffled.cv_results_["mean_test_score"][::-1], sorted_.cv_results_["mean_test_score"]
+    )
+    assert shuffled.C_ == sorted_.C_
+
+
+def test_the_default_grid(breast_cancer):
+    X, y = breast_cancer
+    model = LinearSVCCV(Cs=5, cv=2).fit(X, y)
+    np.testing.assert_allclose(model.Cs_, [1e-4, 1e-2, 1.0, 1e2, 1e4])
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "sequential"])
+def test_back_ends_of_joblib(digits, backend):
+    X, y = digits
+    X, y = X[:600], y[:600]
+    expected = LinearSVCCV(Cs=[0.01, 1.0], cv=3, n_jobs=1, random_state=0).fit(sparse.csr_matrix(X), y)
+    with joblib.parallel_config(backend, n_jobs=2 if backend != "sequential" else 1):
+        model = LinearSVCCV(Cs=[0.01, 1.0], cv=3, random_state=0).fit(sparse.csr_matrix(X), y)
+    for i in range(3):
+        name = f"split{i}_test_score"
+        np.testing.assert_array_equal(model.cv_results_[name], expected.cv_results_[name])
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        2,
+        KFold(3, shuffle=True, random_state=0),
+        ShuffleSplit(2, train_size=0.4, random_state=0),
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+    ],
+)
+def test_splitters(breast_cancer, cv):
+    X, y = breast_cancer
+    ours = LinearSVCCV(Cs=Cs[:3], cv=cv, tol=1e-8, max_iter=10_000, random_state=0).fit(X, y)
+    theirs = GridSearchCV(LinearSVC(tol=1e-8, max_iter=10_000, random_state=0), {"C": Cs[:3]}, cv=cv)
+    theirs.fit(X, y)
+    np.testing.assert_allclose(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+
+
+def test_splits_as_lists_and_masks(breast_cancer):
+    X, y = breast_cancer
+    splits = list(StratifiedKFold(3).split(X, y))
+    masks = [
+        (np.isin(np.arange(len(y)), train), np.isin(np.arange(len(y)), test)) for train, test in splits
+    ]
+    first = LinearSVCCV(Cs=Cs[:2], cv=splits, random_state=0).fit(X, y)
+    second = LinearSVCCV(Cs=Cs[:2], cv=masks, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(
+        first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
+    )
+
+
+def f1_by_hand(model, X, y):
+    return f1_score(y, model.predict(X), average="macro")
+
+
+@pytest.mark.parametrize(
+    "scoring", [None, "f1_macro", "balanced_accuracy", make_scorer(accuracy_score), f1_by_hand]
+)
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array])
+def test_scoring(digits, scoring, layout):
+    X, y = digits
+    cv = StratifiedKFold(3)
+    model = LinearSVCCV(Cs=[0.01, 1.0], cv=cv, scoring=scoring, tol=1e-6, random_state=0).fit(layout(X), y)
+    scorer = get_scorer(scoring or "accuracy") if not callable(scoring) else scoring
+    scores = by_hand(model, X, y, cv, scorer)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], scores.mean(axis=0))
+    assert model.score(X, y) == pytest.approx(scorer(model, X, y))
+
+
+def test_a_callable_is_given_a_model_and_the_held_out_rows(digits):
+    X, y = digits
+    seen = []
+
+    def look(model, rows, labels):
+        seen.append((model, rows, labels))
+        return 0.0
+
+    LinearSVCCV(Cs=[0.01, 1.0], cv=[(np.arange(1000), np.arange(1000, 1797))], scoring=look).fit(X, y)
+    assert [model.C for model, _, _ in seen] == [0.01, 1.0]
+    assert all(isinstance(model, LinearSVC) for model, _, _ in seen)
+    np.testing.assert_array_equal(seen[0][1], X[1000:])
+    np.testing.assert_array_equal(seen[0][2], y[1000:])
+
+
+def test_scores_of_two_classes_by_their_order(breast_cancer):
+    X, y = breast_cancer
+    labels = np.where(y == 1, "yes", "no")
+    cv = StratifiedKFold(3)
+    model = LinearSVCCV(Cs=Cs, cv=cv, scoring="roc_auc", tol=1e-8, max_iter=10_000, random_state=0)
+    model.fit(X, labels)
+    scores = by_hand(model, X, labels, cv, get_scorer("roc_auc"))
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], scores.mean(axis=0), atol=1e-6)
+
+
+def test_a_scorer_that_needs_probabilities_says_so(breast_cancer):
+    with pytest.raises(AttributeError, match="predict_proba"):
+        LinearSVCCV(Cs=[1.0], cv=2, scoring="neg_log_loss").fit(*breast_cancer)
+
+
+def test_a_fold_without_a_class_is_named_with_the_cure():
+    X, y = np.random.default_rng(0).normal(size=(30, 3)), np.repeat([0, 1, 2], 10)
+    with pytest.raises(
+        ValueError, match=r"Fold 0 of 3 trains on no row of class .*0.*Use fewer folds, strat"
+    ):
+        LinearSVCCV(cv=KFold(3)).fit(X, y)
+    with pytest.raises(ValueError, match=r"trains on no row of class"):
+        LinearSVCCV(cv=3).fit(X, y, sample_weight=(y > 0).astype(float))
+
+
+def test_without_refit_there_are_results_and_no_model(breast_cancer):
+    X, y = breast_cancer
+    model = LinearSVCCV(Cs=Cs, cv=2, refit=False).fit(X, y)
+    assert model.C_ in Cs
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert not hasattr(model, "coef_")
+
+
+def test_shortfalls_are_told_once(breast_cancer):
+    X, y = breast_cancer
+    model = LinearSVCCV(loss="hinge", Cs=Cs, cv=2, tol=1e-12, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match=r"\d of 8 fits of folds are not within tol") as caught:
+        model.fit(X, y)
+    assert len(caught) == 1
+    assert np.isfinite(model.cv_results_["max_relative_gap"]).all()
+    assert model.cv_results_["max_relative_gap"].max() > 1e-12
+
+
+def test_no_time_leaves_certified_fits(digits):
+    X, y = digits
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = LinearSVCCV(Cs=Cs, cv=2, max_time=0.0).fit(X, y)
+    assert all(np.isfinite(c.primal) and c.dual <= c.primal for c in model.certificate_)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_callback_sees_every_fit_and_can_end_all(breast_cancer, n_jobs):
+    X, y = breast_cancer
+    seen = []
+    LinearSVCCV(Cs=Cs, cv=3, n_jobs=n_jobs, callback=seen.append).fit(X, y)
+    assert len(seen) >= 4 * len(Cs)
+    first = []
+
+    def stop(progress):
+        first.append(progress)
+        return True
+
+    with pytest.warns(ConvergenceWarning, match="callback"):
+        LinearSVCCV(Cs=Cs, cv=3, n_jobs=n_jobs, tol=1e-12, callback=stop).fit(X, y)
+    assert len(first) == 1
+
+
+CHILD = """
+import os, signal, sys, threading, time
+import numpy as np
+from maxmargin import LinearSVCCV
+
+n_jobs, where = int(sys.argv[1]), sys.argv[2]
+random = np.random.default_rng(0)
+X, y = random.standard_normal((20_000, 100)), random.integers(0, 2, 20_000)
+timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+def interrupt(progress):
+    proof = progress.certificate
+    in_folds = proof is not None and proof.problem.costs.min() == 0.0
+    if in_folds == (where == "folds"):
+        if not timer.ident:
+            timer.start()
+        time.sleep(1.0)
+
+model = LinearSVCCV(loss="hinge", Cs=[1e-3, 1.0], n_jobs=n_jobs, callback=interrupt, tol=1e-9)
+try:
+    model.fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", hasattr(model, "coef_"))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGINT") or os.name == "nt", reason="needs POSIX signals")
+@pytest.mark.parametrize("where", ["path", "folds"])
+@pytest.mark.parametrize("n_jobs", ["1", "2"])
+def test_an_interrupt_ends_the_fit(n_jobs, where):
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, n_jobs, where],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert child.stdout.split() == ["interrupted", "False"], child.stderr
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "message"),
+    [
+        ("Cs", 0, "The 'Cs' parameter of LinearSVCCV must be an int"),
+        ("Cs", [], "Give some values of C"),
+        ("Cs", [1.0, -1.0], "Give some values of C"),
+        ("Cs", [1.0, np.inf], "Give some values of C"),
+        ("Cs", "many", "Give some values of C"),
+        ("n_jobs", 0, "n_jobs"),
+        ("loss", "epsilon", "'squared_hinge', 'hinge', 'logistic'"),
+        ("solver", "pegasos", "pegasos solves the hinge, not squared_hinge"),
+        ("callback", "print", "callable"),
+        ("tol", -1, "relative gap"),
+    ],
+)
+def test_wrong_parameters_are_named_with_the_cure(parameter, value, message):
+    with pytest.raises(ValueError, match=message):
+        LinearSVCCV(**{parameter: value}).fit(np.arange(20.0)[:, None], [0, 1] * 10)
+
+
+def test_pickle_clone_pipeline_and_files(breast_cancer, tmp_path):
+    X, y = breast_cancer
+    model = LinearSVCCV(Cs=Cs, cv=2, random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert str(again.certificate_) == str(model.certificate_)
+    assert clone(model).get_params() == model.get_params()
+    assert "relative gap" in model._repr_html_()
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(LinearSVC.load(tmp_path / "model").predict(X), model.predict(X))
+    assert make_pipeline(StandardScaler(), LinearSVCCV(Cs=2, cv=2)).fit(X, y).score(X, y) > 0.9
+
+
+def test_a_configured_solver_serves_all_fits(breast_cancer):
+    X, y = breast_cancer
+    model = LinearSVCCV(Cs=Cs, cv=2, solver=Newton(sweeps=0)).fit(X, y)
+    assert model.solver_.startswith("newton")
+
+
+def test_the_number_of_folds_side_by_side_changes_nothing(digits):
+    X, y = digits
+    one = LinearSVCCV(Cs=[0.01, 1.0], cv=3, n_jobs=1, random_state=3).fit(X, y)
+    two = LinearSVCCV(Cs=[0.01, 1.0], cv=3, n_jobs=2, random_state=3).fit(X, y)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+    np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-9, atol=1e-12)

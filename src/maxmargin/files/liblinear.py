@@ -95,11 +95,15 @@ def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
         labels = labels[::-1]
     problem = model.problem
     form: dict[str, Any] = {"penalty": problem["penalty"], "formulation": problem["formulation"]}
-    solver_type = next(
-        name
-        for name, stated in SOLVER_TYPES.items()
-        if {"penalty": "l2", "formulation": "separate"} | stated == form | {"loss": problem["loss"]}
-    )
+    usual = {"penalty": "l2", "formulation": "separate"}
+    wanted = form | {"loss": problem["loss"]}
+    fitting = [name for name, stated in SOLVER_TYPES.items() if usual | stated == wanted]
+    if not fitting:
+        raise ModelError(
+            f"LIBLINEAR has no solver for such a problem: {wanted}. Save it with format='maxmargin' "
+            "instead."
+        )
+    solver_type = fitting[0]
     bias = {"none": -1.0, "regularised": problem["intercept_scaling"], "exact": 1.0}[problem["intercept"]]
 
     def write(file: BinaryIO) -> None:

@@ -106,6 +106,14 @@ def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
     solver_type = fitting[0]
     bias = {"none": -1.0, "regularised": problem["intercept_scaling"], "exact": 1.0}[problem["intercept"]]
 
+    with np.errstate(over="ignore"):
+        last = model.intercept / bias if bias > 0 else None
+    if last is not None and not np.isfinite(last).all():
+        raise ModelError(
+            f"LIBLINEAR writes the intercept divided by the constant feature, {bias:g}, and that is beyond "
+            "all numbers. Save it with format='maxmargin' instead."
+        )
+
     def write(file: BinaryIO) -> None:
         header = (
             f"solver_type {solver_type}\nnr_class {len(labels)}\nlabel {' '.join(map(str, labels))}\n"
@@ -114,8 +122,8 @@ def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
         file.write(header.encode())
         for column in model.coef.T:
             file.write(_line(column))
-        if bias > 0:
-            file.write(_line(model.intercept / bias))
+        if last is not None:
+            file.write(_line(last))
 
     return write
 

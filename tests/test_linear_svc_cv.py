@@ -281,6 +281,19 @@ def test_shortfalls_are_told_once(breast_cancer):
     assert model.cv_results_["max_relative_gap"].max() > 1e-12
 
 
+def test_a_refit_that_falls_short_is_told_too(breast_cancer):
+    X, y = breast_cancer
+
+    def stop_with_all_rows(progress):
+        proof = progress.certificate
+        return False if proof is None else bool(proof.problem.costs.min() > 0)
+
+    model = LinearSVCCV(loss="hinge", Cs=[1.0], cv=2, tol=1e-6, n_jobs=1, callback=stop_with_all_rows)
+    with pytest.warns(ConvergenceWarning, match="The model of all rows at C = 1: Budget spent"):
+        model.fit(X, y)
+    assert model.status_ is Status.STOPPED
+
+
 def test_no_time_leaves_certified_fits(digits):
     X, y = digits
     with pytest.warns(ConvergenceWarning, match="max_time"):

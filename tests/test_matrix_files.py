@@ -8,7 +8,9 @@ import io
 import os
 import subprocess
 import sys
+import time
 import zipfile
+from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from maxmargin.files import DataError, fingerprint, read, stream
+from maxmargin.files.compressed import TextSource
 
 
 @pytest.fixture
@@ -277,7 +280,7 @@ def test_tables_without_labels(file):
         (b"", "Empty CSV file"),
         (b"a,label\n", "not a single row"),
         (b"a,label\n1," + b"x" * 1000 + b"\n", "1000 characters"),
-        (b"\xff\xfe\x00", "cannot be read|holds|no column"),
+        (b"\xff\xfe\x00", r"the table is not in UTF-8: '.*'. Save it as UTF-8"),
     ],
 )
 def test_a_wrong_csv_is_refused(file, text, message):
@@ -286,6 +289,32 @@ def test_a_wrong_csv_is_refused(file, text, message):
         with pytest.raises(DataError, match=message) as caught:
             reader(path)
         assert path in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [b"1\n", b"x,1\n", b""], ids=["ragged", "text", "sound"])
+def test_nobody_reads_a_csv_after_its_end(file, monkeypatch, bad):
+    """A thread of pyarrow that still reads ahead when the program ends makes Python abort it."""
+    path = file(b"a,label\n" + b"1,0\n" * 500 + bad + b"1,0\n" * 5000, "a.csv")
+    monkeypatch.setattr("maxmargin.files.tables._BLOCK", 1000)
+    right, reads = TextSource.fill, []
+
+    def slow_fill(source, buffer):
+        reads.append("begun")
+        time.sleep(0.01)
+        count = right(source, buffer)
+        reads.append("done")
+        return count
+
+    monkeypatch.setattr(TextSource, "fill", slow_fill)
+    chunks = stream(path)
+    with nullcontext() if bad == b"" else pytest.raises(DataError):
+        for _ in range(3 if bad == b"" else 1000):
+            next(chunks)
+    chunks.close()
+    known = list(reads)
+    assert known[-1] == "done"
+    time.sleep(0.1)
+    assert reads == known
 
 
 def test_bad_rows_of_a_csv_can_be_skipped(file):
@@ -323,6 +352,7 @@ def test_a_parquet_that_grows_beyond_reason(tmp_path):
 def test_heavy_packages_are_imported_when_they_are_needed(file):
     code = """
 import sys
+import time
 from maxmargin.files import DataError, fingerprint, read, read_libsvm, stream
 read(sys.argv[1])
 assert not {"pyarrow", "zstandard", "matplotlib", "sklearn"} & set(sys.modules)

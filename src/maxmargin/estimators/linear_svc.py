@@ -212,16 +212,17 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         targets: NDArray[Any],
         weights: Vector,
         *,
+        labels: NDArray[Any] | None = None,
         chosen: tuple[AnySolver, str] | None = None,
         begin: Begin | None = None,
     ) -> str:
         """Fit on data that have been checked, and return what is to be warned of, if anything.
 
-        Fits on the same rows with other weights or another C can share them, and with them ``chosen``, the
-        answer of ``find_solver``, and ``begin``, which says where the problem of class k starts and what is
-        known of it.
+        Fits on the same rows with other weights or another C can share them, and with them ``labels``, the
+        classes, ``chosen``, the answer of ``find_solver``, and ``begin``, which says where the problem of
+        class k starts and what is known of it.
         """
-        labels = np.unique(targets)
+        labels = np.unique(targets) if labels is None else labels
         if len(labels) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: the number of classes has to be "

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -196,18 +197,9 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
             raise
         back = np.argsort(ascending, kind="stable")
         self._set_results(Cs, [[outcome[k] for k in back] for outcome in outcomes])
-        shortfalls = [short for outcome in outcomes for short in outcome if short.shortfall]
         if self.refit:
             self._set_fitted(path[int(back[self.best_index_])])
-        if shortfalls:
-            worst = max(shortfalls, key=lambda outcome: outcome.relative_gap)
-            warnings.warn(
-                f"{len(shortfalls)} of {len(folds) * len(Cs)} fits of folds are not within tol = "
-                f"{self.tol:.1e}, and their scores may be off. The worst of them, at C = {worst.C:g}: "
-                f"{worst.shortfall}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._warn_of(shortfalls=[at for outcome in outcomes for at in outcome if at.shortfall])
         return self
 
     def _values_of_C(self) -> Vector:
@@ -233,6 +225,22 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
         if self.n_jobs is None and workers == 1:
             return default_threads()
         return int(workers)
+
+    def _warn_of(self, shortfalls: list[_Outcome]) -> None:
+        parts = []
+        if shortfalls:
+            worst = max(shortfalls, key=lambda outcome: outcome.relative_gap)
+            parts.append(
+                f"{len(shortfalls)} of {self.n_splits_ * len(self.Cs_)} fits of folds are not within tol = "
+                f"{self.tol:.1e}, and their scores may be off. The worst of them, at C = {worst.C:g}: "
+                f"{worst.shortfall}"
+            )
+        if self.refit and not self.status_.certified:
+            gap = max(proof.relative_gap for proof in _certificates(self.best_estimator_))
+            sentence = self.status_.value.format(gap=gap, tol=self.tol, steps=self.n_iter_)
+            parts.append(f"The model of all rows at C = {self.C_:g}: {sentence}")
+        if parts:
+            warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=3)
 
     def _set_results(self, Cs: Vector, outcomes: list[list[_Outcome]]) -> None:
         """Sets: ``cv_results_``, ``Cs_``, ``C_``, ``best_index_``, ``best_score_``, ``best_params_``."""
@@ -337,6 +345,10 @@ class _Data:
     weights: Vector
     made: Rows | None = field(default=None, repr=False)
 
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        return np.unique(self.targets)
+
     @property
     def rows(self) -> Rows:
         if self.made is None:
@@ -394,7 +406,7 @@ def _choose_solver(template: LinearSVC, data: _Data, C: float) -> tuple[AnySolve
     """The solver of all fits is that of the largest C: it decides what the path costs."""
     largest = copy(template)
     largest.C = C
-    labels = np.unique(data.targets)
+    labels = data.labels
     k = 1 if len(labels) == 2 else 0
     factors = largest._class_factors(labels, data.targets, data.weights)
     problem = largest._problem(data.rows, data.targets == labels[k], data.weights, factors, k, len(labels))
@@ -414,7 +426,9 @@ def _fit_one(
     seconds = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
     model = copy(template)
     model.C, model.max_time = C, seconds
-    shortfall = model._fit_rows(data.rows, data.targets, weights, chosen=chosen, begin=begin)
+    shortfall = model._fit_rows(
+        data.rows, data.targets, weights, labels=data.labels, chosen=chosen, begin=begin
+    )
     if model.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return model, shortfall

@@ -25,9 +25,13 @@ def check_number(
 ) -> float:
     """A finite real number in the range."""
     value: Any = getattr(owner, name)
-    real = isinstance(value, Real) and not isinstance(value, bool)
-    if real and math.isfinite(value) and float(value) > above and float(value) >= at_least:
-        return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:  # an integer beyond all floats
+            number = math.inf
+        if math.isfinite(number) and number > above and number >= at_least:
+            return number
     bound = f"({above}, inf)" if above > -math.inf else f"[{at_least}, inf)"
     raise wrong(owner, name, value, f"a float in the range {bound}", cure)
 

@@ -16,6 +16,7 @@ FORMATS = ("libsvm", "npz", "csv", "parquet")
 _SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _LONGEST_TEXT = 60
+_LONGEST_REASON = 600  # since it may quote from a hostile file
 
 Progress = Callable[[int, int], None]
 """Called now and then with the bytes of the file that are done and the bytes it has."""
@@ -41,11 +42,12 @@ class DataError(ValueError):
         place = [path] if path is not None else []
         place += [f"line {line}"] if line is not None else []
         place += [f"column {column}"] if column is not None else []
+        problem = printable(problem)
         message = f"{', '.join(place)}: {problem}" if place else problem
         if text is not None:
             message += f": '{text}'"
         if cure is not None:
-            message += f". {cure}"
+            message += f". {printable(cure)}"
         super().__init__(message)
 
 
@@ -228,8 +230,18 @@ def open_file(path: str) -> Any:
 
 def shown(text: bytes) -> str:
     """Text of a file for a message: short, and with nothing in it that a terminal would obey."""
-    cut = text[: _LONGEST_TEXT + 4].decode("utf-8", "backslashreplace")
-    escaped = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+    escaped = _escaped(text[: _LONGEST_TEXT + 4].decode("utf-8", "backslashreplace"))
     if len(escaped) > _LONGEST_TEXT:
         return escaped[:_LONGEST_TEXT] + "..."
     return escaped if len(text) <= _LONGEST_TEXT + 4 else escaped + "..."
+
+
+def printable(reason: str) -> str:
+    """The same for a sentence that may quote from a file, or from the message of another library."""
+    reason = reason.strip()
+    cut = _escaped(reason[:_LONGEST_REASON])
+    return cut if len(reason) <= _LONGEST_REASON else f"{cut}..."
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

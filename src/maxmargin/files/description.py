@@ -281,6 +281,8 @@ def _classes(value: Any, where: str) -> NDArray[Any]:
     taken.nothing_is_left()
     expected: type | tuple[type, ...]
     if kind == "object":
+        if len({isinstance(value, str) for value in values}) > 1:
+            raise ModelError(f"{where} should be all text or all numbers: others have no order.")
         objects = np.empty(len(values), object)
         objects[:] = values
         return objects
@@ -294,6 +296,8 @@ def _classes(value: Any, where: str) -> NDArray[Any]:
         raise _wrong(kind, where, "of a type that classes can have")
     if not all(isinstance(v, expected) and isinstance(v, bool) == (kind == "bool") for v in values):
         raise ModelError(f"{where} should be of type {kind} throughout.")
+    if any(isinstance(value, str) and "\0" in value for value in values):
+        raise ModelError(f"{where} should not have zero bytes, which NumPy's text cannot end with.")
     try:
         # NumPy measures the longest string: a width that the file states could be any.
         classes = np.array(values, str if kind == "str" else kind)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin.certificate import Certificate
+from maxmargin.files.data import printable
 from maxmargin.files.model import Claim, ModelError, SavedModel
 from maxmargin.model import Trace
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
@@ -147,7 +148,8 @@ def to_estimator(saved: SavedModel, kind: type[Estimator]) -> Estimator:
     try:
         estimator._check_parameters()
     except (ValueError, TypeError) as error:
-        raise ModelError(f"it has a parameter that LinearSVC does not take: {error}") from error
+        reason = printable(str(error))
+        raise ModelError(f"it has a parameter that LinearSVC does not take: {reason}") from error
     order = np.argsort(saved.classes)
     # LinearSVC's classes are sorted; with two of them, turning them around turns the sign.
     sign = -1.0 if not several and order[0] == 1 else 1.0
@@ -192,7 +194,7 @@ def _parameters_from_json(stored: dict[str, Any], kind: type[LinearSVC]) -> dict
     parameters = dict(stored)
     for name, value in stored.items():
         if name not in defaults or name == "callback":
-            raise ModelError(f"it has a parameter {name!r} that LinearSVC does not have.")
+            raise ModelError(f"it has a parameter {name!r:.60} that LinearSVC does not have.")
         whole = type(value) is int
         if name in ("fit_intercept", "regularize_intercept", "warm_start"):
             sound = isinstance(value, bool)
@@ -203,7 +205,7 @@ def _parameters_from_json(stored: dict[str, Any], kind: type[LinearSVC]) -> dict
         else:
             sound = True  # LinearSVC looks at the others itself
         if not sound:
-            raise ModelError(f"its parameter {name!r} has the value {value!r}.")
+            raise ModelError(f"its parameter {name!r:.60} has the value {value!r:.60}.")
     if isinstance(stored.get("solver"), dict):
         parameters["solver"] = _solver_from_json(stored["solver"])
     return parameters
@@ -212,7 +214,7 @@ def _parameters_from_json(stored: dict[str, Any], kind: type[LinearSVC]) -> dict
 def _solver_from_json(stored: dict[str, Any]) -> AnySolver:
     name = stored.get("name")
     if name not in SOLVERS:
-        raise ModelError(f"its solver {name!r} is not one of {', '.join(SOLVERS)}.")
+        raise ModelError(f"its solver {name!r:.60} is not one of {', '.join(SOLVERS)}.")
     standard: Any = SOLVERS[name]()
     options = {}
     known = {f.name for f in fields(standard)}
@@ -223,7 +225,9 @@ def _solver_from_json(stored: dict[str, Any]) -> AnySolver:
         usual = getattr(standard, option, None) if option in known else ModelError
         fits = usual is None or type(value) is type(usual) or (type(usual) is float and type(value) is int)
         if not fits:
-            raise ModelError(f"its solver {name!r} has no option {option!r} of the value {value!r}.")
+            raise ModelError(
+                f"its solver {name!r} has no option {option!r:.60} of the value {value!r:.60}."
+            )
         options[option] = value
     solver: AnySolver = replace(standard, **options)
     return solver

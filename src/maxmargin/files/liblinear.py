@@ -95,12 +95,24 @@ def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
         labels = labels[::-1]
     problem = model.problem
     form: dict[str, Any] = {"penalty": problem["penalty"], "formulation": problem["formulation"]}
-    solver_type = next(
-        name
-        for name, stated in SOLVER_TYPES.items()
-        if {"penalty": "l2", "formulation": "separate"} | stated == form | {"loss": problem["loss"]}
-    )
+    usual = {"penalty": "l2", "formulation": "separate"}
+    wanted = form | {"loss": problem["loss"]}
+    fitting = [name for name, stated in SOLVER_TYPES.items() if usual | stated == wanted]
+    if not fitting:
+        raise ModelError(
+            f"LIBLINEAR has no solver for such a problem: {wanted}. Save it with format='maxmargin' "
+            "instead."
+        )
+    solver_type = fitting[0]
     bias = {"none": -1.0, "regularised": problem["intercept_scaling"], "exact": 1.0}[problem["intercept"]]
+
+    with np.errstate(over="ignore"):
+        last = model.intercept / bias if bias > 0 else None
+    if last is not None and not np.isfinite(last).all():
+        raise ModelError(
+            f"LIBLINEAR writes the intercept divided by the constant feature, {bias:g}, and that is beyond "
+            "all numbers. Save it with format='maxmargin' instead."
+        )
 
     def write(file: BinaryIO) -> None:
         header = (
@@ -110,8 +122,8 @@ def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
         file.write(header.encode())
         for column in model.coef.T:
             file.write(_line(column))
-        if bias > 0:
-            file.write(_line(model.intercept / bias))
+        if last is not None:
+            file.write(_line(last))
 
     return write
 

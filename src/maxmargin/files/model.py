@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.certificate import Certificate
+from maxmargin.files.data import printable
 from maxmargin.files.soundness import contradiction
 from maxmargin.files.whole import write_whole
 from maxmargin.model import Status, Trace
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 Decision = Literal["one_vs_rest", "one_vs_one"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
 
-_LONGEST_REASON = 600  # since it may quote from a hostile file
-
 
 class ModelError(ValueError):
     """A file that is not a model, or one that contradicts itself; the message says where and why."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 @dataclass(frozen=True)
@@ -183,8 +185,6 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
             return readers[format](file, status.st_size)
         except ModelError as error:
             reason = str(error)
-            if len(reason) > _LONGEST_REASON:
-                reason = f"{reason[:_LONGEST_REASON]}..."
             joint = ", " if reason.startswith("line ") else ": "
             raise ModelError(f"{os.fspath(path)}{joint}{reason}") from error
 

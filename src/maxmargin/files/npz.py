@@ -71,7 +71,10 @@ class _Part:
         }.get(version)
         if read_header is None:
             raise self.error(f"version {version} of its header is unknown")
-        self.shape, self.fortran, self.dtype = read_header(stream)
+        try:
+            self.shape, self.fortran, self.dtype = read_header(stream)
+        except Exception as error:  # NumPy reads headers as Python, and what it raises for a bad one varies
+            raise self.error(f"has a header that cannot be read: {error}") from error
         if self.dtype.hasobject or self.dtype.kind not in "biufUS":
             raise self.error(f"holds {self.dtype}, and only numbers and texts can be read")
         self.count = math.prod(self.shape)
@@ -88,7 +91,15 @@ class _Part:
             if not got:
                 raise self.error("ends too early")
             filled += got
+        if out.dtype.kind == "U":
+            self._require_characters(out)
         return out
+
+    def _require_characters(self, texts: NDArray[Any]) -> None:
+        """Python fails at numbers that are no characters, or cannot print them."""
+        codes = texts.view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise self.error("holds texts that are none")
 
     def error(self, problem: str) -> DataError:
         cure = "Write the file again with numpy.savez."
@@ -206,7 +217,7 @@ def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[NDArray[np.int6
 
 
 def _converted(values: NDArray[Any], options: Options) -> NDArray[Any]:
-    with np.errstate(over="ignore"):  # what becomes infinite is refused later
+    with np.errstate(over="ignore", invalid="ignore"):  # what is infinite or NaN is refused later
         return values.astype(options.dtype, copy=False)
 
 

@@ -76,6 +76,8 @@ def _proof_contradictions(model: SavedModel) -> str | None:
             return f"the number of {name} must be a whole number, not {count!r}."
     if model.tol is not None and not (np.isfinite(model.tol) and model.tol >= 0):
         return f"tol must be a finite number of at least 0, not {model.tol!r}."
+    if model.status is not None and None in (model.tol, model.steps, model.solver):
+        return "it says how the fit ended, but not with which tol, steps and solver."
     for name, parts in (("claims", model.claims), ("proofs", model.certificates), ("traces", model.traces)):
         if parts is not None and len(parts) != m:
             return f"there are {len(parts)} {name} for {m} rows of coef."

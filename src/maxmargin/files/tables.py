@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +27,7 @@ _LABEL_NAMES = ("label", "target", "y", "class")
 _BLOCK = 1 << 22
 _VALUES_AT_A_TIME = 1 << 18
 _LONGEST_LABEL = 256
+_LAST_READ = 0.05  # seconds after which a thread that reads ahead has begun its next read, if it does
 
 
 def read_table(path: str, format: str, options: Options) -> DataSet:
@@ -88,7 +92,7 @@ class _Table:
                 raise self._not_numeric(name, column, first)
             if column.null_count:
                 self._note_missing(missing, name, column, first)
-            with np.errstate(over="ignore"):  # what becomes infinite is refused below
+            with np.errstate(over="ignore", invalid="ignore"):  # what is infinite or NaN is refused below
                 X[:, place] = _numbers(column)
         y = self._labels(batch, missing, first)
         keep = np.ones(len(X), np.bool_)
@@ -162,17 +166,21 @@ def _csv(path: str, options: Options) -> Iterator[tuple[Any, int]]:
     with TextSource(path) as source:
         if source.size is None:
             raise DataError("a table cannot be read from a pipe", path=path, cure="Save it as a file.")
-        schema = csv.open_csv(_Readable(source), read_options=how, parse_options=parse).schema
+        with _readable(source) as text, csv.open_csv(text, read_options=how, parse_options=parse) as reader:
+            schema = reader.schema
     table = _Table(path, schema, options)
     types = {name: float64() for name, numeric in table.numeric.items() if numeric == "number"}
     skipped = 0
-    with TextSource(path) as source:
-        reader = csv.open_csv(
-            _Readable(source),
+    with (
+        TextSource(path) as source,
+        _readable(source) as text,
+        csv.open_csv(
+            text,
             read_options=how,
             parse_options=parse,
             convert_options=csv.ConvertOptions(column_types=types),
-        )
+        ) as reader,
+    ):
         for batch in reader:
             count, skipped = skipped, 0
             yield batch, count
@@ -218,18 +226,62 @@ def _require_modest_size(path: str) -> None:
         )
 
 
+@contextmanager
+def _readable(source: TextSource) -> Iterator[_Readable]:
+    text = _Readable(source)
+    try:
+        yield text
+    finally:
+        text.stop()
+
+
 class _Readable(io.RawIOBase):
-    """A TextSource as the file object that pyarrow asks for."""
+    """A TextSource as the file object that pyarrow asks for, which has to be UTF-8."""
 
     def __init__(self, source: TextSource) -> None:
         super().__init__()
         self._source = source
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._busy, self._ended = Lock(), Event()
+        self._stopped = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        return self._source.fill(memoryview(buffer).cast("B"))
+        with self._busy:
+            try:
+                count = 0 if self._stopped else self._fill(memoryview(buffer).cast("B"))
+            except BaseException:
+                self._ended.set()
+                raise
+            if count == 0:
+                self._ended.set()
+            return count
+
+    def stop(self) -> None:
+        """Wait until pyarrow, which reads ahead on a thread of its own, has stopped to do so.
+
+        A program that ends in the middle of such a read is aborted by Python.
+        """
+        self._stopped = True
+        with self._busy:
+            pass
+        self._ended.wait(_LAST_READ)
+
+    def _fill(self, room: memoryview) -> int:
+        count = self._source.fill(room)
+        try:
+            # pyarrow would print a traceback where it meets a bad row that is not.
+            self._decoder.decode(room[:count], final=count < len(room))
+        except UnicodeDecodeError as error:
+            raise DataError(
+                "the table is not in UTF-8",
+                path=self._source.path,
+                text=shown(bytes(error.object[max(0, error.start - 20) : error.end + 20])),
+                cure="Save it as UTF-8.",
+            ) from None
+        return count
 
 
 def _pyarrow(path: str) -> Any:

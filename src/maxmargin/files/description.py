@@ -103,7 +103,7 @@ def _classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
 def read_description(text: str) -> dict[str, Any]:
     """The fields of ``SavedModel`` that are not arrays; of proofs and traces what is not in arrays."""
     try:
-        whole = json.loads(text, parse_constant=_refuse_constant)
+        whole = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         # Half of a surrogate pair is a string for Python that nothing can print.
         json.dumps(whole, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -167,6 +167,14 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(digits: str) -> float:
+    """JSON's numbers have no bound, and what is beyond all floats could not be written again."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{_short(digits)} is beyond all floats")
+    return number
+
+
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str):
         raise _wrong(value, where, "text")
@@ -180,6 +188,13 @@ def _number(value: Any, where: str) -> float:
         except OverflowError:
             pass
     raise _wrong(value, where, "a number")
+
+
+def _finite_number(value: Any, where: str) -> float:
+    number = _number(value, where)
+    if not math.isfinite(number):
+        raise _wrong(value, where, "a finite number")
+    return number
 
 
 def _count(value: Any, where: str) -> int:
@@ -233,7 +248,7 @@ def _claim(value: Any, where: str) -> Claim:
 
 def _proof(value: Any, where: str) -> dict[str, Any]:
     taken = _Fields(value, where)
-    proof = {"b": taken("b", _number), "w_is_w_of_alpha": taken("w_is_w_of_alpha", _flag)}
+    proof = {"b": taken("b", _finite_number), "w_is_w_of_alpha": taken("w_is_w_of_alpha", _flag)}
     taken.nothing_is_left()
     return proof
 
@@ -258,7 +273,7 @@ def _settings(value: Any, where: str) -> dict[str, Any]:
         there = f"{_short(name)} of {where}"
         if name == "class_weight" and isinstance(setting, dict):
             taken = _Fields(setting, there)
-            labels, factors = taken("labels", _list_of(_plain)), taken("factors", _list_of(_number))
+            labels, factors = taken("labels", _list_of(_plain)), taken("factors", _list_of(_finite_number))
             taken.nothing_is_left()
             if len(set(labels)) != len(factors) or len(labels) != len(factors):
                 raise ModelError(f"{there} should have one factor for each label.")
@@ -300,7 +315,8 @@ def _classes(value: Any, where: str) -> NDArray[Any]:
         raise ModelError(f"{where} should not have zero bytes, which NumPy's text cannot end with.")
     try:
         # NumPy measures the longest string: a width that the file states could be any.
-        classes = np.array(values, str if kind == "str" else kind)
+        with np.errstate(over="ignore"):  # what becomes infinite is refused below
+            classes = np.array(values, str if kind == "str" else kind)
     except (OverflowError, ValueError) as error:
         raise ModelError(f"{where} are not of type {kind}: {error}.") from error
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():

@@ -257,7 +257,8 @@ def _traces(arrays: dict[str, NDArray[Any]], parts: list[Any]) -> list[Trace]:
     if table.shape != (sum(part["records"] for part in parts), _COLUMNS):
         raise ModelError(f"the array 'trace' has the shape {table.shape}, which its description denies.")
     steps = table[:, 0]
-    if not ((steps >= 0) & (steps < 2.0**53) & (steps == np.floor(steps))).all():
+    whole = np.isfinite(steps).all() and bool((np.floor(steps) == steps).all())
+    if not whole or not ((steps >= 0) & (steps < 2.0**53)).all():
         raise ModelError("the array 'trace' has a step that is not a whole number.")
     lines = iter(table.tolist())
     return [

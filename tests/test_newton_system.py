@@ -109,7 +109,7 @@ def test_the_smaller_side_is_factored(shape, share, expected):
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_neither_side_where_both_are_large(intercept, monkeypatch):
-    monkeypatch.setattr(newton_system, "_LARGEST_SIDE", 20)
+    monkeypatch.setattr(newton_system, "LARGEST_SIDE", 20)
     case = case_of(50, 40, intercept)
     system = NewtonSystem(case.problem("CSR float64 int32"))
     curvatures = curvatures_of(50, 1.0, seed=2)

@@ -394,7 +394,7 @@ def newton_case(shape, **changes):
 
 def solve_by_conjugate_gradients(monkeypatch):
     """Wherever a factor would be made, and as exactly as one."""
-    monkeypatch.setattr(newton_system, "_LARGEST_SIDE", 0)
+    monkeypatch.setattr(newton_system, "LARGEST_SIDE", 0)
     monkeypatch.setattr(newton_system._ConjugateGradients, "accuracy", 1e-15)
 
 

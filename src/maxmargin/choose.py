@@ -19,6 +19,7 @@ from maxmargin.solvers import (
 )
 from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
 from maxmargin.solvers.hand_over import HandOver
+from maxmargin.solvers.newton_system import LARGEST_SIDE
 
 PASS = 0.7
 """A value in a pass, in visits of a sweep: rows come in order, and nothing is written."""
@@ -45,6 +46,8 @@ def second_order_cost(problem: Problem, tol: float) -> float:
     else:
         steps = 5.0 + 0.5 * digits
         free, changes = 0.6 * n, n * (1.5 if problem.loss.name == "squared_hinge" else steps)
+    if min(free, float(d)) > LARGEST_SIDE:
+        return math.inf  # no factor: conjugate gradients may need any number of passes
     matrix = free * free * width if free < d else changes * outer_product
     factor = FLOP * min(free, float(d)) ** 3 / 3.0
     return steps * (2.0 * PASS * stored + factor) + matrix

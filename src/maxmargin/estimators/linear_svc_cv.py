@@ -98,7 +98,7 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = LinearSVCCV(Cs=[0.001, 0.1, 10.0], random_state=0).fit(scale(X), y)
     >>> model.C_
-    0.001
+    0.1
     """
 
     def __init__(

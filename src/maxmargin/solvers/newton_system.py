@@ -30,7 +30,7 @@ from maxmargin.types import Indices, Vector
 
 Matrix = NDArray[np.float64]
 
-_LARGEST_SIDE = 6000
+LARGEST_SIDE = 6000
 """A factor of this size takes 300 MB and about two seconds."""
 _SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
@@ -94,11 +94,11 @@ class NewtonSystem:
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """Make the system ready for the curvatures h."""
         free = np.flatnonzero(curvatures)
-        if len(free) < min(0.8 * self.columns, _LARGEST_SIDE):
+        if len(free) < min(0.8 * self.columns, LARGEST_SIDE):
             if self._products is None:
                 self._products = _Products(self)
             return _OnRows(self, free, curvatures, self._products.of(free, budget), budget)
-        if self.columns <= _LARGEST_SIDE:
+        if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
                 self._matrix = _Hessian(self)
             return _OnColumns(self._matrix.at(curvatures, budget), self.regulariser)

@@ -106,7 +106,7 @@ def test_a_deadline_ends_a_sweep_and_leaves_a_consistent_state():
     X = random.normal(size=(20_000, 50))
     y = np.sign(X[:, 0] + random.normal(size=20_000))
     started = time.perf_counter()
-    model = solve(Problem.of(X, y), tol=0.0, max_steps=10**9, max_time=0.1)
+    model = solve(Problem.of(X, y), "dual_coordinate_ascent", tol=0.0, max_steps=10**9, max_time=0.1)
     assert time.perf_counter() - started < 2.0
     assert model.status.name == "TIME_SPENT"
     assert model.certificate.dual <= model.certificate.primal

@@ -235,7 +235,8 @@ def test_interrupted_reading_writes_nothing(tmp_path):
 
 
 def test_progress_shows_the_gap_and_the_time_left_on_a_terminal_only(folder, tmp_path):
-    arguments = ("train", folder / "two.npz", "-o", tmp_path / "model.mm", *BUSY[:-4], "--max-time", "0.5")
+    slow = ("--solver", "dual_coordinate_ascent", "--max-time", "0.5")
+    arguments = ("train", folder / "two.npz", "-o", tmp_path / "model.mm", *BUSY[:-4], *slow)
     training = OnTerminal(*arguments)
     training.wait_for(" s left")
     code, _ = training.end()

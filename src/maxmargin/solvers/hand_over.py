@@ -112,6 +112,6 @@ class HandOver(Solver[State]):
         if state.second is None:
             return ""
         return (
-            f"{state.second.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them were "
-            "the dearer way."
+            f"{state.second.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them "
+            "would have been the dearer way."
         )

@@ -24,6 +24,8 @@ from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 _SWEEPS_TO_JUDGE_BY = 8
 _SWEEPS_FROM_A_START = 16
 """The gap of a good start rises at first: sweeps change its best rows before they have seen the others."""
+_LEAST_SPENT = 0.1
+"""Of the other's cost: a guess that is wrong then costs little more than the way it led away from."""
 _FULL_SWEEPS = 0.2
 """The share of all rows that a sweep visits on average, however few shrinking has left."""
 
@@ -40,6 +42,8 @@ class State:
     sweeps: int = 0
     least_sweeps: int = 0
     """Before there is anything to judge by."""
+    spent: float = 0.0
+    """Visits so far."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,9 @@ class HandOver(Solver[State]):
         if math.isfinite(gap):
             state.gaps.append(gap)
         visited = max(len(state.inner.order) / problem.rows.count, _FULL_SWEEPS) * problem.rows.stored
-        if len(state.gaps) >= state.least_sweeps and self.sweeps_left(state.gaps) * visited > self.cost:
+        state.spent += visited
+        judged = len(state.gaps) >= state.least_sweeps and state.spent > _LEAST_SPENT * self.cost
+        if judged and self.sweeps_left(state.gaps) * visited > self.cost:
             start = self.first.solution(problem, state.inner, budget)
             state.inner = self.second.init(problem, start)
             state.second = self.second

@@ -221,6 +221,7 @@ def _feasible(problem: Problem, alpha: Vector) -> Vector:
             share = min(1.0, left / float(room.sum()))
             alpha[up] += share * room
             left -= share * float(room.sum())
-        if left > 0.0:
-            alpha[heavier] *= max(0.0, 1.0 - left / float(alpha[heavier].sum()))
+        bounded = float(alpha[heavier].sum())
+        if left > 0.0 and bounded > 0.0:
+            alpha[heavier] *= max(0.0, 1.0 - left / bounded)
     return alpha

@@ -389,7 +389,7 @@ ARRAYS = {
     "alpha": [(np.full((3, 150), -1.0), "not negative"), (np.ones((3, 4)), "4 to 150"), (None, "missing")],
     "margins": [(np.full((3, 150), np.nan), "NaN"), (np.ones((2, 150)), "another number")],
     "row_classes": [(np.full((3, 150), 4, np.int8), "does not exist"), (np.ones((3, 150)), "type float64")],
-    "w_of_alpha": [(np.ones((1, 4)), "w_of_alpha"), (None, "missing")],
+    "w_of_alpha": [(np.ones((5, 4)), "w_of_alpha"), (None, "missing")],
     "trace": [(np.ones((1, 5)), "trace"), (None, "missing")],
     "more": [(np.ones(3), "does not speak of")],
 }

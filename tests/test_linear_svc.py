@@ -219,7 +219,14 @@ def test_callback_sees_progress_and_can_stop(breast_cancer):
 
 def test_warm_start_goes_on(digits):
     X, y = digits
-    model = LinearSVC(loss="hinge", tol=1e-10, max_iter=20, warm_start=True, random_state=0)
+    model = LinearSVC(
+        loss="hinge",
+        solver="dual_coordinate_ascent",
+        tol=1e-10,
+        max_iter=20,
+        warm_start=True,
+        random_state=0,
+    )
     gaps = []
     for _ in range(3):
         with pytest.warns(ConvergenceWarning):

@@ -213,6 +213,8 @@ def _feasible(problem: Problem, alpha: Vector) -> Vector:
     # follow only if these do not suffice. The second round is for rounding.
     for _ in range(2):
         excess = core.dot(alpha, problem.y)
+        if excess == 0.0:
+            break
         heavier = problem.y == np.sign(excess)
         free = (alpha > 0.0) & (alpha < problem.upper)
         down, up = np.flatnonzero(free & heavier), np.flatnonzero(free & ~heavier)

@@ -255,10 +255,9 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             solver: str | AnySolver = configured.with_seed(seed + k)
             if hard and automatic:
                 solver = "auto"  # chosen for each of the soft margins on the way
+            run = partial(solve_hard_margin, seed=seed + k) if hard else partial(solve, known=known)
             try:
-                model = (
-                    partial(solve_hard_margin, seed=seed + k) if hard else partial(solve, known=known)
-                )(
+                model = run(
                     problem,
                     solver,
                     tol=tol,

@@ -11,14 +11,9 @@ All fits read the same rows in place: a fold is a vector of weights.
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -33,21 +28,23 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from maxmargin import core
-from maxmargin.along_costs import carried_over
-from maxmargin.certificate import Certificate
-from maxmargin.choose import find_solver
 from maxmargin.core import default_threads
-from maxmargin.estimators.linear_svc import _TINY, Begin, LinearSVC
+from maxmargin.estimators.folds import (
+    Data,
+    Outcome,
+    Watch,
+    certificates_of,
+    choose_for_all,
+    fit_fold,
+    fit_path,
+    make_folds,
+)
+from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.parameters import check_count, wrong
 from maxmargin.estimators.summary import fitted_summary
-from maxmargin.loop import Callback, Progress
-from maxmargin.model import Status
-from maxmargin.problem import Problem
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
+from maxmargin.loop import Callback
 from maxmargin.solvers import AnySolver
-from maxmargin.types import Indices, Vector
+from maxmargin.types import Vector
 
 
 class LinearSVCCV(ClassifierMixin, BaseEstimator):
@@ -164,7 +161,7 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
         if self.n_jobs != -1 and self.n_jobs is not None:
             check_count(self, "n_jobs", 1, "None and -1 take all cores.")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        watch = _Watch(self.callback)
+        watch = Watch(self.callback)
         template = self._template(seed, watch)
         template._check_parameters()
         X, targets = validate_data(
@@ -172,25 +169,25 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
         )
         check_classification_targets(targets)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data = _Data(X, targets, weights)
+        data = Data(X, targets, weights)
         splits = list(check_cv(self.cv, targets, classifier=True).split(X, targets))
         self.n_splits_ = len(splits)
-        folds = _folds(splits, data)
-        chosen = _choose_solver(template, data, float(Cs.max()))
+        folds = make_folds(splits, data)
+        chosen = choose_for_all(template, data, float(Cs.max()))
         workers = self._workers()
         # The path and each round of folds have an equal share of the time.
         rounds = -(-len(folds) // workers)
         started = time.perf_counter()
         share = None if self.max_time is None else self.max_time / (1 + rounds)
         ascending = np.argsort(Cs, kind="stable")
-        path = _fit_path(template, data, Cs[ascending], chosen, share)
+        path = fit_path(template, data, Cs[ascending], chosen, share)
         if self.max_time is not None:
             share = max(0.0, self.max_time - (time.perf_counter() - started)) / rounds
         template.set_params(n_jobs=max(1, default_threads() // workers))
         scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
         try:
             outcomes = Parallel(n_jobs=workers, prefer="threads")(
-                delayed(_fit_fold)(template, data, fold, path, chosen, scoring, share) for fold in folds
+                delayed(fit_fold)(template, data, fold, path, chosen, scoring, share) for fold in folds
             )
         except BaseException:
             watch.stopped = True  # threads that are still at it
@@ -214,7 +211,7 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
             raise wrong(self, "Cs", self.Cs, "an int or a list of floats in the range (0, inf)", cure)
         return values
 
-    def _template(self, seed: int, watch: _Watch) -> LinearSVC:
+    def _template(self, seed: int, watch: Watch) -> LinearSVC:
         own = ("Cs", "cv", "scoring", "refit", "n_jobs", "callback", "random_state")
         shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
         callback = self.callback if self.callback is not None and not callable(self.callback) else watch
@@ -226,7 +223,7 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
             return default_threads()
         return int(workers)
 
-    def _warn_of(self, shortfalls: list[_Outcome]) -> None:
+    def _warn_of(self, shortfalls: list[Outcome]) -> None:
         parts = []
         if shortfalls:
             worst = max(shortfalls, key=lambda outcome: outcome.relative_gap)
@@ -236,13 +233,13 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
                 f"{worst.shortfall}"
             )
         if self.refit and not self.status_.certified:
-            gap = max(proof.relative_gap for proof in _certificates(self.best_estimator_))
+            gap = max(proof.relative_gap for proof in certificates_of(self.best_estimator_))
             sentence = self.status_.value.format(gap=gap, tol=self.tol, steps=self.n_iter_)
             parts.append(f"The model of all rows at C = {self.C_:g}: {sentence}")
         if parts:
             warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=3)
 
-    def _set_results(self, Cs: Vector, outcomes: list[list[_Outcome]]) -> None:
+    def _set_results(self, Cs: Vector, outcomes: list[list[Outcome]]) -> None:
         """Sets: ``cv_results_``, ``Cs_``, ``C_``, ``best_index_``, ``best_score_``, ``best_params_``."""
         results: dict[str, Any] = {}
         for name, field_name in (("fit_time", "fit_seconds"), ("score_time", "score_seconds")):
@@ -321,232 +318,3 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
         if "text/html" in bundle:  # not where scikit-learn is configured to show text
             bundle["text/html"] = self._repr_html_inner()
         return bundle
-
-
-class _Watch:
-    """The callback of all fits: once it has been told to stop, it stops all of them."""
-
-    def __init__(self, callback: Callback | None) -> None:
-        self.callback = callback
-        self.stopped = False
-
-    def __call__(self, progress: Progress) -> bool:
-        if not self.stopped and self.callback is not None:
-            self.stopped = bool(self.callback(progress))
-        return self.stopped
-
-
-@dataclass
-class _Data:
-    """What all fits share. Rows stay in their process: another one makes its own from X."""
-
-    X: Any
-    targets: NDArray[Any]
-    weights: Vector
-    made: Rows | None = field(default=None, repr=False)
-
-    @cached_property
-    def labels(self) -> NDArray[Any]:
-        return np.unique(self.targets)
-
-    @property
-    def rows(self) -> Rows:
-        if self.made is None:
-            self.made = Rows(self.X, check_finite=False)  # validate_data has looked
-            _ = self.made.squared_norms, self.made.without_private_columns
-        return self.made
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"made": None}
-
-
-@dataclass(frozen=True)
-class _Fold:
-    held_out: Indices
-    weights: Vector
-    """Of all rows; 0 where a row is not trained on."""
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """Of one fold at one C."""
-
-    C: float
-    score: float
-    fit_seconds: float
-    score_seconds: float
-    relative_gap: float
-    shortfall: str
-
-
-def _folds(splits: Sequence[tuple[Any, Any]], data: _Data) -> list[_Fold]:
-    labels, codes = np.unique(data.targets, return_inverse=True)
-    if len(labels) < 2:
-        raise ValueError(
-            "Classifier can't train when only one class is present: the number of classes has to be "
-            f"greater than one; got {len(labels)} class. Give y at least two different labels."
-        )
-    folds = []
-    for i, (trained, held_out) in enumerate(splits):
-        times = np.bincount(np.arange(len(codes))[trained], minlength=len(codes))
-        weights = times * data.weights
-        present = np.bincount(codes, weights > 0, minlength=len(labels)) > 0
-        if not present.all():
-            missing = labels[~present][0]
-            raise ValueError(
-                f"Fold {i} of {len(splits)} trains on no row of class {missing!r}, so it cannot tell that "
-                "class from the rest. Use fewer folds, stratified ones (cv=StratifiedKFold(...)), or more "
-                "rows of the class."
-            )
-        folds.append(_Fold(np.arange(len(codes))[held_out], weights))
-    return folds
-
-
-def _choose_solver(template: LinearSVC, data: _Data, C: float) -> tuple[AnySolver, str]:
-    """The solver of all fits is that of the largest C: it decides what the path costs."""
-    largest = copy(template)
-    largest.C = C
-    labels = data.labels
-    k = 1 if len(labels) == 2 else 0
-    factors = largest._class_factors(labels, data.targets, data.weights)
-    problem = largest._problem(data.rows, data.targets == labels[k], data.weights, factors, k, len(labels))
-    tol = 0.0 if data.rows.stored <= _TINY else float(template.tol)
-    return find_solver(template.solver, problem, tol)
-
-
-def _fit_one(
-    template: LinearSVC,
-    data: _Data,
-    weights: Vector,
-    C: float,
-    chosen: tuple[AnySolver, str],
-    begin: Begin | None,
-    deadline: float,
-) -> tuple[LinearSVC, str]:
-    seconds = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
-    model = copy(template)
-    model.C, model.max_time = C, seconds
-    shortfall = model._fit_rows(
-        data.rows, data.targets, weights, labels=data.labels, chosen=chosen, begin=begin
-    )
-    if model.status_ is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return model, shortfall
-
-
-def _fit_path(
-    template: LinearSVC, data: _Data, Cs: Vector, chosen: tuple[AnySolver, str], share: float | None
-) -> list[LinearSVC]:
-    """All rows at every C, upwards, each from the one before."""
-    deadline = math.inf if share is None else time.perf_counter() + share
-    models: list[LinearSVC] = []
-    begin = None
-    for C in map(float, Cs):
-        if models:
-            begin = _from_last(models[-1], C)
-        models.append(_fit_one(template, data, data.weights, C, chosen, begin, deadline)[0])
-    return models
-
-
-def _from_last(last: LinearSVC, C: float) -> Begin:
-    """From the model of the same rows at another C."""
-    return lambda k, problem: _carried(last, C, k, problem)
-
-
-def _carried(last: LinearSVC, C: float, k: int, problem: Problem) -> tuple[Solution, Certificate]:
-    known = carried_over(_certificates(last)[k], problem, C / last.C)
-    return Solution(w=known.w, b=known.b, alpha=known.alpha), known
-
-
-def _from_better(of_all: LinearSVC, last: LinearSVC | None) -> Begin:
-    """A fold: from the model of all rows at this C or its own at the last, whichever w is worth more.
-
-    The first is better as long as C makes the difference, the second once the held-out rows do.
-    """
-
-    def begin(k: int, problem: Problem) -> tuple[Solution, Certificate]:
-        start, known = _without_held_out(_certificates(of_all)[k], problem)
-        if last is None:
-            return start, known
-        own_start, own = _carried(last, of_all.C, k, problem)
-        return (own_start, own) if own.primal <= known.primal else (start, known)
-
-    return begin
-
-
-def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, Certificate]:
-    """From a certificate of all rows; what its (w, b) is worth without the held-out ones needs no pass."""
-    w, b, margins = proof.w, proof.b, proof.margins
-    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
-    nothing, nowhere = np.zeros_like(proof.alpha), np.zeros_like(w)
-    known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere)
-    return Solution(w=w, b=b, alpha=np.where(problem.costs > 0, proof.alpha, 0.0)), known
-
-
-def _certificates(model: LinearSVC) -> Sequence[Certificate]:
-    proof: Any = model.certificate_
-    return [proof] if isinstance(proof, Certificate) else proof
-
-
-def _fit_fold(
-    template: LinearSVC,
-    data: _Data,
-    fold: _Fold,
-    path: list[LinearSVC],
-    chosen: tuple[AnySolver, str],
-    scoring: Callable[..., float] | None,
-    share: float | None,
-) -> list[_Outcome]:
-    """One fold at every C of the path."""
-    deadline = math.inf if share is None else time.perf_counter() + share
-    score = _Scorer(scoring, data, fold.held_out)
-    outcomes = []
-    last = None
-    for of_all in path:
-        before = time.perf_counter()
-        begin = _from_better(of_all, last)
-        last, shortfall = _fit_one(template, data, fold.weights, of_all.C, chosen, begin, deadline)
-        between = time.perf_counter()
-        value = score(last)
-        after = time.perf_counter()
-        gap = max(proof.relative_gap for proof in _certificates(last))
-        outcomes.append(_Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
-    return outcomes
-
-
-class _Scorer:
-    """Scores the held-out rows: in place for scikit-learn's own scorers, on a copy for other callables."""
-
-    def __init__(self, scoring: Callable[..., float] | None, data: _Data, held_out: Indices) -> None:
-        self.scoring, self.data, self.held_out = scoring, data, held_out
-        self.targets = data.targets[held_out]
-        self.in_place = scoring is None or type(scoring).__module__.startswith("sklearn.metrics")
-        self.X = None if self.in_place else data.X[held_out]
-
-    def __call__(self, model: LinearSVC) -> float:
-        if self.scoring is not None and not self.in_place:
-            model.n_features_in_ = self.data.rows.columns
-            return float(self.scoring(model, self.X, self.targets))
-        scores = np.empty((len(model.coef_), len(self.held_out)))
-        for k, w in enumerate(model.coef_):
-            core.scores_of(self.data.rows.data, self.held_out, w, scores[k], core.ALL_CORES)
-            scores[k] += model.intercept_[k]
-        answers = _Answers(model.classes_, scores[0] if len(scores) == 1 else scores.T)
-        if self.scoring is None:
-            return float(np.mean(answers.predict(None) == self.targets))
-        return float(self.scoring(answers, self.held_out, self.targets))
-
-
-class _Answers(ClassifierMixin, BaseEstimator):
-    """A classifier whose scores of the rows in question are known already."""
-
-    def __init__(self, classes: NDArray[Any], scores: NDArray[np.float64]) -> None:
-        self.classes_, self.scores = classes, scores
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        return self.scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        codes = (self.scores > 0).astype(np.intp) if self.scores.ndim == 1 else self.scores.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,19 +137,8 @@ def read(
         threads=threads,
         progress=progress,
     )
-    name = os.fspath(path)
-    chosen = file_format(name, format)
-    if chosen == "npz":
-        from maxmargin.files.npz import read_npz
-
-        return read_npz(name, options)
-    if chosen in ("csv", "parquet"):
-        from maxmargin.files.tables import read_table
-
-        return read_table(name, chosen, options)
-    from maxmargin.files.libsvm import read_text
-
-    return read_text(name, options)
+    read_all, _ = _reader(os.fspath(path), format)
+    return read_all(os.fspath(path), options)
 
 
 def stream(
@@ -181,19 +171,26 @@ def stream(
         threads=threads,
         progress=progress,
     )
-    name = os.fspath(path)
-    chosen = file_format(name, format)
+    _, in_chunks = _reader(os.fspath(path), format)
+    return in_chunks(os.fspath(path), options)
+
+
+def _reader(
+    path: str, format: str | None
+) -> tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]:
+    """What reads such a file whole, and what reads it in chunks; imported only where it is needed."""
+    chosen = file_format(path, format)
     if chosen == "npz":
-        from maxmargin.files.npz import stream_npz
+        from maxmargin.files.npz import read_npz, stream_npz
 
-        return stream_npz(name, options)
+        return read_npz, stream_npz
     if chosen in ("csv", "parquet"):
-        from maxmargin.files.tables import stream_table
+        from maxmargin.files.tables import read_table, stream_table
 
-        return stream_table(name, chosen, options)
-    from maxmargin.files.libsvm import stream_text
+        return partial(read_table, format=chosen), partial(stream_table, format=chosen)
+    from maxmargin.files.libsvm import read_text, stream_text
 
-    return stream_text(name, options)
+    return read_text, stream_text
 
 
 def file_format(path: str, wanted: str | None = None) -> str:

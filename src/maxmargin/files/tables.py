@@ -30,11 +30,11 @@ _LONGEST_LABEL = 256
 _LAST_READ = 0.05  # seconds after which a thread that reads ahead has begun its next read, if it does
 
 
-def read_table(path: str, format: str, options: Options) -> DataSet:
+def read_table(path: str, options: Options, *, format: str) -> DataSet:
     """All of the table."""
     if format == "parquet":
         _require_modest_size(path)
-    chunks = deque(stream_table(path, format, options))
+    chunks = deque(stream_table(path, options, format=format))
     rows = sum(len(chunk.X) for chunk in chunks)
     skipped = sum(chunk.skipped for chunk in chunks)
     dropped = sum(chunk.dropped for chunk in chunks)
@@ -49,7 +49,7 @@ def read_table(path: str, format: str, options: Options) -> DataSet:
     return DataSet(X, y, names, skipped, dropped)
 
 
-def stream_table(path: str, format: str, options: Options) -> Iterator[DataSet]:
+def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSet]:
     """The rows of the table in chunks."""
     pyarrow = _pyarrow(path)
     rows = 0

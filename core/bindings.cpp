@@ -11,24 +11,32 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <variant>
 
 #include "best_intercept.hpp"
 #include "budget.hpp"
+#include "columns.hpp"
 #include "dual_coordinate_ascent.hpp"
+#include "kernel_dual_ascent.hpp"
+#include "kernel_matrix.hpp"
 #include "large_array.hpp"
 #include "libsvm.hpp"
 #include "losses.hpp"
+#include "monomials.hpp"
 #include "newton.hpp"
 #include "passes.hpp"
 #include "private_columns.hpp"
 #include "random.hpp"
 #include "rows.hpp"
+#include "sequential_minimal_optimization.hpp"
+#include "small_problems.hpp"
 #include "stochastic_subgradient.hpp"
 #include "subgradient.hpp"
 #include "weighted_quantile.hpp"
+#include "working_set.hpp"
 #include "zeros.hpp"
 
 namespace nb = nanobind;
@@ -44,6 +52,7 @@ using Indices = nb::ndarray<Integer, nb::ndim<1>, nb::c_contig, nb::device::cpu>
 using ConstIndices = nb::ndarray<const Integer, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ConstTable = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 std::span<double> span(const Vector& v) { return {v.data(), v.size()}; }
 std::span<const double> span(const ConstVector& v) { return {v.data(), v.size()}; }
@@ -56,13 +65,76 @@ void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
 
-// Rows of any kind, with the arrays they point into kept alive.
-class Data {
+// Rows of one of several kinds.
+template <class... Kinds>
+class RowsOf {
  public:
-  using Kind = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float, std::int32_t>,
-                            SparseRows<float, std::int64_t>, SparseRows<double, std::int32_t>,
-                            SparseRows<double, std::int64_t>>;
+  using Kind = std::variant<Kinds...>;
+  explicit RowsOf(Kind kind) : kind_(kind) {}
 
+  template <class Visitor>
+  decltype(auto) visit(Visitor&& visitor) const {
+    return std::visit(std::forward<Visitor>(visitor), kind_);
+  }
+  Integer count() const {
+    return visit([](const auto& rows) { return rows.count; });
+  }
+  Integer columns() const {
+    return visit([](const auto& rows) { return rows.columns; });
+  }
+  Integer stored() const {
+    return visit([](const auto& rows) { return rows.stored(); });
+  }
+  void require_lengths(std::size_t per_row, std::size_t per_column) const {
+    require(static_cast<Integer>(per_row) == count(), "one number per row is needed");
+    require(static_cast<Integer>(per_column) == columns(), "one number per column is needed");
+  }
+  void require_rows(std::span<const Integer> order) const {
+    Integer low = 0, high = -1;
+    for (const Integer i : order) {
+      low = std::min(low, i);
+      high = std::max(high, i);
+    }
+    require(low >= 0 && high < count(), "an index of a row is out of range");
+  }
+
+ private:
+  Kind kind_;
+};
+
+// The copy of core/private_columns.hpp, which only dual coordinate ascent sweeps.
+class CompactData
+    : public RowsOf<SparseRows<float, std::int32_t>, SparseRows<float, std::uint16_t, std::int32_t>> {
+ public:
+  explicit CompactData(CompactRows&& rows) : CompactData(std::make_shared<CompactRows>(std::move(rows))) {}
+
+ private:
+  explicit CompactData(std::shared_ptr<CompactRows> rows) : RowsOf(view(*rows)), rows_(std::move(rows)) {}
+
+  static Kind view(const CompactRows& rows) {
+    return std::visit(
+        [&]<class Index>(const LargeArray<Index>& indices) -> Kind {
+          return SparseRows<float, Index, std::int32_t>{
+              rows.values.get(), indices.get(), rows.offsets.data(),
+              static_cast<Integer>(rows.offsets.size()) - 1, rows.columns};
+        },
+        rows.indices);
+  }
+
+  std::shared_ptr<CompactRows> rows_;
+};
+
+// What was found out about rows once, for all that share them.
+struct Memo {
+  std::mutex mutex;
+  std::array<std::optional<Encoding>, 2> encodings;  // for kernels of other common sums, and of products
+};
+
+// Rows of any kind that is read, with the arrays they point into kept alive.
+class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float, std::int32_t>,
+                           SparseRows<float, std::int64_t>, SparseRows<double, std::int32_t>,
+                           SparseRows<double, std::int64_t>> {
+ public:
   static Data dense(AnyArray values) {
     require(values.ndim() == 2, "dense rows need a matrix");
     require(values.shape(1) < 2 || values.stride(1) == 1, "values of a row must be contiguous");
@@ -95,51 +167,25 @@ class Data {
     return sparse_of<double, std::int64_t>(values, indices, offsets, columns);
   }
 
-  static Data compact(CompactRows&& rows) {
-    auto owned = std::make_shared<CompactRows>(std::move(rows));
-    const SparseRows<float, std::int32_t> view{
-        owned->values.get(), owned->indices.get(), owned->offsets.data(),
-        static_cast<Integer>(owned->offsets.size()) - 1, owned->columns};
-    Data data({}, view);
-    data.owned_ = std::move(owned);
-    return data;
+  // The cheapest way to hold the rows for a kernel; the values are looked at once.
+  Encoding encoding(const KernelSum& kernel) const {
+    if (kernel.uses(Common::given)) return {Holding::given};
+    const std::lock_guard lock(memo_->mutex);
+    std::optional<Encoding>& known = memo_->encodings[kernel.only_products()];
+    if (!known) known = visit([&](const auto& rows) { return encoding_for({&rows}, kernel); });
+    return *known;
   }
 
   // The same rows without their zeros, or nothing where that would not pay.
   std::optional<Data> without_zeros(const Budget& budget) const {
-    return std::visit([&](const auto& rows) { return sparse_copy(rows, budget); }, kind_);
+    return visit([&](const auto& rows) { return sparse_copy(rows, budget); });
   }
 
-  template <class Visitor>
-  decltype(auto) visit(Visitor&& visitor) const {
-    return std::visit(std::forward<Visitor>(visitor), kind_);
-  }
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }
-  Integer count() const {
-    return visit([](const auto& rows) { return rows.count; });
-  }
-  Integer columns() const {
-    return visit([](const auto& rows) { return rows.columns; });
-  }
-  Integer stored() const {
-    return visit([](const auto& rows) { return rows.stored(); });
-  }
-  void require_lengths(std::size_t per_row, std::size_t per_column) const {
-    require(static_cast<Integer>(per_row) == count(), "one number per row is needed");
-    require(static_cast<Integer>(per_column) == columns(), "one number per column is needed");
-  }
-  void require_rows(std::span<const Integer> order) const {
-    Integer low = 0, high = -1;
-    for (const Integer i : order) {
-      low = std::min(low, i);
-      high = std::max(high, i);
-    }
-    require(low >= 0 && high < count(), "an index of a row is out of range");
-  }
 
  private:
-  Data(std::vector<AnyArray> arrays, Kind kind) : arrays_(std::move(arrays)), kind_(kind) {}
+  Data(std::vector<AnyArray> arrays, Kind kind) : RowsOf(kind), arrays_(std::move(arrays)) {}
 
   // Every later loop trusts offsets and indices, so nothing unchecked gets past this line.
   template <class Value, class Index>
@@ -188,8 +234,8 @@ class Data {
 
   std::vector<AnyArray> arrays_;
   std::shared_ptr<void> owned_;  // memory of copies made here
-  Kind kind_;
   bool sorted_ = true;
+  std::shared_ptr<Memo> memo_ = std::make_shared<Memo>();
 };
 
 template <class Visitor>
@@ -233,7 +279,8 @@ std::vector<std::string> instruction_sets() {
 #if defined(__x86_64__) && defined(__GNUC__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets.push_back("avx2");
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")) {
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vpopcntdq")) {
     sets.push_back("avx512");
   }
 #endif
@@ -249,6 +296,11 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("count", &Data::count)
       .def_prop_ro("columns", &Data::columns)
       .def_prop_ro("stored", &Data::stored);
+
+  nb::class_<CompactData>(m, "CompactData")
+      .def_prop_ro("count", &CompactData::count)
+      .def_prop_ro("columns", &CompactData::columns)
+      .def_prop_ro("stored", &CompactData::stored);
 
   nb::class_<Budget>(m, "Budget")
       .def(nb::init<double, Integer>(), "seconds"_a, "threads"_a)
@@ -273,6 +325,13 @@ void bind_data(nb::module_& m) {
     nb::gil_scoped_release unlocked;
     return weighted_quantile(span(values), span(weights), level, ridge);
   });
+}
+
+template <class AnyRows>
+void combined(const AnyRows& data, ConstVector coefficients, Vector out, const Budget& budget) {
+  data.require_lengths(coefficients.size(), out.size());
+  nb::gil_scoped_release unlocked;
+  data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
 }
 
 void bind_passes(nb::module_& m) {
@@ -300,11 +359,8 @@ void bind_passes(nb::module_& m) {
     nb::gil_scoped_release unlocked;
     data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
   });
-  m.def("combine", [](const Data& data, ConstVector coefficients, Vector out, const Budget& budget) {
-    data.require_lengths(coefficients.size(), out.size());
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
-  });
+  m.def("combine", &combined<Data>);
+  m.def("combine", &combined<CompactData>);
   m.def("squared_norms", [](const Data& data, Vector out, const Budget& budget) {
     data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
     nb::gil_scoped_release unlocked;
@@ -317,33 +373,43 @@ void bind_passes(nb::module_& m) {
     }();
     if (!compact) return nb::none();
     nb::object diagonal = as_array(std::move(compact->diagonal));
-    return nb::make_tuple(Data::compact(std::move(*compact)), diagonal);
+    return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
   });
 }
 
-template <class T>
-nb::object as_array(LargeArray<T>&& values, Integer count) {
-  auto* owned = new LargeArray<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<LargeArray<T>*>(p); });
+template <class T, class Deleter>
+nb::object as_array(std::unique_ptr<T[], Deleter>&& values, Integer count) {
+  using Owned = std::unique_ptr<T[], Deleter>;
+  auto* owned = new Owned(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Owned*>(p); });
   const std::size_t size = static_cast<std::size_t>(count);
   return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->get(), {size}, owner));
 }
 
-// The arrays come first, in (values, indices, ends, labels), and lie in memory of their own that goes
-// back to the system: a reader holds many of these blocks and frees them one by one.
+// As an array of its own type: SciPy copies what is a view of an array with many more elements.
+template <class T>
+nb::object taken(GrowingBytes& bytes) {
+  const Integer count = static_cast<Integer>(bytes.size() / sizeof(T));
+  LargeArray<std::uint8_t> memory = bytes.take();
+  const Unmap deleter = memory.get_deleter();
+  return as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count);
+}
+
+// The arrays come first, in (values, indices, ends, labels). From the heap: a reader frees a block before
+// it is two further, and the next one then gets memory that the system need not clear again.
 template <class Value, class Index>
 nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
-  LargeArray<Value> values;
-  LargeArray<Index> indices;
-  LargeArray<std::int32_t> ends;
-  LargeArray<double> labels;
+  std::unique_ptr<Value[]> values;
+  std::unique_ptr<Index[]> indices;
+  std::unique_ptr<std::int32_t[]> ends;
+  std::unique_ptr<double[]> labels;
   const ParsedRows parsed = [&] {
     nb::gil_scoped_release unlocked;
     const TextCounts counts = count_text(text);
-    values = large_array<Value>(static_cast<std::size_t>(counts.colons));
-    indices = large_array<Index>(static_cast<std::size_t>(counts.colons));
-    ends = large_array<std::int32_t>(static_cast<std::size_t>(counts.lines));
-    labels = large_array<double>(static_cast<std::size_t>(counts.lines));
+    values = std::make_unique_for_overwrite<Value[]>(static_cast<std::size_t>(counts.colons));
+    indices = std::make_unique_for_overwrite<Index[]>(static_cast<std::size_t>(counts.colons));
+    ends = std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(counts.lines));
+    labels = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(counts.lines));
     const RowArrays<Value, Index> out{values.get(), indices.get(), ends.get(), labels.get()};
     return LibsvmParser<Value, Index>(text, out, options).parse();
   }();
@@ -354,6 +420,22 @@ nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
 }
 
 void bind_files(nb::module_& m) {
+  nb::class_<GrowingBytes>(m, "GrowingBytes")
+      .def(nb::init<>())
+      .def("append",
+           [](GrowingBytes& self, AnyArray array) {
+             require(array.ndim() == 1 && contiguous(array), "the values must be contiguous");
+             nb::gil_scoped_release unlocked;
+             self.append(array.data(), array.nbytes());
+           })
+      .def("take", [](GrowingBytes& self, const std::string& type) {
+        if (type == "float32") return taken<float>(self);
+        if (type == "float64") return taken<double>(self);
+        if (type == "int32") return taken<std::int32_t>(self);
+        require(type == "int64", "unknown type of values");
+        return taken<std::int64_t>(self);
+      });
+
   nb::class_<Place>(m, "Place")
       .def_ro("line", &Place::line)
       .def_ro("line_begin", &Place::line_begin)
@@ -387,6 +469,25 @@ void bind_files(nb::module_& m) {
       "labels_optional"_a, "skip_faulty"_a);
 }
 
+template <class AnyRows>
+auto swept(const AnyRows& data, bool squared, Table coordinates, Indices order, Vector w, double bias,
+           double bias_curvature, double relaxation, double above, double below, const Budget& budget) {
+  require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
+  data.require_lengths(coordinates.shape(0), w.size());
+  data.require_rows(span(ConstIndices(order)));
+  const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()), coordinates.shape(0)};
+  const Sweep sweep = interruptibly(budget, [&](Watch& watch) {
+    return data.visit([&](const auto& rows) {
+      const Walls walls{above, below};
+      return squared ? dual_coordinate_ascent<true>(rows, all, span(order), w.data(), bias, bias_curvature,
+                                                    relaxation, walls, watch)
+                     : dual_coordinate_ascent<false>(rows, all, span(order), w.data(), bias, bias_curvature,
+                                                     relaxation, walls, watch);
+    });
+  });
+  return std::make_tuple(sweep.active, sweep.bias, sweep.largest, sweep.smallest, sweep.ascent, sweep.gap);
+}
+
 void bind_solvers(nb::module_& m) {
   m.def("subgradient", [](const Data& data, const std::string& loss, ConstVector labels, ConstVector costs,
                           ConstVector w, double b, Vector gradient, const Budget& budget) {
@@ -402,26 +503,8 @@ void bind_solvers(nb::module_& m) {
     return std::make_tuple(sum.loss, sum.bias);
   });
 
-  m.def("dual_coordinate_ascent", [](const Data& data, bool squared, Table coordinates, Indices order,
-                                     Vector w, double bias, double bias_curvature, double relaxation,
-                                     double above, double below, const Budget& budget) {
-    require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
-    data.require_lengths(coordinates.shape(0), w.size());
-    data.require_rows(span(ConstIndices(order)));
-    const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()),
-                                    coordinates.shape(0)};
-    const Sweep sweep = interruptibly(budget, [&](Watch& watch) {
-      return data.visit([&](const auto& rows) {
-        const Walls walls{above, below};
-        return squared ? dual_coordinate_ascent<true>(rows, all, span(order), w.data(), bias,
-                                                      bias_curvature, relaxation, walls, watch)
-                       : dual_coordinate_ascent<false>(rows, all, span(order), w.data(), bias,
-                                                       bias_curvature, relaxation, walls, watch);
-      });
-    });
-    return std::make_tuple(sweep.active, sweep.bias, sweep.largest, sweep.smallest, sweep.ascent,
-                           sweep.gap);
-  });
+  m.def("dual_coordinate_ascent", &swept<Data>);
+  m.def("dual_coordinate_ascent", &swept<CompactData>);
 
   nb::class_<Iterate>(m, "Iterate")
       .def(
@@ -471,7 +554,69 @@ decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVecto
   return visitor(AugmentedHinge{costs.data(), centre.data(), stiffness});
 }
 
+// One Newton step where the Hessian is small: so short that its calls one by one would cost more than it
+// does. `lower` is the Hessian of the curvatures in `counted`. Returns how much of the step was taken, NaN
+// where there is none, and the sums of the new multipliers.
+auto small_newton_step(const Data& data, const std::string& loss, ConstVector costs, ConstVector centre,
+                       double stiffness, ConstVector labels, ConstVector regulariser, ConstVector gradient,
+                       Vector v, Vector margins, Vector multipliers, Vector combined, Vector curvatures,
+                       Table lower, Vector counted, const Budget& budget) {
+  const std::size_t n = margins.size(), size = v.size(), d = static_cast<std::size_t>(data.columns());
+  for (const std::size_t other :
+       {costs.size(), labels.size(), multipliers.size(), curvatures.size(), counted.size()}) {
+    require(other == n, "one number per row is needed");
+  }
+  data.require_lengths(n, d);
+  require(size == d || size == d + 1, "a place for every column is needed");
+  for (const std::size_t other : {regulariser.size(), gradient.size(), combined.size()}) {
+    require(other == size, "one number per column is needed");
+  }
+  require(lower.shape(0) == size && lower.shape(1) == size, "a row for every column is needed");
+  nb::gil_scoped_release unlocked;
+  std::vector<double> changes(n), p(gradient.data(), gradient.data() + size), sums(size);
+  std::size_t free = 0, changed = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    free += curvatures(i) != 0;
+    changed += curvatures(i) != counted(i);
+  }
+  // Few rows are added up anew: what rounding leaves of the others could outweigh them.
+  const bool anew = free <= std::max(changed, 2 * size);
+  const std::span<double> hessian{lower.data(), lower.size()};
+  if (anew) std::fill(hessian.begin(), hessian.end(), 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    changes[i] = anew ? curvatures(i) : curvatures(i) - counted(i);
+    counted(i) = curvatures(i);
+  }
+  data.visit([&](const auto& rows) {
+    add_outer_products(rows, changes.data(), hessian, static_cast<Integer>(size), budget);
+  });
+  if (!newton_direction(hessian, span(regulariser), p)) return std::make_tuple(std::nan(""), 0.0, 0.0, 0.0);
+  data.visit([&](const auto& rows) { scores(rows, p.data(), changes, budget); });
+  const double bias = size > d ? p[d] : 0.0;
+  for (std::size_t i = 0; i < n; ++i) changes[i] = labels(i) * (changes[i] + bias);
+  double slope = 0, curvature = 0;
+  for (std::size_t j = 0; j < size; ++j) {
+    slope += regulariser(j) * p[j] * v(j);
+    curvature += regulariser(j) * p[j] * p[j];
+  }
+  return with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
+    const double length = line_search(piece, std::span<const double>(margins.data(), n), changes.data(),
+                                      slope, curvature, budget);
+    for (std::size_t j = 0; j < size; ++j) v(j) += length * p[j];
+    for (std::size_t i = 0; i < n; ++i) margins(i) += length * changes[i];
+    const Refreshed after = refresh(piece, std::span<const double>(margins.data(), n), labels.data(),
+                                    multipliers.data(), changes.data(), curvatures.data(), budget);
+    data.visit([&](const auto& rows) { combine(rows, changes.data(), std::span(sums).first(d), budget); });
+    if (size > d) {
+      for (const double change : changes) sums[d] += change;
+    }
+    for (std::size_t j = 0; j < size; ++j) combined(j) += sums[j];
+    return std::make_tuple(length, after.loss, after.multipliers, after.balance);
+  });
+}
+
 void bind_newton(nb::module_& m) {
+  m.def("small_newton_step", &small_newton_step);
   m.def("refresh", [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
                       ConstVector margins, ConstVector labels, Vector multipliers,
                       Vector multiplier_changes, Vector curvatures, const Budget& budget) {
@@ -547,6 +692,425 @@ void bind_newton(nb::module_& m) {
         });
 }
 
+using FactorTuple = std::tuple<std::string, std::string, double, double, int>;
+using TermTuple = std::tuple<double, std::vector<FactorTuple>>;
+
+KernelSum kernel_of(const std::vector<TermTuple>& terms) {
+  KernelSum kernel;
+  for (const auto& [coefficient, factors] : terms) {
+    Term& term = kernel.terms.emplace_back(Term{coefficient, {}});
+    require(!factors.empty(), "a term needs a factor");
+    for (const auto& [common, shape, gamma, shift, degree] : factors) {
+      require(common == "product" || common == "minimum" || common == "harmonic" || common == "given",
+              "unknown common sum");
+      require(shape == "power" || shape == "tanh" || shape == "exponential", "unknown shape");
+      require(degree >= 0, "the degree must not be negative");
+      term.factors.push_back({common == "product"   ? Common::product
+                              : common == "minimum" ? Common::minimum
+                              : common == "given"   ? Common::given
+                                                    : Common::harmonic,
+                              shape == "power"  ? Shape::power
+                              : shape == "tanh" ? Shape::tanh
+                                                : Shape::exponential,
+                              gamma, shift, degree});
+    }
+  }
+  return kernel;
+}
+
+const char* name_of(Holding holding) {
+  switch (holding) {
+    case Holding::bits:
+      return "bits";
+    case Holding::bytes:
+      return "bytes";
+    case Holding::dense:
+      return "dense";
+    case Holding::given:
+      return "given";
+    default:
+      return "sparse";
+  }
+}
+
+// The kernel matrix of some rows, in single or double precision, with the rows kept alive.
+class AnyKernelMatrix {
+ public:
+  AnyKernelMatrix(const Data& data, const KernelSum& kernel, std::span<const Integer> order,
+                  std::span<const Integer> begins, Integer cache_bytes, bool single)
+      : data_(data) {
+    data.require_rows(order);
+    require(begins.size() >= 2 && begins.front() == 0 &&
+                begins.back() == static_cast<Integer>(order.size()) &&
+                std::is_sorted(begins.begin(), begins.end()),
+            "blocks must begin at 0 and end with the rows");
+    data_.visit([&](const auto& rows) {
+      if (single)
+        matrix_.emplace<KernelMatrix<float>>(rows, kernel, data.encoding(kernel), order, begins,
+                                             cache_bytes);
+      else
+        matrix_.emplace<KernelMatrix<double>>(rows, kernel, data.encoding(kernel), order, begins,
+                                              cache_bytes);
+    });
+  }
+
+  template <class Visitor>
+  decltype(auto) visit(Visitor&& visitor) {
+    return std::visit(
+        [&](auto& matrix) -> decltype(visitor(std::declval<KernelMatrix<float>&>())) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(matrix)>, std::monostate>) {
+            throw std::logic_error("no matrix");
+          } else {
+            return visitor(matrix);
+          }
+        },
+        matrix_);
+  }
+  // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
+  AnyKernelMatrix subset(std::span<const Integer> which) {
+    AnyKernelMatrix part(data_);
+    visit([&]<class T>(KernelMatrix<T>& typed) {
+      part.matrix_.emplace<KernelMatrix<T>>(typed.subset(which));
+    });
+    return part;
+  }
+
+  Integer count() {
+    return visit([](auto& matrix) { return matrix.count(); });
+  }
+
+ private:
+  explicit AnyKernelMatrix(const Data& data) : data_(data) {}
+
+  Data data_;
+  std::variant<std::monostate, KernelMatrix<float>, KernelMatrix<double>> matrix_;
+};
+
+class AnyWorkingSet {
+ public:
+  AnyWorkingSet(AnyKernelMatrix& matrix, Integer size, std::uint64_t seed) : count_(matrix.count()) {
+    require(size >= 2, "a working set needs two rows");
+    matrix.visit([&]<class T>(KernelMatrix<T>& typed) { set_.emplace<WorkingSet<T>>(typed, size, seed); });
+  }
+  Integer count() const { return count_; }
+  WorkingSetReport run(const KernelDual& dual, Integer rounds, double gap, const Budget& budget,
+                       Watch& watch) {
+    return std::visit(
+        [&](auto& set) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(set)>, std::monostate>) {
+            return WorkingSetReport{};
+          } else {
+            return set.run(dual, rounds, gap, budget, watch);
+          }
+        },
+        set_);
+  }
+
+ private:
+  Integer count_;
+  std::variant<std::monostate, WorkingSet<float>, WorkingSet<double>> set_;
+};
+
+class AnySequentialMinimalOptimization {
+ public:
+  AnySequentialMinimalOptimization(AnyKernelMatrix& matrix, ConstVector diagonal, bool second_order,
+                                   bool shrinking)
+      : count_(matrix.count()) {
+    require(static_cast<Integer>(diagonal.size()) == count_, "one number per row is needed");
+    matrix.visit([&]<class T>(KernelMatrix<T>& typed) {
+      pairs_.emplace<SequentialMinimalOptimization<T>>(typed, span(diagonal), second_order, shrinking);
+    });
+  }
+  Integer count() const { return count_; }
+  PairReport run(const KernelDual& dual, Integer most, double tolerance, const Budget& budget,
+                 Watch& watch) {
+    return std::visit(
+        [&](auto& pairs) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(pairs)>, std::monostate>) {
+            return PairReport{};
+          } else {
+            return pairs.run(dual, most, tolerance, budget, watch);
+          }
+        },
+        pairs_);
+  }
+
+ private:
+  Integer count_;
+  std::variant<std::monostate, SequentialMinimalOptimization<float>, SequentialMinimalOptimization<double>>
+      pairs_;
+};
+
+KernelDual kernel_dual(Integer count, ConstVector low, ConstVector high, ConstVector labels, Vector beta,
+                       Vector f) {
+  for (const std::size_t size : {low.size(), high.size(), labels.size(), beta.size(), f.size()}) {
+    require(static_cast<Integer>(size) == count, "one number per row is needed");
+  }
+  return {span(low), span(high), span(labels), span(beta), span(f)};
+}
+
+template <class Visitor>
+void visit_both(const Data& first, const Data& second, Visitor&& visitor) {
+  require(first.columns() == second.columns(), "rows with as many columns are needed");
+  first.visit([&](const auto& rows) {
+    using Rows = std::decay_t<decltype(rows)>;
+    second.visit([&](const auto& others) {
+      if constexpr (std::is_same_v<Rows, std::decay_t<decltype(others)>>) {
+        visitor(rows, others);
+      } else {
+        throw std::invalid_argument("rows of one type are needed");
+      }
+    });
+  });
+}
+
+void bind_kernels(nb::module_& m) {
+  nb::class_<KernelSum>(m, "KernelSum").def("__init__", [](KernelSum* self, std::vector<TermTuple> terms) {
+    new (self) KernelSum(kernel_of(terms));
+  });
+
+  m.def("kernel_encoding", [](const KernelSum& kernel, const Data& data) {
+    nb::gil_scoped_release unlocked;
+    return std::string(name_of(data.encoding(kernel).holding));
+  });
+  m.def("kernel_diagonal", [](const KernelSum& kernel, const Data& data, Vector out) {
+    require(static_cast<Integer>(out.size()) == data.count(), "one number per row is needed");
+    require(!kernel.uses(Common::given) || data.columns() == data.count(), "a square matrix is needed");
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) { kernel_diagonal(kernel, rows, span(out)); });
+  });
+  m.def("column_ranges", [](const Data& data, ConstIndices which, Vector low, Vector high) {
+    data.require_rows(span(which));
+    data.require_lengths(static_cast<std::size_t>(data.count()), low.size());
+    data.require_lengths(static_cast<std::size_t>(data.count()), high.size());
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) { column_ranges(rows, span(which), low.data(), high.data()); });
+  });
+  m.def("read_columns", [](const Data& data, ConstIndices which, ConstIndices columns, Table out) {
+    data.require_rows(span(which));
+    for (const Integer column : span(columns)) {
+      require(column >= 0 && column < data.columns(), "an index of a column is out of range");
+    }
+    require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
+            "a place for every value is needed");
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) { read_columns(rows, span(which), span(columns), out.data()); });
+  });
+  m.def("kernel_block", [](const KernelSum& kernel, const Data& first, ConstIndices first_which,
+                           const Data& second, ConstIndices second_which, Table out, const Budget& budget) {
+    first.require_rows(span(first_which));
+    second.require_rows(span(second_which));
+    require(out.shape(0) == first_which.size() && out.shape(1) == second_which.size(),
+            "a place for every pair is needed");
+    nb::gil_scoped_release unlocked;
+    visit_both(first, second, [&](const auto& rows, const auto& others) {
+      const Encoding encoding =
+          &first == &second ? first.encoding(kernel) : encoding_for({&rows, &others}, kernel);
+      kernel_block<double>(kernel, encoding, rows, span(first_which), others, span(second_which),
+                           out.data(), budget);
+    });
+  });
+  m.def("kernel_expansions", [](const KernelSum& kernel, const Data& support, ConstIndices support_which,
+                                ConstTable coefficients, ConstIndices segments, const Data& targets,
+                                ConstIndices target_which, Table out, bool single, const Budget& budget) {
+    support.require_rows(span(support_which));
+    targets.require_rows(span(target_which));
+    require(coefficients.shape(1) == support_which.size(), "a coefficient for every row is needed");
+    require(segments.size() >= 2 && span(segments).front() == 0 &&
+                span(segments).back() == static_cast<Integer>(support_which.size()) &&
+                std::is_sorted(span(segments).begin(), span(segments).end()),
+            "segments must begin at 0 and end with the rows");
+    require(out.shape(0) == coefficients.shape(0) * (segments.size() - 1) &&
+                out.shape(1) == target_which.size(),
+            "a place for every sum is needed");
+    nb::gil_scoped_release unlocked;
+    visit_both(support, targets, [&](const auto& rows, const auto& others) {
+      const Encoding encoding =
+          &support == &targets ? support.encoding(kernel) : encoding_for({&rows, &others}, kernel);
+      const Integer count = static_cast<Integer>(coefficients.shape(0));
+      const auto run = [&]<class T>(T) {
+        expansions<T>(kernel, encoding, rows, span(support_which), coefficients.data(), count,
+                      span(segments), others, span(target_which), out.data(), budget);
+      };
+      single ? run(0.0f) : run(0.0);
+    });
+  });
+
+  m.def("solve_small", [](ConstTable matrix, ConstIndices order, ConstIndices begins, ConstVector labels,
+                          ConstVector costs, Vector alpha, Vector margins, Table values, double tol,
+                          Integer tiny, Integer most_rounds, const Budget& budget) {
+    const Integer size = static_cast<Integer>(matrix.shape(0));
+    require(matrix.shape(1) == matrix.shape(0), "a square matrix is needed");
+    require(begins.size() >= 2 && span(begins).front() == 0 &&
+                span(begins).back() == static_cast<Integer>(order.size()) &&
+                std::is_sorted(span(begins).begin(), span(begins).end()),
+            "problems must begin at 0 and end with the rows");
+    for (const Integer i : span(order)) require(i >= 0 && i < size, "an index of a row is out of range");
+    for (const std::size_t length : {labels.size(), costs.size(), alpha.size(), margins.size()}) {
+      require(length == order.size(), "one number per row is needed");
+    }
+    require(values.shape(0) + 1 == begins.size() && values.shape(1) == 3,
+            "three values per problem are needed");
+    const SmallProblems problems{matrix.data(), size,        span(order), span(begins),
+                                 span(labels),  span(costs), span(alpha), span(margins)};
+    // Values are written before Ctrl-C is raised: they are proofs all the same.
+    return interruptibly(budget, [&](Watch& watch) {
+      return solve_small(problems, tol, tiny, most_rounds, values.data(), watch);
+    });
+  });
+
+  nb::class_<AnyKernelMatrix>(m, "KernelMatrix")
+      .def(
+          "__init__",
+          [](AnyKernelMatrix* self, const Data& data, const KernelSum& kernel, ConstIndices order,
+             ConstIndices begins, Integer cache_bytes, bool single) {
+            nb::gil_scoped_release unlocked;
+            new (self) AnyKernelMatrix(data, kernel, span(order), span(begins), cache_bytes, single);
+          },
+          "data"_a, "kernel"_a, "order"_a, "begins"_a, "cache_bytes"_a, "single"_a)
+      .def_prop_ro("count", &AnyKernelMatrix::count)
+      .def_prop_ro("encoding",
+                   [](AnyKernelMatrix& self) {
+                     return std::string(name_of(self.visit([](auto& matrix) { return matrix.holding(); })));
+                   })
+      .def_prop_ro("cached_bytes",
+                   [](AnyKernelMatrix& self) {
+                     return self.visit([](auto& matrix) { return matrix.cached_bytes(); });
+                   })
+      .def_prop_ro(
+          "keeps_all",
+          [](AnyKernelMatrix& self) { return self.visit([](auto& matrix) { return matrix.keeps_all(); }); })
+      .def("subset",
+           [](AnyKernelMatrix& self, ConstIndices which) {
+             const auto rows = span(which);
+             require(std::is_sorted(rows.begin(), rows.end()), "rows must be in order");
+             require(rows.empty() || (rows.front() >= 0 && rows.back() < self.count()),
+                     "an index of a row is out of range");
+             nb::gil_scoped_release unlocked;
+             return self.subset(rows);
+           })
+      .def_prop_ro(
+          "computed_rows",
+          [](AnyKernelMatrix& self) { return self.visit([](auto& matrix) { return matrix.computed(); }); })
+      .def("add", [](AnyKernelMatrix& self, ConstIndices which, ConstVector changes, Vector f,
+                     const Budget& budget) {
+        require(which.size() == changes.size(), "a change for every row is needed");
+        require(static_cast<Integer>(f.size()) == self.count(), "one number per row is needed");
+        require(std::is_sorted(span(which).begin(), span(which).end()), "rows must be in order");
+        for (const Integer i : span(which)) {
+          require(i >= 0 && i < self.count(), "an index of a row is out of range");
+        }
+        nb::gil_scoped_release unlocked;
+        self.visit([&](auto& matrix) { matrix.add(span(which), span(changes), f.data(), budget); });
+      });
+
+  nb::class_<AnySequentialMinimalOptimization>(m, "SequentialMinimalOptimization")
+      .def(nb::init<AnyKernelMatrix&, ConstVector, bool, bool>(), "matrix"_a, "diagonal"_a,
+           "second_order"_a, "shrinking"_a, nb::keep_alive<1, 2>())
+      .def("run",
+           [](AnySequentialMinimalOptimization& self, ConstVector low, ConstVector high, ConstVector labels,
+              Vector beta, Vector f, Integer most, double tolerance, const Budget& budget) {
+             const KernelDual dual = kernel_dual(self.count(), low, high, labels, beta, f);
+             const PairReport report = interruptibly(
+                 budget, [&](Watch& watch) { return self.run(dual, most, tolerance, budget, watch); });
+             return std::make_tuple(report.pairs, report.active, report.violation, report.ascent,
+                                    report.gap, report.done);
+           });
+
+  m.def("kernel_dual_ascent", [](AnyKernelMatrix& self, bool squared, Table coordinates, ConstIndices order,
+                                 Vector scores, double bias, double bias_curvature, const Budget& budget) {
+    const Integer count = self.count();
+    require(coordinates.shape(1) == 5 && static_cast<Integer>(coordinates.shape(0)) == count &&
+                static_cast<Integer>(scores.size()) == count,
+            "five numbers and a score per row are needed");
+    for (const Integer i : span(order)) require(i >= 0 && i < count, "an index of a row is out of range");
+    const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()),
+                                    coordinates.shape(0)};
+    const KernelSweep sweep = interruptibly(budget, [&](Watch& watch) {
+      return self.visit([&](auto& matrix) {
+        return squared ? kernel_dual_ascent<true>(matrix, all, span(order), span(scores), bias,
+                                                  bias_curvature, budget, watch)
+                       : kernel_dual_ascent<false>(matrix, all, span(order), span(scores), bias,
+                                                   bias_curvature, budget, watch);
+      });
+    });
+    return std::make_tuple(sweep.unrest, sweep.bias, sweep.ascent, sweep.gap, sweep.whole);
+  });
+
+  nb::class_<AnyWorkingSet>(m, "WorkingSet")
+      .def(nb::init<AnyKernelMatrix&, Integer, std::uint64_t>(), "matrix"_a, "size"_a, "seed"_a,
+           nb::keep_alive<1, 2>())
+      .def("run", [](AnyWorkingSet& self, ConstVector low, ConstVector high, ConstVector labels,
+                     Vector beta, Vector f, Integer rounds, double gap, const Budget& budget) {
+        const KernelDual dual = kernel_dual(self.count(), low, high, labels, beta, f);
+        const WorkingSetReport report =
+            interruptibly(budget, [&](Watch& watch) { return self.run(dual, rounds, gap, budget, watch); });
+        return std::make_tuple(report.rounds, report.state.least, report.state.greatest,
+                               report.state.primal, report.state.dual);
+      });
+}
+
+using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
+
+// The place for results of type T, with its size checked.
+template <class T>
+T* place_for(const Output& out, Integer count) {
+  require(out.dtype() == nb::dtype<T>() && static_cast<Integer>(out.size()) == count,
+          "a place of the right type is needed for every monomial");
+  return static_cast<T*>(out.data());
+}
+
+template <class Rows>
+void expand_dense(const Monomials& monomials, const Rows& rows, const Output& out, const Budget& budget) {
+  if constexpr (requires { rows.stride; }) {
+    using Value = std::decay_t<decltype(*rows.values)>;
+    Value* values = place_for<Value>(out, rows.count * monomials.size());
+    nb::gil_scoped_release unlocked;
+    expand_dense(monomials, rows, values, budget);
+  } else {
+    throw std::invalid_argument("dense rows are needed");
+  }
+}
+
+template <class Rows, class Index>
+void expand_sparse(const Monomials& monomials, const Rows& rows, std::span<const Index> offsets,
+                   const Output& to_indices, const Output& to_values, const Budget& budget) {
+  if constexpr (requires { rows.offsets; }) {
+    using Value = std::decay_t<decltype(*rows.values)>;
+    require(fits(monomials, rows, offsets), "offsets must be those of the expansion");
+    Index* indices = place_for<Index>(to_indices, static_cast<Integer>(offsets.back()));
+    Value* values = place_for<Value>(to_values, static_cast<Integer>(offsets.back()));
+    nb::gil_scoped_release unlocked;
+    expand_sparse(monomials, rows, offsets, indices, values, budget);
+  } else {
+    throw std::invalid_argument("sparse rows are needed");
+  }
+}
+
+void bind_features(nb::module_& m) {
+  nb::class_<Monomials>(m, "Monomials")
+      .def(nb::init<Integer, Integer, std::vector<double>, bool, bool>(), "columns"_a, "lowest"_a,
+           "scales"_a, "once"_a, "shared_repeats"_a)
+      .def_prop_ro("size", &Monomials::size)
+      .def("expand_dense",
+           [](const Monomials& self, const Data& data, Output out, const Budget& budget) {
+             require(data.columns() == self.columns(), "rows with as many columns are needed");
+             data.visit([&](const auto& rows) { expand_dense(self, rows, out, budget); });
+           })
+      .def("expand_sparse", [](const Monomials& self, const Data& data, AnyArray offsets, Output indices,
+                               Output values, const Budget& budget) {
+        require(data.columns() == self.columns(), "rows with as many columns are needed");
+        require(data.sorted(), "columns in order are needed");
+        require(offsets.ndim() == 1 && contiguous(offsets), "offsets must be contiguous");
+        const auto with = [&]<class Index>(Index) {
+          require(offsets.dtype() == nb::dtype<Index>(), "offsets must be int32 or int64");
+          const std::span<const Index> all{static_cast<const Index*>(offsets.data()), offsets.size()};
+          data.visit([&](const auto& rows) { expand_sparse(self, rows, all, indices, values, budget); });
+        };
+        offsets.dtype() == nb::dtype<std::int32_t>() ? with(std::int32_t{}) : with(std::int64_t{});
+      });
+}
+
 }  // namespace
 }  // namespace maxmargin
 
@@ -558,4 +1122,6 @@ NB_MODULE(MAXMARGIN_MODULE, m) {
   maxmargin::bind_files(m);
   maxmargin::bind_solvers(m);
   maxmargin::bind_newton(m);
+  maxmargin::bind_kernels(m);
+  maxmargin::bind_features(m);
 }

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
+#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -29,19 +32,68 @@ template <class T>
 using LargeArray = std::unique_ptr<T[], Unmap>;
 
 template <class T>
-LargeArray<T> large_array(std::size_t count) {
+LargeArray<T> large_array(std::size_t count, bool large_pages = true) {
   const std::size_t bytes = count * sizeof(T) + 1;  // the system refuses to give nothing
 #if defined(__linux__)
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   // Large pages spare the faults of the first touch, and the page walks of reading rows in random order.
   // Advice: nothing is lost where it is not taken.
-  madvise(memory, bytes, MADV_HUGEPAGE);
+  if (large_pages) madvise(memory, bytes, MADV_HUGEPAGE);
 #else
   void* memory = std::malloc(bytes);
   if (memory == nullptr) throw std::bad_alloc();
 #endif
   return LargeArray<T>(static_cast<T*>(memory), Unmap{bytes});
 }
+
+// Bytes that are added at the end, without knowing how many there will be. Growing copies nothing where
+// the system can move pages, and room that is not used yet takes no memory.
+class GrowingBytes {
+ public:
+  std::size_t size() const { return size_; }
+
+  void append(const void* bytes, std::size_t count) {
+    if (count == 0) return;  // there may be no memory on either side
+    if (size_ + count > room_) set_room(size_ + count + (size_ + count) / 4);
+    std::memcpy(memory_.get() + size_, bytes, count);
+    size_ += count;
+  }
+
+  // All of them, in no more memory than they need.
+  LargeArray<std::uint8_t> take() {
+    set_room(size_);
+    size_ = room_ = 0;
+    return std::move(memory_);
+  }
+
+ private:
+  void set_room(std::size_t room) {
+    if (!memory_) {
+      memory_ = large_array<std::uint8_t>(room, false);
+    } else {
+      const std::size_t old = memory_.get_deleter().bytes, bytes = room + 1;
+#if defined(__linux__)
+      void* memory = mremap(memory_.get(), old, bytes, MREMAP_MAYMOVE);
+      if (memory == MAP_FAILED) throw std::bad_alloc();
+#else
+      void* memory = std::realloc(memory_.get(), bytes);
+      if (memory == nullptr) throw std::bad_alloc();
+#endif
+      static_cast<void>(memory_.release());
+      memory_ = LargeArray<std::uint8_t>(static_cast<std::uint8_t*>(memory), Unmap{bytes});
+    }
+#if defined(__linux__)
+    // Not earlier: the last large page may hold little.
+    if (room > kLarge) madvise(memory_.get(), room, MADV_HUGEPAGE);
+#endif
+    room_ = room;
+  }
+
+  static constexpr std::size_t kLarge = std::size_t{1} << 23;
+  LargeArray<std::uint8_t> memory_;
+  std::size_t size_ = 0;
+  std::size_t room_ = 0;
+};
 
 }  // namespace maxmargin

@@ -146,6 +146,67 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
   }
 }
 
+// The triangle L of A = L L', in the place of the lower triangle of A. False where A is not positive
+// definite.
+inline bool factor_in_place(std::span<double> a, Integer size) {
+  for (Integer i = 0; i < size; ++i) {
+    double* row = a.data() + i * size;
+    for (Integer j = 0; j <= i; ++j) {
+      const double* other = a.data() + j * size;
+      double sum = row[j];
+#pragma omp simd reduction(- : sum)
+      for (Integer k = 0; k < j; ++k) sum -= row[k] * other[k];
+      if (j < i) {
+        row[j] = sum / other[j];
+      } else if (sum > 0 && sum < INFINITY) {
+        row[i] = std::sqrt(sum);
+      } else {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// x = (L L')^-1 x
+inline void solve_in_place(std::span<const double> factor, std::span<double> x) {
+  const Integer size = static_cast<Integer>(x.size());
+  for (Integer i = 0; i < size; ++i) {
+    const double* row = factor.data() + i * size;
+    x[i] = (x[i] - dot({row, static_cast<std::size_t>(i)}, x.first(static_cast<std::size_t>(i)))) / row[i];
+  }
+  for (Integer i = size - 1; i >= 0; --i) {
+    const double* row = factor.data() + i * size;
+    x[i] /= row[i];
+    for (Integer k = 0; k < i; ++k) x[k] -= row[k] * x[i];
+  }
+}
+
+// x = -(H + diag(r))^-1 x for a small matrix, given by its lower triangle. False where its values are
+// beyond what can be squared. Where rounding has eaten the diagonal, as little as helps is added to it: any
+// positive definite matrix gives a direction of descent.
+inline bool newton_direction(std::span<const double> lower, std::span<const double> regulariser,
+                             std::span<double> x) {
+  const Integer size = static_cast<Integer>(x.size());
+  std::vector<double> matrix(lower.size());
+  double largest = -INFINITY;
+  for (Integer i = 0; i < size; ++i) largest = std::max(largest, lower[i * size + i]);
+  for (double ridge = 0; std::isfinite(largest) && std::isfinite(ridge);
+       ridge = std::max(100 * ridge, 1e-15 * largest)) {
+    std::copy(lower.begin(), lower.end(), matrix.begin());
+    for (Integer i = 0; i < size; ++i) {
+      double& diagonal = matrix[i * size + i];
+      diagonal += regulariser[i] + ridge;
+      if (diagonal <= 0) diagonal = 1;  // an exact intercept that no row has a say in: any scale will do
+    }
+    if (!factor_in_place(matrix, size)) continue;
+    solve_in_place(matrix, x);
+    for (double& value : x) value = -value;
+    return true;
+  }
+  return false;
+}
+
 // out = sum_i h_i <p, x_i> x_i, reading each row once; rows with h_i = 0 cost nothing. `bias` is added to
 // every <p, x_i>; returns sum_i h_i (<p, x_i> + bias).
 template <class Rows>

@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "large_array.hpp"
@@ -20,7 +21,7 @@ namespace maxmargin {
 
 struct CompactRows {
   LargeArray<float> values;
-  LargeArray<std::int32_t> indices;
+  std::variant<LargeArray<std::int32_t>, LargeArray<std::uint16_t>> indices;  // short where they can be
   std::vector<std::int32_t> offsets;
   std::vector<double> diagonal;  // sum of x_ij^2 over the private columns j of row i
   Integer columns = 0;
@@ -84,23 +85,30 @@ std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index
   for (Integer i = 0; i < rows.count; ++i) compact.offsets[i + 1] += compact.offsets[i];
   const std::size_t kept = static_cast<std::size_t>(compact.offsets[rows.count]);
   compact.values = large_array<float>(kept);
-  compact.indices = large_array<std::int32_t>(kept);
-  in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
-    for (; i < last; ++i) {
-      const auto row = rows[i];
-      std::int32_t target = compact.offsets[i];
-      for (Integer k = 0; k < row.count; ++k) {
-        const std::int32_t column = held[row.columns[k]];
-        if (column == kPrivate) {
-          const double value = static_cast<double>(row.values[k]);
-          compact.diagonal[i] += value * value;
-        } else {
-          compact.values[target] = static_cast<float>(row.values[k]);
-          compact.indices[target++] = column;
-        }
-      }
-    }
-  });
+  if (next <= std::numeric_limits<std::uint16_t>::max())
+    compact.indices = large_array<std::uint16_t>(kept);
+  else
+    compact.indices = large_array<std::int32_t>(kept);
+  std::visit(
+      [&]<class Short>(LargeArray<Short>& indices) {
+        in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
+          for (; i < last; ++i) {
+            const auto row = rows[i];
+            std::int32_t target = compact.offsets[i];
+            for (Integer k = 0; k < row.count; ++k) {
+              const std::int32_t column = held[row.columns[k]];
+              if (column == kPrivate) {
+                const double value = static_cast<double>(row.values[k]);
+                compact.diagonal[i] += value * value;
+              } else {
+                compact.values[target] = static_cast<float>(row.values[k]);
+                indices[target++] = static_cast<Short>(column);
+              }
+            }
+          }
+        });
+      },
+      compact.indices);
   return compact;
 }
 

@@ -28,6 +28,9 @@ class Random {
     return static_cast<Integer>(((next() >> 32) * static_cast<std::uint64_t>(bound)) >> 32);
   }
 
+  // Uniform in [0, 1).
+  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
   std::uint64_t state() const { return state_; }
 
  private:

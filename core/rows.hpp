@@ -102,11 +102,11 @@ struct DenseRows {
   void prefetch(Integer i) const { MAXMARGIN_PREFETCH(values + i * stride); }
 };
 
-template <class Value, class Index>
+template <class Value, class Index, class Offset = Index>
 struct SparseRows {
   const Value* values;
   const Index* indices;
-  const Index* offsets;  // n + 1 of them: row i holds values[offsets[i]] .. values[offsets[i + 1]]
+  const Offset* offsets;  // n + 1 of them: row i holds values[offsets[i]] .. values[offsets[i + 1]]
   Integer count;
   Integer columns;
 

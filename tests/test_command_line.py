@@ -19,10 +19,10 @@ from maxmargin.command_line.survey import Survey
 from maxmargin.command_line.words import bytes_in_words, seconds_in_words, some
 from maxmargin.files import DataSet, load_model, save_model
 from maxmargin.loop import Progress
-from maxmargin.solvers import SOLVERS
+from maxmargin.solvers import LINEAR_SOLVERS
 
 # newton needs a smooth loss.
-FOR_THE_HINGE = [name for name in SOLVERS if name != "newton"]
+FOR_THE_HINGE = [name for name in LINEAR_SOLVERS if name != "newton"]
 
 
 @pytest.fixture

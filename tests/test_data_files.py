@@ -246,6 +246,13 @@ def test_indices_beyond_32_bits(file):
     assert narrow.indices.dtype == np.int64  # as SciPy wants it for such a shape
 
 
+def test_rows_before_a_wide_index_are_widened(file):
+    path = file(b"1 1:1 2:2\n-1 7:3\n1 3000000000:4\n-1 2:5\n")
+    X = read_text(path, Options.of(columns=4_000_000_000), block=4).X
+    assert X.indices.dtype == X.indptr.dtype == np.int64
+    assert rows_of(X) == [[(0, 1.0), (1, 2.0)], [(6, 3.0)], [(2_999_999_999, 4.0)], [(1, 5.0)]]
+
+
 @pytest.mark.parametrize("index", [2**31 - 1, 2**31, 2**31 + 1, 2**62, 2**63 - 2])
 def test_the_largest_indices(file, index):
     X, _ = read_libsvm(file(b"1 5:1 %d:2\n" % index), columns=2**63 - 1)

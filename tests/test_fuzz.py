@@ -23,7 +23,7 @@ from fuzz.reference import rows_of
 from fuzz.supervisor import Plan
 from fuzz.targets import CORPUS, Input, target
 from fuzz.worker import Counts, Task, work
-from maxmargin.estimators import LinearSVC
+from maxmargin.estimators import SVC, LinearSVC
 from maxmargin.files import data as data_files
 from maxmargin.files import libsvm as libsvm_files
 from maxmargin.files import model as model_files
@@ -74,6 +74,8 @@ FOUND = {
     "model/found_escape_in_description": r"the problem must state .* not \\x1b\[31m",
     "model/found_escape_in_header": r"unknown variant `F\\x7f64`",
     "model/found_long_parameter": r"'loss' parameter .* Got 'x{400,700}\.\.\.$",
+    "model/found_kernel_no_jobs": "parameter 'n_jobs' has the value 0",
+    "model/found_kernel_rows_of_a_given_matrix": "for 9 rows, the file speaks of 2147483648",
     "model/found_status_without_tol": "how the fit ended, but not with which tol, steps and solver",
     "npz/found_characters.npz": "the array 'y' holds texts that are none",
     "npz/found_surrogate.npz": "the array 'y' holds texts that are none",
@@ -94,7 +96,8 @@ def test_what_was_found_is_in_the_corpus():
 def test_what_was_found_is_refused_in_good_form(name):
     if name.startswith("tables"):
         pytest.importorskip("pyarrow")
-    read = LinearSVC.load if name.startswith("model") else data_files.read
+    load = SVC.load if "kernel" in name else LinearSVC.load
+    read = load if name.startswith("model") else data_files.read
     with pytest.raises((data_files.DataError, model_files.ModelError), match=FOUND[name]) as caught:
         read(CORPUS / name)
     assert str(caught.value).isprintable()

@@ -184,6 +184,24 @@ BUSY = (
 )
 
 
+def test_interrupted_training_with_a_kernel_writes_a_model_that_holds(folder, tmp_path):
+    model, data = tmp_path / "model.mm", tmp_path / "few.npz"
+    with np.load(folder / "four.npz") as whole:
+        np.savez(data, X=whole["X"][:4000], y=whole["y"][:4000])
+    options = ("--kernel", "gaussian", "-C", "1e6", "--tol", "1e-14", "--max-time", "60")
+    options += ("--solver", "sequential_minimal_optimization")
+    training = OnTerminal("train", data, "-o", model, *options)
+    training.wait_for("certified")
+    training.interrupt()
+    code, said = training.end()
+    assert code == 130
+    assert "Interrupted after" in training.shown
+    assert "Kernel: Gaussian" in said
+    done = run("certify", model, data)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Holds: " in done.stdout
+
+
 @pytest.mark.parametrize("data", ["two.npz", "four.npz"])
 def test_interrupted_training_writes_a_model_that_holds_and_can_be_resumed(folder, tmp_path, data):
     model = tmp_path / "model.mm"

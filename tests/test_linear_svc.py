@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import maxmargin
 from maxmargin import LinearSVC, Problem, RowClass, Status
 from maxmargin.reductions.one_vs_rest import Certificates
-from maxmargin.solvers import SOLVERS, DualCoordinateAscent, Pegasos
+from maxmargin.solvers import LINEAR_SOLVERS, DualCoordinateAscent, Pegasos
 
 
 @parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge"), LinearSVC(regularize_intercept=True)])
@@ -174,7 +174,7 @@ def test_a_configured_solver_is_used(breast_cancer):
     assert model.status_ is Status.CERTIFIED
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", LINEAR_SOLVERS)
 def test_every_solver_fits(breast_cancer, solver):
     X, y = breast_cancer
     loss = "squared_hinge" if solver == "newton" else "hinge"

@@ -23,9 +23,10 @@ from sklearn.preprocessing import scale
 from maxmargin import LinearSVC, Status
 from maxmargin.certificate import Certificate
 from maxmargin.files import ModelError, SavedModel, fingerprint, load_model, save_model
+from maxmargin.files.arrays import Array
 from maxmargin.files.fitted import from_estimator
-from maxmargin.files.safetensors import _Array, _checksum
-from maxmargin.solvers import SOLVERS, DualCoordinateAscent, Subgradient
+from maxmargin.files.safetensors import _checksum
+from maxmargin.solvers import LINEAR_SOLVERS, DualCoordinateAscent, Subgradient
 
 PROBLEM = {
     "loss": "hinge",
@@ -317,7 +318,8 @@ def parts_of(path):
 def signed(path, texts, description, arrays):
     """Write a file whose checksum is right, whatever it says."""
     texts = {**texts, "model": json.dumps(description)}
-    kinds = {"float64": "F64", "int8": "I8", "float32": "F32"}
+    kinds = {"float64": "F64", "int8": "I8", "float32": "F32", "float16": "F16"}
+    kinds |= {"int64": "I64", "int32": "I32"}
     sums = {
         name: (kinds[a.dtype.name], a.shape, [np.ascontiguousarray(a).tobytes()])
         for name, a in arrays.items()
@@ -412,7 +414,11 @@ def test_a_type_of_array_that_is_not_ours(sound, tmp_path):
     texts, description, arrays = parts_of(sound)
     arrays["coef"] = arrays["coef"].astype(np.float32)
     signed(tmp_path / "model", texts, description, arrays)
-    with pytest.raises(ModelError, match="type F32, not F64 or I8"):
+    with pytest.raises(ModelError, match="'coef' has the type float32"):
+        load_model(tmp_path / "model")
+    arrays["coef"] = arrays["coef"].astype(np.float16)
+    signed(tmp_path / "model", texts, description, arrays)
+    with pytest.raises(ModelError, match="type F16, not one of F64, F32, I64, I32, I8"):
         load_model(tmp_path / "model")
 
 
@@ -459,9 +465,9 @@ def test_an_unsound_parameter_is_refused(sound, tmp_path, name, value):
 
 def test_a_newer_format_says_so(sound, tmp_path):
     texts, description, arrays = parts_of(sound)
-    signed(tmp_path / "model", {**texts, "version": "2"}, description, arrays)
+    signed(tmp_path / "model", {**texts, "version": "3"}, description, arrays)
     with pytest.raises(
-        ModelError, match=r"format version 2.*Upgrade with: pip install --upgrade maxmargin"
+        ModelError, match=r"format version 3.*Upgrade with: pip install --upgrade maxmargin"
     ):
         load_model(tmp_path / "model")
 
@@ -513,7 +519,7 @@ def test_shapes_that_overflow(tmp_path):
 
 def test_deep_json(sound, tmp_path):
     texts, _, arrays = parts_of(sound)
-    sums = {n: _Array({"f8": "F64", "i1": "I8"}[a.dtype.str[1:]], a.shape, [a]) for n, a in arrays.items()}
+    sums = {n: Array({"f8": "F64", "i1": "I8"}[a.dtype.str[1:]], a.shape, [a]) for n, a in arrays.items()}
     texts["model"] = "[" * 100_000
     texts["checksum"] = _checksum(texts, {n: (s.type, s.shape, s.bytes()) for n, s in sums.items()})
     (tmp_path / "model").write_bytes(safetensors.numpy.save(arrays, texts))
@@ -680,7 +686,7 @@ def test_votes_are_those_of_pairs():
 
 def test_every_registered_solver_can_be_saved(tmp_path):
     X, y = make_classification(60, 4, random_state=0)
-    for name, solver in SOLVERS.items():
+    for name, solver in LINEAR_SOLVERS.items():
         loss = "squared_hinge" if name == "newton" else "hinge"
         model = LinearSVC(loss=loss, solver=solver(seed=5), tol=0.5).fit(X, y)
         model.save(tmp_path / "model")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from scipy import sparse
 from maxmargin import Problem, core, solve
 from maxmargin.rows import Rows
 from maxmargin.solvers import Newton, newton_system
+from maxmargin.solvers.newton_step import Iterate, Pieces
 from maxmargin.solvers.newton_system import NewtonSystem
 from oracles.newton import solve_system, with_intercept
 from problems import INTERCEPTS, LAYOUTS, Case, clouds
@@ -59,7 +62,7 @@ def exact_conjugate_gradients(monkeypatch):
 
 
 def on_columns(system, curvatures):
-    matrix = newton_system._Hessian(system).at(curvatures, ONE)
+    matrix = newton_system.Hessian(system).at(curvatures, ONE)
     return newton_system._OnColumns(matrix, system.regulariser)
 
 
@@ -203,7 +206,7 @@ def test_scale_saves_the_work_and_not_the_answer(shape, intercept, layout):
 def test_the_hessian_is_kept_up_to_date(shape, blocked, intercept):
     case = case_of(*shape, intercept)
     system = NewtonSystem(case.problem())
-    hessian = newton_system._Hessian(system)
+    hessian = newton_system.Hessian(system)
     assert hessian.blocked is blocked
     Z, _ = with_intercept(case.X, intercept, S)
     for seed, share in enumerate([1.0, 0.5, 0.0, 0.2]):
@@ -216,7 +219,7 @@ def test_the_hessian_is_kept_up_to_date(shape, blocked, intercept):
 def test_sparse_rows_are_not_blocked():
     X, y = random_data(300, 60, density=0.1)
     system = NewtonSystem(Problem.of(sparse.csr_matrix(X), y))
-    assert not newton_system._Hessian(system).blocked
+    assert not newton_system.Hessian(system).blocked
 
 
 def test_products_are_kept_and_forgotten(monkeypatch):
@@ -635,6 +638,78 @@ def test_a_margin_is_moved_by_the_line_that_was_searched(layout):
         np.testing.assert_allclose(iterate.margins, y * (Z @ iterate.v), atol=1e-12)
         expected = R * iterate.v - Z.T @ (y * 2 * np.maximum(0, 1 - iterate.margins))
         np.testing.assert_allclose(iterate.gradient, expected, atol=1e-11)
+
+
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_a_small_step_in_one_call_is_the_step_in_its_parts(loss, intercept, layout):
+    case = case_of(40, 5, intercept)
+    problem = replace(case, loss=loss).problem(layout)
+    centre = np.random.default_rng(1).uniform(0, 1, 40)
+    some_pieces = Pieces(loss, problem.costs, centre, 2.0)
+    whole, parts = (Iterate.at(problem, None, ONE) for _ in range(2))
+    for iterate in (whole, parts):
+        iterate.refresh(some_pieces, ONE)
+    for _ in range(4):  # rows gain and lose curvature on the way
+        whole.advance(some_pieces, whole.gradient, ONE)
+        parts.move(some_pieces, parts.gradient, ONE)
+        parts.refresh(some_pieces, ONE)
+        for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
+            ours, theirs = getattr(whole, name), getattr(parts, name)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+def test_a_small_step_on_data_that_cannot_be_squared_ends_in_a_sentence():
+    problem = Problem.of(np.array([[1e200], [-1e200]]), [1.0, -1.0], loss="squared_hinge")
+    iterate = Iterate.at(problem, None, ONE)
+    some_pieces = Pieces("squared_hinge", problem.costs, np.empty(0), 0.0)
+    iterate.refresh(some_pieces, ONE)
+    with pytest.raises(FloatingPointError, match="Scale the features"):
+        iterate.advance(some_pieces, iterate.gradient, ONE)
+
+
+@pytest.mark.parametrize("place", range(14))
+def test_a_small_step_refuses_inconsistent_arrays(place):
+    square = np.zeros((2, 2))
+    arguments = [
+        THREE_BY_TWO,
+        *pieces(),
+        N,
+        D,
+        D,
+        D.copy(),
+        N.copy(),
+        N.copy(),
+        D.copy(),
+        N.copy(),
+        square,
+        N,
+    ]
+    wrong = {np.ndarray: np.zeros(7), float: 1.0, str: "perceptron"}
+    changed = arguments[place + 1]
+    arguments[place + 1] = np.zeros((7, 7)) if changed is square else wrong[type(changed)]
+    if isinstance(changed, float):
+        core.small_newton_step(*arguments, ONE)  # any number will do
+        return
+    with pytest.raises(ValueError, match="is needed"):
+        core.small_newton_step(*arguments, ONE)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_start_with_margins_needs_no_pass_over_the_data(loss, intercept, monkeypatch):
+    problem = replace(case_of(40, 5, intercept), loss=loss).problem()
+    w = np.random.default_rng(3).normal(size=5)
+    b = problem.best_intercept(problem.rows.scores(w))
+    expected = Iterate.at(problem, w, ONE)
+    margins = problem.margins(w, b)
+    monkeypatch.setattr(core, "scores", None)
+    iterate = Iterate.at(problem, w, ONE, (b, margins))
+    np.testing.assert_allclose(iterate.v, expected.v, rtol=1e-15)
+    np.testing.assert_allclose(iterate.margins, expected.margins, rtol=1e-12)
+    iterate.margins += 1.0
+    assert not np.array_equal(iterate.margins, margins)  # a copy: a certificate keeps its own
 
 
 @pytest.mark.parametrize("scaling", [0.01, 10.0, 100.0])

@@ -295,9 +295,25 @@ def test_private_columns_are_left_out_exactly():
     assert compact.columns == 6
     assert compact.count == 60
     np.testing.assert_allclose(diagonal, np.sum(narrow[:, 6:] ** 2, axis=1), rtol=1e-12)
-    norms = np.empty(60)
-    core.squared_norms(compact, norms, core.Budget(np.inf, 1))
-    np.testing.assert_allclose(norms + diagonal, np.sum(narrow**2, axis=1), rtol=1e-12)
+    # The columns are numbered anew, so sums of them are compared in order of size.
+    sums = np.empty(6)
+    coefficients = np.random.default_rng(11).normal(size=60)
+    core.combine(compact, coefficients, sums, core.Budget(np.inf, 1))
+    np.testing.assert_allclose(np.sort(sums), np.sort(coefficients @ narrow[:, :6]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [65_535, 65_536])
+def test_private_columns_are_left_out_whatever_the_width_of_an_index(shared):
+    # Rows 0 and 1 share many columns, the most that a short index can tell apart and one more.
+    random = np.random.default_rng(12)
+    both, own = random.normal(size=(2, shared)), random.normal(size=(2, 5_000))
+    wide = sparse.hstack([both, sparse.block_diag([own[:1], own[1:]])]).tocsr()
+    compact, diagonal = Rows(wide).without_private_columns
+    assert compact.columns == shared
+    sums = np.empty(shared)
+    core.combine(compact, np.array([1.0, -2.0]), sums, core.Budget(np.inf, 1))
+    np.testing.assert_allclose(np.sort(sums), np.sort(both[0] - 2.0 * both[1]), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(diagonal, np.sum(own**2, axis=1), rtol=1e-12)
 
 
 def test_private_columns_stay_where_leaving_them_out_would_not_pay():

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from maxmargin.along_costs import Path, path
     from maxmargin.certificate import Certificate, RowClass, certify
     from maxmargin.choose import choose_solver
-    from maxmargin.estimators import LinearSVC, LinearSVCCV
+    from maxmargin.estimators import SVC, LinearSVC, LinearSVCCV
     from maxmargin.hard_margin_certificate import HardMarginCertificate, certify_hard_margin
     from maxmargin.inseparable import InseparabilityProof, InseparableError
     from maxmargin.loop import Progress, solve
@@ -35,6 +35,7 @@ _HOME = {
     "Progress": "loop",
     "RowClass": "certificate",
     "Rows": "rows",
+    "SVC": "estimators",
     "Solution": "solution",
     "Status": "model",
     "Trace": "model",
@@ -47,6 +48,7 @@ _HOME = {
 }
 
 __all__ = [
+    "SVC",
     "Certificate",
     "HardMarginCertificate",
     "InseparabilityProof",

@@ -24,6 +24,14 @@ class Data:
     @property
     def stored(self) -> int: ...
 
+class CompactData:
+    @property
+    def count(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def stored(self) -> int: ...
+
 class Budget:
     def __init__(self, seconds: float, threads: int) -> None: ...
     def stop(self) -> None: ...
@@ -43,6 +51,22 @@ class Iterate:
     beta_sum: float
     def __init__(self, v: Vector, u: Vector) -> None: ...
     def rescale(self) -> None: ...
+
+class Monomials:
+    def __init__(
+        self, columns: int, lowest: int, scales: list[float], once: bool, shared_repeats: bool
+    ) -> None: ...
+    @property
+    def size(self) -> int: ...
+    def expand_dense(self, data: Data, out: NDArray[np.floating], budget: Budget) -> None: ...
+    def expand_sparse(
+        self,
+        data: Data,
+        offsets: NDArray[np.signedinteger],
+        indices: NDArray[np.signedinteger],
+        values: NDArray[np.floating],
+        budget: Budget,
+    ) -> None: ...
 
 class Place:
     @property
@@ -72,7 +96,114 @@ class ParsedRows:
     @property
     def fault_place(self) -> Place: ...
 
+class GrowingBytes:
+    def append(self, array: NDArray[np.generic]) -> None: ...
+    def take(self, type: str) -> NDArray[np.generic]: ...
+
+class KernelSum:
+    def __init__(self, terms: list[tuple[float, list[tuple[str, str, float, float, int]]]]) -> None: ...
+
+class KernelMatrix:
+    def __init__(
+        self,
+        data: Data,
+        kernel: KernelSum,
+        order: Indices,
+        begins: Indices,
+        cache_bytes: int,
+        single: bool,
+    ) -> None: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def cached_bytes(self) -> int: ...
+    @property
+    def computed_rows(self) -> int: ...
+    @property
+    def keeps_all(self) -> bool: ...
+    def subset(self, which: Indices) -> KernelMatrix: ...
+    def add(self, which: Indices, changes: Vector, f: Vector, budget: Budget) -> None: ...
+
+class WorkingSet:
+    def __init__(self, matrix: KernelMatrix, size: int, seed: int) -> None: ...
+    def run(
+        self,
+        low: Vector,
+        high: Vector,
+        labels: Vector,
+        beta: Vector,
+        f: Vector,
+        rounds: int,
+        gap: float,
+        budget: Budget,
+    ) -> tuple[int, float, float, float, float]: ...
+
+class SequentialMinimalOptimization:
+    def __init__(
+        self, matrix: KernelMatrix, diagonal: Vector, second_order: bool, shrinking: bool
+    ) -> None: ...
+    def run(
+        self,
+        low: Vector,
+        high: Vector,
+        labels: Vector,
+        beta: Vector,
+        f: Vector,
+        most: int,
+        tolerance: float,
+        budget: Budget,
+    ) -> tuple[int, int, float, float, float, bool]: ...
+
 def instruction_sets() -> list[str]: ...
+def kernel_encoding(kernel: KernelSum, data: Data) -> str: ...
+def kernel_diagonal(kernel: KernelSum, data: Data, out: Vector) -> None: ...
+def kernel_block(
+    kernel: KernelSum,
+    first: Data,
+    first_which: Indices,
+    second: Data,
+    second_which: Indices,
+    out: Vector,
+    budget: Budget,
+) -> None: ...
+def solve_small(
+    matrix: Vector,
+    order: Indices,
+    begins: Indices,
+    labels: Vector,
+    costs: Vector,
+    alpha: Vector,
+    margins: Vector,
+    values: Vector,
+    tol: float,
+    tiny: int,
+    most_rounds: int,
+    budget: Budget,
+) -> list[int]: ...
+def kernel_expansions(
+    kernel: KernelSum,
+    support: Data,
+    support_which: Indices,
+    coefficients: Vector,
+    segments: Indices,
+    targets: Data,
+    target_which: Indices,
+    out: Vector,
+    single: bool,
+    budget: Budget,
+) -> None: ...
+def kernel_dual_ascent(
+    matrix: KernelMatrix,
+    squared: bool,
+    coordinates: Vector,
+    order: Indices,
+    scores: Vector,
+    bias: float,
+    bias_curvature: float,
+    budget: Budget,
+) -> tuple[float, float, float, float, bool]: ...
 def shuffle(order: Indices, state: int) -> int: ...
 def draw(order: Indices, bound: int, state: int) -> int: ...
 def weighted_quantile(
@@ -81,10 +212,12 @@ def weighted_quantile(
 def dot(a: Vector, b: Vector) -> float: ...
 def loss_sum(loss: str, margins: Vector, costs: Vector) -> float: ...
 def best_intercept(loss: str, scores: Vector, labels: Vector, costs: Vector, ridge: float) -> float: ...
+def column_ranges(data: Data, which: Indices, low: Vector, high: Vector) -> None: ...
+def read_columns(data: Data, which: Indices, columns: Indices, out: Vector) -> None: ...
 def scores(data: Data, w: Vector, out: Vector, budget: Budget) -> None: ...
-def combine(data: Data, coefficients: Vector, out: Vector, budget: Budget) -> None: ...
+def combine(data: Data | CompactData, coefficients: Vector, out: Vector, budget: Budget) -> None: ...
 def squared_norms(data: Data, out: Vector, budget: Budget) -> None: ...
-def without_private_columns(data: Data, budget: Budget) -> tuple[Data, Vector] | None: ...
+def without_private_columns(data: Data, budget: Budget) -> tuple[CompactData, Vector] | None: ...
 def parse_libsvm(
     text: NDArray[np.uint8],
     *,
@@ -109,7 +242,7 @@ def subgradient(
     budget: Budget,
 ) -> tuple[float, float]: ...
 def dual_coordinate_ascent(
-    data: Data,
+    data: Data | CompactData,
     squared: bool,
     coordinates: Vector,
     order: Indices,
@@ -152,6 +285,24 @@ def refresh(
     curvatures: Vector,
     budget: Budget,
 ) -> tuple[float, float, float]: ...
+def small_newton_step(
+    data: Data,
+    loss: str,
+    costs: Vector,
+    centre: Vector,
+    stiffness: float,
+    labels: Vector,
+    regulariser: Vector,
+    gradient: Vector,
+    v: Vector,
+    margins: Vector,
+    multipliers: Vector,
+    combined: Vector,
+    curvatures: Vector,
+    lower: NDArray[np.float64],
+    counted: Vector,
+    budget: Budget,
+) -> tuple[float, float, float, float]: ...
 def add_outer_products(data: Data, coefficients: Vector, lower: Vector, budget: Budget) -> None: ...
 def curvature_product(
     data: Data, curvatures: Vector, p: Vector, bias: float, out: Vector, budget: Budget

@@ -158,7 +158,7 @@ def path(
                 configured,
                 tol=tol,
                 max_steps=max_steps,
-                start=None if known is None else Solution(w=known.w, b=known.b, alpha=known.alpha),
+                start=None if known is None else start_of(known),
                 known=known,
                 callback=teller.at(C),
                 budget=budget,
@@ -200,6 +200,11 @@ class _Teller:
             return self.stopped
 
         return tell
+
+
+def start_of(known: Certificate) -> Solution:
+    """Its points, with the margins that it knows."""
+    return Solution(w=known.w, b=known.b, alpha=known.alpha, margins=known.margins)
 
 
 def carried_over(certificate: Certificate, problem: Problem, factor: float) -> Certificate:

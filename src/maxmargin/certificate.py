@@ -22,7 +22,7 @@ from maxmargin.solution import Solution
 from maxmargin.types import Vector
 
 FROM_MARGINS = "the margins"
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 
 
 class RowClass(IntEnum):
@@ -118,10 +118,14 @@ class Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
         alone = replace(self, problem=None, w=w, w_of_alpha=w_of_alpha)
+        return alone.with_known(self.kkt_violation, self.row_classes)
+
+    def with_known(self, kkt_violation: float, row_classes: NDArray[np.int8]) -> Certificate:
+        """The same, told what it could not find out without its problem."""
         # A frozen dataclass keeps its cached properties in __dict__ like any other object.
-        alone.__dict__["kkt_violation"] = self.kkt_violation
-        alone.__dict__["row_classes"] = self.row_classes
-        return alone
+        self.__dict__["kkt_violation"] = kkt_violation
+        self.__dict__["row_classes"] = row_classes
+        return self
 
     @property
     def support(self) -> NDArray[np.intp]:
@@ -178,13 +182,15 @@ def certify(
             factor = problem.best_multiple(alpha, w_of_alpha)
             alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
+    # No loss rises faster than its margin falls, where margins are known but for a small error.
+    primal += problem.total_cost * problem.rows.score_error(w)
     dual = problem.dual_of(alpha, w_of_alpha)
     if dual < 0.0:
         # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
         factor = problem.best_multiple(alpha, w_of_alpha)
         alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
         dual = problem.dual_of(alpha, w_of_alpha)
-    if 0.0 < dual - primal <= _ROUNDING * abs(primal):
+    if 0.0 < dual - primal <= ROUNDING * abs(primal):
         dual = primal  # both are the optimum, to the last digits of their sums
     if known is not None and known.primal <= primal:
         w, b, primal, margins = known.w, known.b, known.primal, known.margins
@@ -205,7 +211,10 @@ def _best_margins(problem: Problem, w: Vector, budget: core.Budget) -> tuple[flo
 
 def _feasible(problem: Problem, alpha: Vector) -> Vector:
     """The nearest thing to alpha that is inside the box and, for an exact intercept, balanced."""
-    alpha = np.clip(np.nan_to_num(np.asarray(alpha, np.float64)), 0.0, problem.upper)
+    alpha = np.asarray(alpha, np.float64)
+    if not np.isfinite(alpha.sum()):
+        alpha = np.nan_to_num(alpha)
+    alpha = np.clip(alpha, 0.0, problem.upper)
     if problem.intercept is not Intercept.EXACT:
         return alpha
     # Free multipliers cost least, since their margin is 1 and the dual value is flat there: those of the

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from maxmargin.kernels.rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.solvers import (
     SOLVERS,
@@ -16,6 +17,7 @@ from maxmargin.solvers import (
     AugmentedLagrangian,
     Newton,
     Subgradient,
+    WorkingSet,
 )
 from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
 from maxmargin.solvers.hand_over import HandOver
@@ -60,6 +62,10 @@ def second_order_cost(problem: Problem, tol: float) -> float:
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
+    if isinstance(problem.rows, KernelRows):
+        return WorkingSet(), (
+            "working_set: of the kernel matrix it computes rows only for multipliers that change."
+        )
     if loss == "perceptron":
         return Subgradient(), (
             "subgradient: the perceptron loss is for study, w = 0 minimises it, and this solver starts "
@@ -96,7 +102,17 @@ def find_solver(solver: str | AnySolver, problem: Problem, tol: float = 1e-4) ->
                 f"Got {solver!r} instead."
             )
         solver = SOLVERS[solver]()
+    if isinstance(problem.rows, KernelRows) and not solver.takes_kernels:
+        raise ValueError(_no_kernels(solver))
     refusal = solver.accepts(problem)
     if refusal is not None:
         raise ValueError(refusal)
     return solver, f"{solver.name}: asked for."
+
+
+def _no_kernels(solver: AnySolver) -> str:
+    offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_kernels)
+    return (
+        f"{solver.name} works on the rows themselves and takes no kernel. Use one of {offered}, or a "
+        "feature map before a linear problem."
+    )

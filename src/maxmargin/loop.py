@@ -15,8 +15,10 @@ import numpy as np
 from maxmargin.certificate import Certificate, certify
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
+from maxmargin.kernels.rows import KernelRows
 from maxmargin.model import Model, Record, Status, Trace
 from maxmargin.problem import Problem
+from maxmargin.rows import Rows
 from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
 
@@ -106,7 +108,7 @@ def solve(
     run = _Run(problem, configured, tol, callback, budget)
     state = None
     steps = 0
-    lookout = _Lookout(tol, certify_every, problem.rows.stored)
+    lookout = _Lookout(tol, certify_every, problem.rows)
     try:
         status = None
         stop = False
@@ -262,9 +264,11 @@ class _Lookout:
     Never from the clock: the same seed has to give the same run on a slower machine.
     """
 
-    def __init__(self, tol: float, every: int | None, stored: int) -> None:
+    def __init__(self, tol: float, every: int | None, rows: Rows) -> None:
         self.tol, self.every = tol, every
-        self.patience = 16 if stored < _LARGE else 1
+        self.patience = 16 if rows.stored < _LARGE else 1
+        if isinstance(rows, KernelRows) and rows.count > 2000:
+            self.patience = 200  # a proof costs as much as many steps on a few rows each
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate
 

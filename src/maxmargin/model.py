@@ -37,8 +37,9 @@ class Status(Enum):
     )
     RULE_FIRED = (
         "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "
-        "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold, or rounding error leaves it "
-        "nothing to gain. Lower stop_threshold, loosen tol, or give the data in float64."
+        "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold or epsilon, or rounding error "
+        "leaves it nothing to gain. Lower stop_threshold or epsilon, loosen tol, or give the data in "
+        "float64."
     )
 
     @property

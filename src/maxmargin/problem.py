@@ -124,7 +124,7 @@ class Problem:
 
     def regulariser(self, w: Vector, b: float) -> float:
         """``1/2 |w|^2``, and ``b^2 / (2 s^2)`` more when the intercept is regularised."""
-        value = 0.5 * core.dot(w, w)
+        value = 0.5 * self.rows.squared_norm(w)
         if self.intercept is Intercept.REGULARISED:
             value += 0.5 * (b / self.intercept_scaling) ** 2
         return value

@@ -23,10 +23,11 @@ class Rows:
     indices, large dense data of which at most one value in four is not zero (to CSR, a smaller copy), and
     values of any other type (to float64). Sparse data are never made dense.
 
-    NaN and infinite values are refused; ``check_finite=False`` trusts that there are none.
+    NaN and infinite values are refused; ``check_finite=False`` trusts that there are none. ``keep_zeros``
+    leaves dense data dense, however many zeros there are.
     """
 
-    def __init__(self, X: Any, *, check_finite: bool = True) -> None:
+    def __init__(self, X: Any, *, check_finite: bool = True, keep_zeros: bool = False) -> None:
         if sparse.issparse(X):
             matrix = X if X.format == "csr" else X.tocsr()
             if matrix.dtype not in (np.float32, np.float64):
@@ -43,7 +44,7 @@ class Rows:
         else:
             values = _row_major(X)
             dense = core.Data.dense(values)
-            self.data = dense.without_zeros(core.ALL_CORES) or dense
+            self.data = dense if keep_zeros else dense.without_zeros(core.ALL_CORES) or dense
             self.dtype = values.dtype
         if check_finite:
             from sklearn.utils import assert_all_finite  # slow to import, quick to check
@@ -73,13 +74,21 @@ class Rows:
         return out
 
     @cached_property
-    def without_private_columns(self) -> tuple[core.Data, Vector] | None:
+    def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
         """A smaller float32 copy for dual methods, or None where it would not pay.
 
         Columns that occur in one row only are left out; the second part holds, for every row, the sum
         of their squared values. See core/private_columns.hpp.
         """
         return core.without_private_columns(self.data, core.ALL_CORES)
+
+    def squared_norm(self, w: Vector) -> float:
+        """``|w|^2``."""
+        return core.dot(w, w)
+
+    def score_error(self, w: Vector) -> float:
+        """How far a score can be from the true one: not at all, beyond rounding."""
+        return 0.0
 
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``<w, x_i>`` of every row: one pass, none for w = 0."""

@@ -19,6 +19,8 @@ class Solution:
     w: Vector | None = None
     b: float = 0.0
     alpha: Vector | None = None
+    margins: Vector | None = None
+    """``y_i (<w, x_i> + b)``, where they are known: a start then spares a pass."""
     alpha_from: str = "the solver"
     """Where alpha comes from, in words."""
     notes: dict[str, float] = field(default_factory=dict[str, float])

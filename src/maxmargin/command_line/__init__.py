@@ -19,6 +19,7 @@ from maxmargin.command_line.compare import compare
 from maxmargin.command_line.demo import demo
 from maxmargin.command_line.info import info
 from maxmargin.command_line.predict import predict
+from maxmargin.command_line.reproduce import reproduce
 from maxmargin.command_line.train import train
 
 __all__ = ["app", "main"]
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Support vector machines in which every fit comes with a proof.",
 )
-for command in (train, predict, certify, compare, info, demo):
+for command in (train, predict, certify, compare, info, demo, reproduce):
     app.command()(command)
 
 
@@ -72,6 +73,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _where_to_look(arguments: list[str]) -> str:
-    known = {command.__name__ for command in (train, predict, certify, compare, info, demo)}
+    known = {command.__name__ for command in (train, predict, certify, compare, info, demo, reproduce)}
     name = next((word for word in arguments if word in known), "")
     return f"See: {' '.join(filter(None, ('maxmargin', name, '--help')))}"

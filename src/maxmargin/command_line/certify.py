@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,14 +27,15 @@ from maxmargin.command_line.options import (
     class_weight_of,
 )
 from maxmargin.command_line.progress import Bars
+from maxmargin.command_line.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.command_line.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.command_line.proof import Finding
+    from maxmargin.command_line.proof import Finding, Part
     from maxmargin.command_line.verdict import Verdict
-    from maxmargin.files import DataSet, SavedModel
+    from maxmargin.files import DataSet, SavedKernelModel, StoredModel
 
 
 _SMALLEST_GAP = 1e-9
@@ -74,7 +76,7 @@ def certify(
     """Recompute primal, dual and gap from the two files, and say whether the model's claims hold.
 
     Neither file is trusted. Models without proof and those of LIBLINEAR and LIBSVM are measured instead:
-    at most, and at least, so far above the optimum.
+    at most, and at least, so far above the optimum. Models with a kernel are taken as well.
 
     Exit code 0: it holds, or is within --tol of the optimum; 1: it does not, or is not; 2: wrong input.
 
@@ -106,7 +108,7 @@ def certify(
     return verdict.tell(as_json=as_json)
 
 
-def _cost(model: SavedModel, path: Path, given: float | None) -> float:
+def _cost(model: StoredModel, path: Path, given: float | None) -> float:
     """C, from the file or from the command line, never from both."""
     stated = model.problem.get("C")
     if given is not None:
@@ -118,8 +120,9 @@ def _cost(model: SavedModel, path: Path, given: float | None) -> float:
     if stated is not None:
         return float(stated)
     least = ""
-    if model.support is not None:
-        largest = abs(model.support.coefficients).max()
+    vectors = with_support_vectors(model)
+    if vectors is not None:
+        largest = abs(vectors.coefficients).max(initial=0.0)
         least = f" (its largest multiplier is {largest:.6g}, so C was at least that)"
     raise Failure(
         f"certify needs the C that {path} was trained with. Files of {model.writer} do not keep it{least}. "
@@ -127,7 +130,7 @@ def _cost(model: SavedModel, path: Path, given: float | None) -> float:
     )
 
 
-def _refuse_for_own(model: SavedModel, path: Path, option: str) -> None:
+def _refuse_for_own(model: StoredModel, path: Path, option: str) -> None:
     if model.format == "maxmargin":
         raise Failure(
             f"{option} is for files of LIBLINEAR and LIBSVM. {path} says itself what was minimised. "
@@ -135,7 +138,7 @@ def _refuse_for_own(model: SavedModel, path: Path, option: str) -> None:
         )
 
 
-def _check_problem(model: SavedModel, path: Path) -> None:
+def _check_problem(model: StoredModel, path: Path) -> None:
     """Refuse models of problems that are not the one whose dual is known here."""
     if model.problem.get("penalty", "l2") != "l2":
         raise Failure(
@@ -150,7 +153,7 @@ def _check_problem(model: SavedModel, path: Path) -> None:
         )
 
 
-def _gap_to_show(model: SavedModel, given: float | None) -> float:
+def _gap_to_show(model: StoredModel, given: float | None) -> float:
     """The gap that decides: the file's own claim, else the one asked for, else one per cent."""
     if model.status is not None and model.status.certified and model.tol is not None:
         return max(model.tol, _SMALLEST_GAP)
@@ -158,7 +161,7 @@ def _gap_to_show(model: SavedModel, given: float | None) -> float:
 
 
 def _as_the_model_sees_it(
-    model: SavedModel, data: DataSet, path: Path, verdict: Verdict
+    model: StoredModel, data: DataSet, path: Path, verdict: Verdict
 ) -> tuple[Any, NDArray[Any]]:
     """X of the model's width, and the codes of the labels; X is None where no proof can be about it."""
     from maxmargin.command_line.predict import aligned
@@ -175,7 +178,7 @@ def _as_the_model_sees_it(
     strange = sorted({label_text(label) for label in labels[codes < 0]})
     if strange:
         verdict.refuse(f"the data have labels that the model does not know: {some(strange)}")
-    if X.shape[1] != model.features and model.format != "libsvm":
+    if X.shape[1] != model.features and model.format != "libsvm" and model.width is not None:
         verdict.refuse(f"the data have {columns} columns, and the model {model.features}")
     if model.rows is not None and model.rows != rows:
         verdict.refuse(f"the data have {rows} rows, and the model was trained on {model.rows}")
@@ -188,7 +191,7 @@ def _as_the_model_sees_it(
 
 
 def _findings(
-    model: SavedModel,
+    model: StoredModel,
     X: Any,
     codes: NDArray[Any],
     C: float,
@@ -197,24 +200,13 @@ def _findings(
     max_time: float,
     bars: Bars,
 ) -> list[Finding]:
-    from maxmargin.command_line.proof import judge_alone, judge_proof, parts
-    from maxmargin.command_line.support_vectors import multipliers
+    from maxmargin.command_line.proof import judge_alone, judge_proof
 
-    alphas: list[Any] = [None] * len(model.coef)
-    alpha_from = ""
-    if model.certificates is not None:
-        alphas, alpha_from = [proof.alpha for proof in model.certificates], "the file's multipliers"
-    elif model.support is not None:
-        found = multipliers(model, X, codes)
-        verdict.vectors_found = found is not None
-        if found is not None:
-            alphas = list(found)
-            alpha_from = "the file's support vectors, found again among the rows of the data"
+    count = len(model.intercept)
     claimed = model.status is not None and model.status.certified
     deadline = time.monotonic() + max_time
     findings = []
-    each = parts(model, X, codes, C=C, class_weight=class_weight, alphas=alphas, alpha_from=alpha_from)
-    for k, part in enumerate(each):
+    for k, part in enumerate(_parts(model, X, codes, C, class_weight, verdict)):
         if model.certificates is not None:
             findings.append(judge_proof(part, verdict.tol if claimed else None))
         else:
@@ -222,7 +214,53 @@ def _findings(
             if part.claim is not None and not claimed:
                 # It never claimed more than this gap.
                 needed = max(part.claim.relative_gap, _SMALLEST_GAP)
-            share = max(0.0, deadline - time.monotonic()) / (len(model.coef) - k)
+            share = max(0.0, deadline - time.monotonic()) / (count - k)
             show = bars.solving(f"bounding {part.name}".rstrip(), tol=needed / 10, max_time=share)
             findings.append(judge_alone(part, needed, share, show))
     return findings
+
+
+def _parts(
+    model: StoredModel, X: Any, codes: NDArray[Any], C: float, class_weight: Any, verdict: Verdict
+) -> Iterator[Part]:
+    """The problems of the model, with the multipliers that its file has or leads to."""
+    from maxmargin.command_line.kernel_proof import chosen_rows, doubt, kernel_parts
+    from maxmargin.command_line.proof import parts
+    from maxmargin.files import SavedKernelModel, SavedModel
+
+    alphas: list[Any] = [None] * len(model.intercept)
+    alpha_from = ""
+    vectors = with_support_vectors(model)
+    rows = None if vectors is None else _rows_of_vectors(vectors, X, codes, verdict)
+    if model.certificates is not None:
+        alphas, alpha_from = [proof.alpha for proof in model.certificates], "the file's multipliers"
+    elif vectors is not None and rows is not None:
+        alphas = list(multipliers(vectors, rows, X.shape[0]))
+        alpha_from = "the file's support vectors, found again among the rows of the data"
+    options: dict[str, Any] = {"C": C, "class_weight": class_weight, "alpha_from": alpha_from}
+    if isinstance(model, SavedKernelModel):
+        if reason := doubt(model.kernel, X):
+            verdict.refuse(reason)
+        each = [chosen_rows(model, codes, k) for k in range(len(alphas))]
+        if model.certificates is None:
+            alphas = [None if a is None else a[chosen] for a, chosen in zip(alphas, each, strict=True)]
+        elif [len(a) for a in alphas] != [len(chosen) for chosen in each]:
+            verdict.refuse(
+                "the data have other numbers of rows of each class than the model was trained on"
+            )
+            return
+        yield from kernel_parts(model, X, codes, rows=rows, alphas=alphas, **options)
+    else:
+        assert isinstance(model, SavedModel)
+        yield from parts(model, X, codes, alphas=alphas, **options)
+
+
+def _rows_of_vectors(
+    model: SavedKernelModel, X: Any, codes: NDArray[Any], verdict: Verdict
+) -> NDArray[Any] | None:
+    """The row of each support vector, as the file says or as found in the data."""
+    rows = model.support
+    if rows is None or not are_rows(model, X, codes, rows):
+        rows = found_rows(model, X, codes)
+        verdict.vectors_found = rows is not None
+    return rows

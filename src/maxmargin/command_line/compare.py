@@ -14,10 +14,15 @@ import typer
 from maxmargin.command_line.answer import DONE, Failure, in_words, print_json, print_table
 from maxmargin.command_line.labels import label_text, labels_of
 from maxmargin.command_line.options import (
+    CacheSize,
+    Coef0,
     Columns,
     DataFile,
+    Degree,
     Format,
+    Gamma,
     Json,
+    KernelName,
     Label,
     Reading,
     SkipBadLines,
@@ -25,6 +30,8 @@ from maxmargin.command_line.options import (
     ZeroBased,
     check_readable,
     check_writable,
+    kernel_of,
+    kernel_options,
 )
 from maxmargin.command_line.progress import Bars
 from maxmargin.command_line.words import some
@@ -51,6 +58,11 @@ def compare(
         str | None,
         typer.Option("--class", help="Of several classes, the one to tell from the rest: the largest."),
     ] = None,
+    kernel: KernelName = None,
+    gamma: Gamma = None,
+    degree: Degree = None,
+    coef0: Coef0 = None,
+    cache_size: CacheSize = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 10.0,
     format: Format = None,
@@ -67,24 +79,35 @@ def compare(
     this takes counts: `train` certifies less often.
 
     Example: maxmargin compare data.svm --loss squared_hinge --max-time 5 -o compare.svg
+
+    Example: maxmargin compare data.svm --kernel gaussian --gamma 0.5
     """
     if output.suffix.lower() not in (".png", ".svg"):
         raise Failure(f"-o must end in .png or .svg. Got {output} instead. Rename the picture.")
     check_writable(output, data)
     check_readable(data)
     reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
+    own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=True)
+    memory = own.pop("cache_size", None)
     with Bars(quiet=as_json) as bars:
-        problem, against = _read_problem(data, reading, bars, C, loss, intercept, positive)
-        runs, left_out = _race(problem, bars, tol=tol, max_time=max_time, threads=threads)
+        problem, against = _read_problem(data, reading, bars, C, loss, intercept, positive, own)
+        solvers = _entrants(problem, memory)
+        runs, left_out = _race(problem, solvers, bars, tol=tol, max_time=max_time, threads=threads)
         bars.finish()
     title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {_INTERCEPTS[intercept]}{against}"
+    found: Any = getattr(problem.rows, "kernel", None)
+    if found is not None:
+        title += f", {found}"
     rows = [run.row() for run in runs]
     from maxmargin.command_line.picture import draw
+    from maxmargin.kernels.names import describe as described
 
     draw(output, title, [(run.name, *run.curve()) for run in runs], tol)
     if as_json:
-        size = {"rows": problem.rows.count, "columns": problem.rows.columns, "stored": problem.rows.stored}
+        data_of = problem.rows.data
+        size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
         answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
+        answer["kernel"] = None if found is None else described(found)
         print_json(answer | {"solvers": rows, "left_out": left_out, "picture": output})
     else:
         _print_answer(title, tol, rows, left_out, output)
@@ -102,6 +125,7 @@ def _read_problem(
     loss: str,
     intercept: str,
     positive: str | None,
+    kernel: dict[str, Any],
 ) -> tuple[Problem, str]:
     """The problem, and the words that say which class is told from which."""
     import numpy as np
@@ -113,7 +137,12 @@ def _read_problem(
     Problem.of(rows_of(np.zeros((1, 1))), [1.0], C, loss=loss, intercept=intercept)
     data = reading.read(path, bars.reading(path.name))
     is_positive, against = _one_class(labels_of(data), positive)
-    return Problem.of(rows_of(data.X), is_positive * 2.0 - 1.0, C, loss=loss, intercept=intercept), against
+    rows = rows_of(data.X)
+    if kernel:
+        from maxmargin.kernels import KernelRows
+
+        rows = KernelRows(rows, kernel_of(kernel, data.X))
+    return Problem.of(rows, is_positive * 2.0 - 1.0, C, loss=loss, intercept=intercept), against
 
 
 def _one_class(labels: NDArray[Any], wanted: str | None) -> tuple[NDArray[Any], str]:
@@ -161,18 +190,39 @@ class _Run:
         return [record.seconds for record in records], [record.relative_gap for record in records]
 
 
+def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:
+    """The solvers for such rows; those that have a cache get the one asked for."""
+    from maxmargin.kernels import KernelRows
+    from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
+
+    if not isinstance(problem.rows, KernelRows):
+        return {name: solver() for name, solver in LINEAR_SOLVERS.items()}
+    solvers: dict[str, AnySolver] = {}
+    for name, solver in SOLVERS.items():
+        if solver.takes_kernels:
+            cached = cache_size is not None and hasattr(solver(), "cache_size")
+            options: dict[str, Any] = {"cache_size": cache_size} if cached else {}
+            solvers[name] = solver(**options)
+    return solvers
+
+
 def _race(
-    problem: Problem, bars: Bars, *, tol: float, max_time: float, threads: int | None
+    problem: Problem,
+    solvers: dict[str, AnySolver],
+    bars: Bars,
+    *,
+    tol: float,
+    max_time: float,
+    threads: int | None,
 ) -> tuple[list[_Run], list[str]]:
     from maxmargin import solve
-    from maxmargin.solvers import SOLVERS
 
     runs: list[_Run] = []
     left_out: list[str] = []
     # Shared by all solvers, so that the first one does not pay for it.
     _ = problem.rows.squared_norms
-    for name, solver in SOLVERS.items():
-        refusal = solver().accepts(problem)
+    for name, solver in solvers.items():
+        refusal = solver.accepts(problem)
         if refusal is not None:
             left_out.append(refusal)
             continue
@@ -192,14 +242,15 @@ def _race(
     return runs, left_out
 
 
-def _certified_evenly(solver: type[AnySolver]) -> AnySolver:
+def _certified_evenly(solver: AnySolver) -> AnySolver:
     """The solver, silent about its gap: ``solve`` then certifies at steps that grow by a quarter.
 
     With its estimate a solver is certified when it is about to be done: best for a fit, and a curve of
     two points.
     """
-    silent: type[AnySolver] = type(solver.__name__, (solver,), {"estimate": lambda self, state: math.nan})
-    return silent()
+    kind, options = type(solver), vars(solver)
+    silent: type[AnySolver] = type(kind.__name__, (kind,), {"estimate": lambda self, state: math.nan})
+    return silent(**options)
 
 
 def _print_answer(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +31,7 @@ def demo(
     ] = None,
     as_json: Json = False,
 ) -> int:
-    """Train with every solver on data that need no file, and prove each answer.
+    """Train with every solver on data that need no file, and prove each answer: a plane, then a kernel.
 
     Example: maxmargin demo --loss squared_hinge --tol 1e-6
 
@@ -38,22 +40,69 @@ def demo(
     if save_data is not None:
         return _save(save_data, as_json=as_json)
 
-    from maxmargin import Problem, choose_solver
-    from maxmargin.solvers import SOLVERS
+    from maxmargin.kernels.names import describe
+
+    plane = _plane(C, loss, tol, max_time, quiet=as_json)
+    curved = _curved(C, tol, max_time, quiet=as_json)
+    if as_json:
+        kernel = describe(curved.problem.rows.kernel)
+        print_json({"C": C, "loss": loss, **plane.as_json(), "with_kernel": {**kernel, **curved.as_json()}})
+    else:
+        _print_answer(plane, tol)
+        typer.echo("")
+        _print_answer(curved, tol)
+    return DONE
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What every solver made of one problem."""
+
+    title: str
+    problem: Any
+    rows: list[dict[str, Any]]
+    auto: str
+    left_out: list[str]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"solvers": self.rows, "auto": self.auto, "left_out": self.left_out}
+
+
+def _plane(C: float, loss: str, tol: float, max_time: float, *, quiet: bool) -> _Answer:
+    """A linear problem."""
+    from maxmargin import Problem
+    from maxmargin.solvers import LINEAR_SOLVERS
 
     X, y, X_test, y_test = _breast_cancer()
     problem = Problem.of(X, y, C, loss=loss, intercept="regularised")
-    refusals = {name: solver().accepts(problem) for name, solver in SOLVERS.items()}
-    names = [name for name, refusal in refusals.items() if refusal is None]
-    models = _solve_with_each(problem, names, tol, max_time, quiet=as_json)
+    title = f"Breast cancer: {X.shape[0]} rows, {X.shape[1]} columns"
+    solve = partial(_solve_with_each, problem, list(LINEAR_SOLVERS), tol, max_time, quiet=quiet)
+    return _answer(title, problem, *solve(), X_test, y_test)
+
+
+def _curved(C: float, tol: float, max_time: float, *, quiet: bool) -> _Answer:
+    """A problem with a kernel."""
+    from maxmargin import Problem
+    from maxmargin.kernels import Gaussian, KernelRows
+    from maxmargin.solvers import SOLVERS
+
+    X, y, X_test, y_test = _digits()
+    kernel = Gaussian(0.1)
+    problem = Problem.of(KernelRows(X, kernel), y, C)
+    title = f"Digits 3 and 8, {kernel}, hinge loss: {X.shape[0]} rows, {X.shape[1]} columns"
+    names = [name for name, solver in SOLVERS.items() if solver.takes_kernels]
+    solve = partial(_solve_with_each, problem, names, tol, max_time, quiet=quiet)
+    return _answer(title, problem, *solve(), kernel(X_test, X), y_test)
+
+
+def _answer(
+    title: str, problem: Problem, models: dict[str, Model], left_out: list[str], X_test: Any, y_test: Any
+) -> _Answer:
+    from maxmargin import choose_solver
+
     rows = [_row(name, model, X_test, y_test) for name, model in models.items()]
     _, reason = choose_solver(problem)
-    left_out = [refusal for refusal in refusals.values() if refusal is not None]
-    if as_json:
-        print_json({"C": C, "loss": loss, "solvers": rows, "auto": reason, "left_out": left_out})
-    else:
-        _print_answer(problem, tol, rows, reason, left_out)
-    return DONE
+    return _Answer(title, problem, rows, reason, left_out)
 
 
 def _breast_cancer() -> tuple[Any, Any, Any, Any]:
@@ -66,6 +115,18 @@ def _breast_cancer() -> tuple[Any, Any, Any, Any]:
     test = np.arange(len(y)) % 3 == 0
     mean, deviation = X[~test].mean(axis=0), X[~test].std(axis=0)
     X = (X - mean) / deviation
+    return X[~test], y[~test], X[test], y[test]
+
+
+def _digits() -> tuple[Any, Any, Any, Any]:
+    """scikit-learn's digits 3 and 8, every third row for the test, grey from 0 to 1."""
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    X, target = load_digits(return_X_y=True)
+    chosen = (target == 3) | (target == 8)
+    X, y = X[chosen] / 16.0, np.where(target[chosen] == 8, 1.0, -1.0)
+    test = np.arange(len(y)) % 3 == 0
     return X[~test], y[~test], X[test], y[test]
 
 
@@ -102,17 +163,20 @@ def _write_libsvm(path: Path, X: Any, y: Any) -> None:
 
 def _solve_with_each(
     problem: Problem, names: list[str], tol: float, max_time: float, *, quiet: bool
-) -> dict[str, Model]:
+) -> tuple[dict[str, Model], list[str]]:
+    """The models of the solvers that take the problem, and why the others do not."""
     from maxmargin import solve
+    from maxmargin.solvers import SOLVERS
 
+    refusals = {name: SOLVERS[name]().accepts(problem) for name in names}
     models: dict[str, Model] = {}
     with Bars(quiet=quiet) as bars:
-        for name in names:
+        for name in (name for name in names if refusals[name] is None):
             show = bars.solving(name, tol=tol, max_time=max_time)
             models[name] = solve(
                 problem, name, tol=tol, max_steps=1_000_000, max_time=max_time, callback=show
             )
-    return models
+    return models, [refusal for refusal in refusals.values() if refusal is not None]
 
 
 def _row(name: str, model: Model, X_test: Any, y_test: Any) -> dict[str, Any]:
@@ -133,11 +197,9 @@ def _row(name: str, model: Model, X_test: Any, y_test: Any) -> dict[str, Any]:
     }
 
 
-def _print_answer(
-    problem: Problem, tol: float, rows: list[dict[str, Any]], reason: str, left_out: list[str]
-) -> None:
+def _print_answer(answer: _Answer, tol: float) -> None:
     print_table(
-        f"{problem.rows.count} rows, {problem.rows.columns} columns, relative gap to reach {tol:g}",
+        f"{answer.title}, relative gap to reach {tol:g}",
         ("solver", "primal", "dual", "rel. gap", "seconds", "test acc.", "ended"),
         [
             (
@@ -149,17 +211,17 @@ def _print_answer(
                 f"{100 * row['test_accuracy']:.1f} %",
                 row["status"].replace("_", " "),
             )
-            for row in rows
+            for row in answer.rows
         ],
     )
-    for row in rows:
+    for row in answer.rows:
         if "bound" in row["notes"]:
             bound, gap = row["notes"]["bound"], row["primal"] - row["dual"]
             typer.echo(
                 f"{row['solver']}: theory bounds its expected suboptimality by {bound:.3g} after so many "
                 f"steps; measured, it is at most {gap:.3g}."
             )
-    for refusal in left_out:
+    for refusal in answer.left_out:
         typer.echo(f"Left out: {refusal}")
     typer.echo("No (w, b) can have an objective below the largest dual value in the table.")
-    typer.echo(f"auto takes {reason}")
+    typer.echo(f"auto takes {answer.auto}")

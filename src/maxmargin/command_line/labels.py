@@ -20,6 +20,11 @@ def label_text(label: Any) -> str:
     return str(label)
 
 
+def problem_text(label: Any) -> str:
+    """Which problem it is: a class against the rest, or a pair of classes."""
+    return " against ".join(map(label_text, label)) if isinstance(label, tuple) else label_text(label)
+
+
 def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
     """For each label the position of its class, -1 where there is none.
 

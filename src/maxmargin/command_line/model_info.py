@@ -10,10 +10,12 @@ import typer
 
 from maxmargin.command_line.answer import DONE, print_json
 from maxmargin.command_line.labels import label_text
+from maxmargin.command_line.support_vectors import with_support_vectors
+from maxmargin.command_line.verdict import kernel_described
 from maxmargin.command_line.words import bytes_in_words, some
 
 if TYPE_CHECKING:
-    from maxmargin.files import SavedModel
+    from maxmargin.files import SavedKernelModel, SavedModel, StoredModel
 
 _HEAVIEST = 5
 _FORMULATIONS = {"crammer_singer": "Crammer and Singer's formulation"}
@@ -35,13 +37,18 @@ def tell(path: Path, *, as_json: bool) -> int:
     return DONE
 
 
-def _lines(model: SavedModel) -> dict[str, str]:
+def _lines(model: StoredModel) -> dict[str, str]:
+    from maxmargin.files import SavedKernelModel, SavedModel
+
     lines = {
         "classes": some([label_text(label) for label in model.classes], 10),
         "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
         "problem": _problem(model),
-        "heaviest": _heaviest_words(model),
     }
+    if isinstance(model, SavedModel):
+        lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight in heaviest(model))
+    if isinstance(model, SavedKernelModel):
+        lines |= _kernel_lines(model)
     if model.solver is not None:
         lines["solver"] = model.solver
     if model.claims is not None and model.status is not None:
@@ -58,15 +65,28 @@ def _lines(model: SavedModel) -> dict[str, str]:
     return lines
 
 
-def _proof(model: SavedModel) -> str:
+def _proof(model: StoredModel) -> str:
     if model.certificates is not None:
         return f"the multipliers of all {model.rows} rows"
-    if model.support is not None:
-        return f"{len(model.support.labels)} support vectors with their coefficients"
+    vectors = with_support_vectors(model)
+    if vectors is not None and model.format == "libsvm":
+        return f"{len(vectors.owners)} support vectors with their coefficients"
     return "none in the file"
 
 
-def _problem(model: SavedModel) -> str:
+def _kernel_lines(model: SavedKernelModel) -> dict[str, str]:
+    vectors = model.vectors
+    held = "as rows of the given matrix"
+    if vectors is not None:
+        held = f"{'sparse' if hasattr(vectors, 'indptr') else 'dense'}, {vectors.dtype}"
+    each = [
+        f"{label_text(label)} ({count})" for label, count in zip(model.classes, model.counts, strict=True)
+    ]
+    total = model.coefficients.shape[1]
+    return {"kernel": str(model.kernel), "vectors": f"{total}, {held}: {some(each, 10)}"}
+
+
+def _problem(model: StoredModel) -> str:
     problem = model.problem
     cost = problem.get("C")
     words = [
@@ -103,12 +123,10 @@ def heaviest(model: SavedModel) -> list[tuple[str, float]]:
     ]
 
 
-def _heaviest_words(model: SavedModel) -> str:
-    return ", ".join(f"{name} ({weight:+.3g})" for name, weight in heaviest(model))
+def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
+    from maxmargin.files import SavedKernelModel, SavedModel
 
-
-def _as_json(path: Path, model: SavedModel) -> dict[str, Any]:
-    return {
+    answer: dict[str, Any] = {
         "file": path,
         "kind": "model",
         "bytes": path.stat().st_size,
@@ -131,5 +149,12 @@ def _as_json(path: Path, model: SavedModel) -> dict[str, Any]:
         "proof": model.certificates is not None,
         "rows": model.rows,
         "fingerprint": model.fingerprint,
-        "heaviest": [{"feature": name, "weight": weight} for name, weight in heaviest(model)],
+        "kernel": kernel_described(model),
     }
+    if isinstance(model, SavedModel):
+        answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight in heaviest(model)]
+    if isinstance(model, SavedKernelModel):
+        answer["support_vectors"] = dict(
+            zip(map(label_text, model.classes), model.counts.tolist(), strict=True)
+        )
+    return answer

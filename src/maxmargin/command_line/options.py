@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from maxmargin.files import DataSet
+    from maxmargin.kernels import Kernel
 
 DataFile = Annotated[
     Path,
@@ -51,6 +52,27 @@ ReadingThreads = Annotated[
     int | None, typer.Option("--threads", help="At most this many to read the file; all cores.", min=1)
 ]
 Threads = Annotated[int | None, typer.Option("--threads", help="At most this many; all cores.", min=1)]
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        help="gaussian (rbf), polynomial (poly), sigmoid, laplacian, chi2 or linear.",
+        show_default="none: a linear model",
+    ),
+]
+Gamma = Annotated[
+    str | None,
+    typer.Option("--gamma", help="Of the kernel: scale, auto or a number.", show_default="scale"),
+]
+Degree = Annotated[int | None, typer.Option("--degree", help="Of the polynomial kernel.", show_default="3")]
+Coef0 = Annotated[
+    float | None,
+    typer.Option("--coef0", help="Of the polynomial and the sigmoid kernel.", show_default="0"),
+]
+CacheSize = Annotated[
+    float | None,
+    typer.Option("--cache-size", help="Memory for kernel values, in megabytes.", show_default="1000"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no progress.")]
 
 
@@ -130,6 +152,61 @@ def check_readable(path: Path) -> None:
 
     if path.is_file() or path.is_dir() or not path.exists():
         open_file(str(path)).close()
+
+
+_KERNELS = {
+    "gaussian": "rbf",
+    "rbf": "rbf",
+    "polynomial": "poly",
+    "poly": "poly",
+    "sigmoid": "sigmoid",
+    "laplacian": "laplacian",
+    "chi2": "chi2",
+    "linear": "linear",
+}
+
+
+def kernel_options(
+    kernel: str | None,
+    gamma: str | None,
+    degree: int | None,
+    coef0: float | None,
+    cache_size: float | None,
+    *,
+    needs_kernel: bool,
+) -> dict[str, Any]:
+    """Those that were given, as ``SVC`` calls them; ``needs_kernel`` refuses them without a kernel."""
+    given = {"gamma": gamma, "degree": degree, "coef0": coef0, "cache_size": cache_size}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if kernel is None:
+        if options and needs_kernel:
+            name = next(iter(options)).replace("_", "-")
+            raise Failure(
+                f"--{name} is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
+            )
+    elif kernel not in _KERNELS:
+        raise Failure(f"--kernel must be one of {', '.join(_KERNELS)}. Got {kernel!r} instead.")
+    else:
+        options["kernel"] = _KERNELS[kernel]
+    if gamma is not None and gamma not in ("scale", "auto"):
+        try:
+            options["gamma"] = float(gamma)
+        except ValueError:
+            raise Failure(f"--gamma must be scale, auto or a number. Got {gamma!r} instead.") from None
+    return options
+
+
+def kernel_of(options: dict[str, Any], X: Any) -> Kernel:
+    """The kernel that the options of ``kernel_options`` stand for on X."""
+    import numpy as np
+
+    from maxmargin.estimators.named_kernels import find_gamma
+    from maxmargin.kernels.names import kernel_from_name
+
+    given: dict[str, Any] = {"gamma": "scale", "degree": 3, "coef0": 0.0} | options
+    needs_gamma = given["kernel"] != "linear"
+    gamma = find_gamma(given["gamma"], X, np.ones(X.shape[0])) if needs_gamma else 1.0
+    return kernel_from_name(given["kernel"], given["degree"], gamma, given["coef0"])
 
 
 def class_weight_of(text: str, labels: Any) -> Any:

@@ -31,7 +31,7 @@ from maxmargin.command_line.words import some
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.files import DataSet, SavedModel
+    from maxmargin.files import DataSet, StoredModel
 
 
 @in_words
@@ -114,25 +114,26 @@ class Piece:
 
 
 def predictions(
-    model: SavedModel, reading: Reading, path: Path, progress: Callable[[int, int], None] | None
+    model: StoredModel, reading: Reading, path: Path, progress: Callable[[int, int], None] | None
 ) -> Iterator[Piece]:
     """The predictions for a file, piece by piece in its order."""
     import numpy as np
 
-    for data in reading.stream(path, columns=model.features, labelled=False, progress=progress):
+    for data in reading.stream(path, columns=model.width, labelled=False, progress=progress):
         X = aligned(data, model, path)
-        labels = model.predict(X)
+        found = model.decision_function(X)
+        labels = model.classes_of(found)
         known = right = 0
         if data.y is not None:
             codes = class_codes(data.y, model.classes)
             known = int(np.count_nonzero(codes >= 0))
             right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
-        scores = model.decision_function(X).reshape(len(labels), -1)
+        scores = found.reshape(len(labels), -1)
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
         yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped)
 
 
-def aligned(data: DataSet, model: SavedModel, path: Path) -> Any:
+def aligned(data: DataSet, model: StoredModel, path: Path) -> Any:
     """X with its columns in the order of the model's; refuses a table that lacks some of them."""
     ours, theirs = model.feature_names, data.feature_names
     if theirs is None or ours == theirs:
@@ -202,7 +203,7 @@ class _Tally:
             "dropped_values": self.dropped,
         }
 
-    def sentences(self, model: SavedModel) -> Iterator[str]:
+    def sentences(self, model: StoredModel) -> Iterator[str]:
         if self.accuracy is not None:
             yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.rows} rows."
         elif self.labelled and self.rows:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from maxmargin.command_line.labels import label_text
+from maxmargin.command_line.labels import problem_text
 from maxmargin.command_line.words import seconds_in_words
 
 if TYPE_CHECKING:
@@ -76,20 +76,21 @@ class Bars:
         return show
 
     def solving_classes(
-        self, name: str, *, count: int, tol: float, max_time: float
+        self, name: str, *, count: int, tol: float, max_time: float, pairs: bool = False
     ) -> Callable[[Progress], None] | None:
-        """A callback for one class against the rest at a time, or several side by side."""
+        """A callback for one class against the rest, or one pair, at a time, or several side by side."""
         if not self.shown:
             return None
         bar = self._add(name)
         classes = ClassesDone(count, max_time)
         lock = threading.Lock()
+        one, many = ("pair", "pairs") if pairs else ("class", "classes")
 
         def show(progress: Progress) -> None:
             gap, how = gap_now(progress)
             with lock:
                 done = classes.saw(progress)
-                words = f"{classes.done} of {count} classes, class {label_text(progress.label)}: "
+                words = f"{classes.done} of {count} {many}, {one} {problem_text(progress.label)}: "
                 self._show(bar, done, words + _gap_words(gap, how, classes.seconds_left))
 
         return show

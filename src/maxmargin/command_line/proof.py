@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxmargin.certificate import Certificate
-    from maxmargin.files import SavedModel
+    from maxmargin.files import SavedModel, StoredModel
     from maxmargin.files.model import Claim
     from maxmargin.loop import Progress
     from maxmargin.problem import Problem
@@ -111,7 +111,7 @@ def parts(
     names = [label_text(label) for label in model.classes]
     factors = class_factors(class_weight, model.classes, codes)
     claims: list[Any] = list(model.claims) if model.claims is not None else [None] * len(model.coef)
-    pairs = _tells_apart(model)
+    pairs = tells_apart(model)
     for k, (positive, negative) in enumerate(pairs):
         y = np.where(codes == positive, 1.0, -1.0)
         # As scikit-learn does it: of several classes, only the one against the rest has its factor.
@@ -121,8 +121,10 @@ def parts(
         if negative is not None and len(names) > 2:
             chosen = np.flatnonzero((codes == positive) | (codes == negative))
         alpha = alphas[k]
+        w = np.zeros(X.shape[1])  # LIBSVM's files end with the last column that a support vector has
+        w[: model.features] = model.coef[k]
         yield Part(
-            name=_name(names, positive, negative),
+            name=name_of(names, positive, negative),
             problem=Problem.of(
                 rows if isinstance(chosen, slice) else rows_of(X[chosen]),
                 y[chosen],
@@ -132,7 +134,7 @@ def parts(
                 weights=weights[chosen],
                 intercept_scaling=model.problem.get("intercept_scaling") or 1.0,
             ),
-            w=model.coef[k],
+            w=w,
             b=float(model.intercept[k]),
             claim=claims[k],
             alpha=None if alpha is None else alpha[chosen],
@@ -141,7 +143,7 @@ def parts(
         )
 
 
-def rows_of(X: Any) -> Rows:
+def rows_of(X: Any, *, keep_zeros: bool = False) -> Rows:
     """The rows of a matrix of finite values, without waiting for scikit-learn, which ``Rows`` would ask."""
     import numpy as np
 
@@ -151,11 +153,11 @@ def rows_of(X: Any) -> Rows:
         raise Failure(
             "The data must be finite. Got NaN or infinite values instead. Correct or remove them."
         )
-    return Rows(X, check_finite=False)
+    return Rows(X, check_finite=False, keep_zeros=keep_zeros)
 
 
-def _tells_apart(model: SavedModel) -> list[tuple[int, int | None]]:
-    """For each row of coef the positive class and the negative one; None: all the others."""
+def tells_apart(model: StoredModel) -> list[tuple[int, int | None]]:
+    """For each problem the positive class and the negative one; None: all the others."""
     if len(model.classes) == 2:
         return [(1, 0)]
     if model.decision == "one_vs_one":
@@ -163,7 +165,8 @@ def _tells_apart(model: SavedModel) -> list[tuple[int, int | None]]:
     return [(k, None) for k in range(len(model.classes))]
 
 
-def _name(names: list[str], positive: int, negative: int | None) -> str:
+def name_of(names: list[str], positive: int, negative: int | None) -> str:
+    """Which classes a problem tells apart; empty where there are only two."""
     if len(names) == 2:
         return ""
     return f"{names[positive]} against {'the rest' if negative is None else names[negative]}"

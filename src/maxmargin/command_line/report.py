@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxmargin.command_line.answer import DONE, INTERRUPTED, NOT_REACHED, print_json, print_table
-from maxmargin.command_line.labels import label_text
+from maxmargin.command_line.labels import label_text, problem_text
 from maxmargin.command_line.progress import Bars, Clock
 from maxmargin.command_line.words import bytes_in_words, percent, seconds_in_words
 
 if TYPE_CHECKING:
     from maxmargin.certificate import Certificate
     from maxmargin.command_line.options import Reading
-    from maxmargin.estimators import LinearSVC
+    from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.files import DataSet
     from maxmargin.model import Trace
 
@@ -54,12 +54,16 @@ _MOST_CLASSES = 10
 class Training:
     """What was trained from what, and where it lies."""
 
-    estimator: LinearSVC
+    estimator: LinearSVC | SVC
     data_set: DataSet
     data: Path
     target: Path
     model_format: str
     seconds: dict[str, float]
+    warned: list[str]
+    """What the fit warned of, beside not reaching its tolerance."""
+    blocks: int | None = None
+    """Of rows that the kernel cannot couple, in the problem that has most; None where nothing tells."""
 
     @property
     def certificates(self) -> list[Certificate]:
@@ -84,12 +88,26 @@ class Training:
         words = _ENDINGS[self.estimator.status_.name].format(
             gap=self.worst.relative_gap,
             tol=self.estimator.tol,
-            steps=self.estimator.n_iter_,
+            steps=self.steps,
             data=self.data,
         )
         if self.estimator.status_.name not in _CAN_GO_ON or self.model_format != "maxmargin":
             return words
         return f"{words} To go on from here: maxmargin train {self.data} --resume {self.target}"
+
+    @property
+    def steps(self) -> int:
+        """Of several problems, the largest number."""
+        import numpy as np
+
+        return int(np.max(self.estimator.n_iter_))
+
+    @property
+    def labels(self) -> list[Any]:
+        """What each problem tells apart: None for two classes, else a class or a pair of classes."""
+        if len(self.certificates) == 1:
+            return [None]
+        return list(getattr(self.estimator.certificate_, "pairs", self.estimator.classes_))
 
     @property
     def code(self) -> int:
@@ -148,12 +166,12 @@ def _as_json(
 ) -> dict[str, Any]:
     estimator, worst = training.estimator, training.worst
     X = training.data_set.X
-    labels = estimator.classes_ if len(training.certificates) > 1 else [None]
     return {
         "model": training.target,
         "status": estimator.status_.name.lower(),
         "message": training.ending,
         "certified": estimator.status_.certified,
+        "warnings": training.warned,
         "primal": worst.primal,
         "dual": worst.dual,
         "relative_gap": worst.relative_gap,
@@ -161,9 +179,10 @@ def _as_json(
         "tol": estimator.tol,
         "C": estimator.C,
         "hard_margin": math.isinf(estimator.C),
-        "loss": estimator.loss,
+        "loss": getattr(estimator, "loss", "hinge"),
+        **kernel_as_json(training),
         "solver": estimator.solver_,
-        "steps": estimator.n_iter_,
+        "steps": training.steps,
         "rows": X.shape[0],
         "columns": X.shape[1],
         "stored": int(getattr(X, "nnz", X.size)),
@@ -180,7 +199,7 @@ def _as_json(
                 "margin": getattr(certificate, "margin", None),
                 "margin_bound": getattr(certificate, "margin_bound", None),
             }
-            for label, certificate in zip(labels, training.certificates, strict=True)
+            for label, certificate in zip(training.labels, training.certificates, strict=True)
         ],
         "test_accuracy": tested[0] / tested[1] if tested else None,
         "test_rows": tested[1] if tested else None,
@@ -198,8 +217,12 @@ def _print_words(
         typer.echo(f"{training.data_set.skipped} malformed lines were left out.")
     if len(training.certificates) > 1:
         _print_classes(training)
+    for warning in training.warned:
+        typer.echo(f"Warning: {' '.join(warning.split())}", err=True)
     typer.echo(training.ending, err=training.code != DONE)
     typer.echo(str(training.worst))
+    if words := kernel_in_words(training):
+        typer.echo(words)
     if tested is not None:
         right, count = tested
         typer.echo(f"Test accuracy: {100 * right / count:.2f} %, {right} of {count} rows.")
@@ -207,6 +230,44 @@ def _print_words(
     typer.echo(_time_and_memory(seconds, memory))
     size = bytes_in_words(training.target.stat().st_size)
     typer.echo(f"Model: {training.target}, {size}.")
+
+
+def kernel_as_json(training: Training) -> dict[str, Any]:
+    """What is known of the kernel, if there is one."""
+    estimator: Any = training.estimator
+    if not hasattr(estimator, "kernel_"):
+        return {"kernel": None}
+    from maxmargin.kernels.names import describe
+
+    return {
+        "kernel": describe(estimator.kernel_),
+        "support_vectors": len(estimator.support_),
+        "held_as": _held_as(training),
+        "blocks": training.blocks,
+    }
+
+
+def kernel_in_words(training: Training) -> str:
+    """The kernel, the support vectors, and how the rows were held; empty without a kernel."""
+    estimator: Any = training.estimator
+    if not hasattr(estimator, "kernel_"):
+        return ""
+    count, blocks = training.blocks, ""
+    if count is not None:
+        blocks = " in one block" if count == 1 else f" in {count} blocks that the kernel cannot couple"
+    return (
+        f"Kernel: {estimator.kernel_}; {len(estimator.support_)} support vectors; rows held as "
+        f"{_held_as(training)}{blocks}."
+    )
+
+
+def _held_as(training: Training) -> str:
+    """The encoding in which the core holds rows of these data for this kernel."""
+    from maxmargin import Rows, core
+
+    estimator: Any = training.estimator
+    rows = Rows(training.data_set.X, check_finite=False)
+    return core.kernel_encoding(estimator.kernel_.compiled, rows.data)
 
 
 def _classes(training: Training) -> str:
@@ -222,16 +283,17 @@ def _classes(training: Training) -> str:
 
 def _print_classes(training: Training) -> None:
     """The classes with the widest gaps; the certificate in words that follows is of the first."""
-    pairs = zip(training.estimator.classes_, training.certificates, strict=True)
-    ordered = sorted(pairs, key=lambda pair: -pair[1].relative_gap)
+    each = zip(training.labels, training.certificates, strict=True)
+    ordered = sorted(each, key=lambda entry: -entry[1].relative_gap)
     shown = ordered[:_MOST_CLASSES]
-    title = f"Each class against the rest, the widest gap first{_left_out(len(ordered) - len(shown))}"
+    pairs = isinstance(training.labels[0], tuple)
+    what = "Each pair of classes" if pairs else "Each class against the rest"
     print_table(
-        title,
-        ("class", "primal", "dual", "rel. gap", "support vectors"),
+        f"{what}, the widest gap first{_left_out(len(ordered) - len(shown))}",
+        ("pair" if pairs else "class", "primal", "dual", "rel. gap", "support vectors"),
         [
             (
-                label_text(label),
+                problem_text(label),
                 f"{certificate.primal:.8g}",
                 f"{certificate.dual:.8g}",
                 f"{certificate.relative_gap:.1e}",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The dual point of a LIBSVM file: its support vectors, found again among the rows of the data.
+"""Support vectors of a model file, found again among the rows of the data.
 
-LIBSVM keeps the vectors themselves, with 8 digits of each value, and not their row numbers.
+LIBSVM keeps the vectors themselves, with 8 digits of each value, and not their row numbers. Our own files
+keep both.
 """
 
 from __future__ import annotations
@@ -10,40 +11,68 @@ from collections import defaultdict, deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.command_line.labels import label_text
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.files import SavedModel
+    from maxmargin.files import SavedKernelModel, StoredModel
     from maxmargin.types import Vector
 
 
-def multipliers(model: SavedModel, X: Any, codes: NDArray[Any]) -> list[Vector] | None:
-    """For each problem of a LIBSVM model, alpha of every row; None where a vector is not among the rows."""
+def with_support_vectors(model: StoredModel) -> SavedKernelModel | None:
+    """The model as one of support vectors, if it has any."""
+    from maxmargin.files import SavedKernelModel, SavedModel
+    from maxmargin.files.kernel_model import with_linear_kernel
+
+    if isinstance(model, SavedKernelModel):
+        return model
+    if isinstance(model, SavedModel) and model.support is not None:
+        return with_linear_kernel(model)
+    return None
+
+
+def multipliers(model: SavedKernelModel, rows: NDArray[Any], count: int) -> list[Vector]:
+    """For each problem alpha of every one of ``count`` rows, given the rows of the support vectors."""
     import numpy as np
 
-    support = model.support
-    if support is None:
-        return None
-    position = {label_text(label): k for k, label in enumerate(model.classes)}
-    order = [position[label_text(label)] for label in support.order]
+    alphas = [np.zeros(count) for _ in model.intercept]
+    for k, alpha in enumerate(alphas):
+        alpha[rows] = np.abs(model.coefficients_of(k))
+    return alphas
+
+
+def found_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any]) -> NDArray[Any] | None:
+    """The row of each support vector, of its class and equal to 8 digits; None where one is not there."""
+    import numpy as np
+
+    if model.vectors is None:
+        return model.support
     waiting: dict[tuple[int, bytes], deque[int]] = defaultdict(deque)
     for row, key in enumerate(_keys(X)):
         waiting[int(codes[row]), key].append(row)
-    alphas = [np.zeros(X.shape[0]) for _ in model.coef]
-    number = {frozenset(pair): k for k, pair in enumerate(model.pairs)}
-    for s, key in enumerate(_keys(support.vectors)):
-        own = position[label_text(support.labels[s])]
-        rows = waiting[own, key]
-        if not rows:
+    rows = []
+    for owner, key in zip(model.owners.tolist(), _keys(model.vectors), strict=True):
+        candidates = waiting[owner, key]
+        if not candidates:
             return None
         # Of equal rows the first: LIBSVM keeps its vectors in the order of the data.
-        row = rows.popleft()
-        others = [k for k in order if k != own]
-        for other, coefficient in zip(others, support.coefficients[s], strict=True):
-            alphas[number[frozenset((own, other))]][row] = abs(coefficient)
-    return alphas
+        rows.append(candidates.popleft())
+    return np.array(rows, np.int64)
+
+
+def are_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any], rows: NDArray[Any]) -> bool:
+    """Whether the support vectors are exactly these rows, with the labels that the model gives them."""
+    import numpy as np
+    from scipy import sparse
+
+    from maxmargin.files.kernel_model import widened
+
+    if not np.array_equal(codes[rows], model.owners):
+        return False
+    if model.vectors is None:
+        return True
+    width = max(X.shape[1], model.features)
+    ours, theirs = (sparse.csr_array(part, dtype=np.float64) for part in (X[rows], model.vectors))
+    return bool((widened(ours, width) != widened(theirs, width)).nnz == 0)
 
 
 def _keys(X: Any) -> list[bytes]:

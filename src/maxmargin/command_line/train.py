@@ -17,10 +17,15 @@ import typer
 from maxmargin.command_line.answer import INTERRUPTED, Failure, in_words, print_error
 from maxmargin.command_line.labels import labels_of
 from maxmargin.command_line.options import (
+    CacheSize,
+    Coef0,
     Columns,
     DataFile,
+    Degree,
     Format,
+    Gamma,
     Json,
+    KernelName,
     Label,
     Reading,
     SkipBadLines,
@@ -29,14 +34,16 @@ from maxmargin.command_line.options import (
     check_readable,
     check_writable,
     class_weight_of,
+    kernel_options,
 )
 from maxmargin.command_line.progress import Bars, Clock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.estimators import LinearSVC
-    from maxmargin.files import DataSet, SavedModel
+    from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.files import DataSet, StoredModel
+    from maxmargin.loop import Callback, Progress
 
 # What an option left out stands for, unless a model to resume says otherwise.
 _DEFAULTS: dict[str, Any] = {
@@ -48,6 +55,8 @@ _DEFAULTS: dict[str, Any] = {
     "max_iter": 100_000,
     "random_state": 0,
 }
+_KERNEL_DEFAULTS: dict[str, Any] = {"tol": 1e-3, "max_time": 60.0, "random_state": 0}
+"""The others are those of SVC."""
 _INTERCEPTS = {
     "exact": {"fit_intercept": True, "regularize_intercept": False},
     "regularised": {"fit_intercept": True, "regularize_intercept": True},
@@ -74,12 +83,22 @@ def train(
     solver: Annotated[
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
     ] = None,
-    tol: Annotated[float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4")] = None,
+    kernel: KernelName = None,
+    gamma: Gamma = None,
+    degree: Degree = None,
+    coef0: Coef0 = None,
+    cache_size: CacheSize = None,
+    tol: Annotated[
+        float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4; with a kernel 1e-3")
+    ] = None,
     max_time: Annotated[
         float | None, typer.Option(help="Seconds of training; inf: no limit.", show_default="60")
     ] = None,
     max_iter: Annotated[
-        int | None, typer.Option(help="Steps of the solver, for each class.", show_default="100000")
+        int | None,
+        typer.Option(
+            help="Steps of the solver, for each problem.", show_default="100000; with a kernel no limit"
+        ),
     ] = None,
     intercept: Annotated[
         str | None,
@@ -118,17 +137,20 @@ def train(
 ) -> int:
     """Train a model, prove how close to the best it is, and write it with the proof.
 
-    Several classes are trained one against the rest. Ctrl-C writes the best certified model so far.
+    Several classes are trained one against the rest, with a kernel in pairs. Ctrl-C writes the best
+    certified model so far.
 
     Exit code 0: the gap is certified; 3: it is not, the model is written all the same; 2: wrong input;
     130: interrupted.
 
     Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
+
+    Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
     """
     import numpy as np
 
     from maxmargin.command_line.report import Training, report
-    from maxmargin.files import load_model
+    from maxmargin.files import load_model, save_model
 
     target = output or resume
     if target is None:
@@ -140,28 +162,36 @@ def train(
         raise Failure(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
         )
+    kind = cast(Any, model_format)
     given = {"C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": threads}
     earlier = None if resume is None else load_model(resume)
-    estimator = _estimator(given, intercept, earlier)
+    own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=not _has_kernel(earlier))
+    estimator: LinearSVC | SVC
+    if kernel is not None or _has_kernel(earlier):
+        _refuse_without_kernel(loss, intercept, model_format)
+        given.pop("loss")
+        estimator = _kernel_estimator(given | own, earlier)
+    else:
+        estimator = _estimator(given, intercept, earlier)
     reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
     clock = Clock()
     seconds: dict[str, float] = {}
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
         classes = np.unique(labels_of(data_set))
-        _check_classes(classes, model_format)
+        _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
             estimator.set_params(class_weight=class_weight_of(class_weight, classes))
         fingerprint = _checked_fingerprint(data_set, data, earlier)
         seconds["read"] = clock.lap()
         with _one_interrupt():
-            _fit(estimator, data_set, bars)
+            warned, blocks = _fit(estimator, data_set, bars)
             seconds["train"] = clock.lap()
             with _no_interrupt():
-                estimator.save(target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format))
+                save_model(estimator, target, data=fingerprint, proof=not no_proof, format=kind)
         seconds["write"] = clock.lap()
-    training = Training(estimator, data_set, data, target, model_format, seconds)
+    training = Training(estimator, data_set, data, target, model_format, seconds, warned, blocks)
     try:
         return report(training, reading, test, as_json=as_json)
     except KeyboardInterrupt:
@@ -169,19 +199,12 @@ def train(
         return INTERRUPTED
 
 
-def _estimator(given: dict[str, Any], intercept: str | None, earlier: SavedModel | None) -> LinearSVC:
-    """The estimator that the options ask for, its parameters checked."""
+def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredModel | None) -> LinearSVC:
+    """The linear estimator that the options ask for, its parameters checked."""
     from maxmargin.estimators import LinearSVC
     from maxmargin.files.fitted import to_estimator
 
-    changes = {name: value for name, value in given.items() if value is not None}
-    if "max_time" in changes:
-        if not changes["max_time"] >= 0:
-            raise Failure(
-                f"--max-time must be a number of at least 0. Got {changes['max_time']:g} instead. It "
-                "counts seconds; inf sets no limit."
-            )
-        changes["max_time"] = None if math.isinf(changes["max_time"]) else changes["max_time"]
+    changes = _changes(given)
     if intercept is not None:
         if intercept not in _INTERCEPTS:
             raise Failure(f"--intercept must be exact, regularised or none. Got {intercept!r} instead.")
@@ -194,21 +217,72 @@ def _estimator(given: dict[str, Any], intercept: str | None, earlier: SavedModel
     return estimator
 
 
-def _check_classes(classes: NDArray[Any], model_format: str) -> None:
+def _kernel_estimator(given: dict[str, Any], earlier: StoredModel | None) -> SVC:
+    """The estimator with a kernel that the options ask for, its parameters checked."""
+    from maxmargin.estimators import SVC
+    from maxmargin.files.fitted_kernel import to_kernel_estimator
+
+    changes = _changes(given)
+    if earlier is not None and not _has_kernel(earlier):
+        raise Failure(
+            "--kernel must not be given with --resume of a linear model. Train anew without --resume."
+        )
+    if earlier is None:
+        estimator = SVC(**(_KERNEL_DEFAULTS | changes))
+    else:
+        estimator = to_kernel_estimator(earlier, SVC).set_params(**changes, warm_start=True)
+    estimator._check_parameters()
+    return estimator
+
+
+def _changes(given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that were given on the command line."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    if "max_time" in changes:
+        if not changes["max_time"] >= 0:
+            raise Failure(
+                f"--max-time must be a number of at least 0. Got {changes['max_time']:g} instead. It "
+                "counts seconds; inf sets no limit."
+            )
+        changes["max_time"] = None if math.isinf(changes["max_time"]) else changes["max_time"]
+    return changes
+
+
+def _has_kernel(model: StoredModel | None) -> bool:
+    return hasattr(model, "kernel")
+
+
+def _refuse_without_kernel(loss: str | None, intercept: str | None, model_format: str) -> None:
+    """Refuse what only linear models have."""
+    if loss not in (None, "hinge"):
+        raise Failure(
+            f"With a kernel --loss must be hinge. Got {loss!r} instead. Leave --loss or --kernel out."
+        )
+    if intercept not in (None, "exact"):
+        raise Failure(
+            f"With a kernel --intercept must be exact. Got {intercept!r} instead. Leave --intercept or "
+            "--kernel out."
+        )
+    if model_format == "liblinear":
+        raise Failure("LIBLINEAR has no kernels. Use --model-format libsvm or maxmargin.")
+
+
+def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> None:
     """Refuse now what the text of others has no room for, and not when the model is trained."""
     if model_format == "maxmargin":
         return
     from maxmargin.files.text import integer_labels
 
     integer_labels(classes, {"liblinear": "LIBLINEAR", "libsvm": "LIBSVM"}[model_format])
-    if model_format == "libsvm" and len(classes) > 2:
+    if model_format == "libsvm" and len(classes) > 2 and not pairs:
         raise Failure(
             "--model-format libsvm is for two classes: LIBSVM tells every pair of classes apart, and train "
-            f"each class from the rest. Got {len(classes)} classes. Use --model-format liblinear."
+            f"each class from the rest. Got {len(classes)} classes. Use --model-format liblinear, or "
+            "--kernel linear."
         )
 
 
-def _checked_fingerprint(data_set: DataSet, path: Path, earlier: SavedModel | None) -> str:
+def _checked_fingerprint(data_set: DataSet, path: Path, earlier: StoredModel | None) -> str:
     """The fingerprint of the data; refuses data that a model to resume was not trained on."""
     from maxmargin.files import fingerprint
 
@@ -224,8 +298,11 @@ def _checked_fingerprint(data_set: DataSet, path: Path, earlier: SavedModel | No
     return found
 
 
-def _fit(estimator: LinearSVC, data_set: DataSet, bars: Bars) -> None:
-    """Fit with a progress bar; how it ended is said in words later, not as a warning."""
+def _fit(estimator: LinearSVC | SVC, data_set: DataSet, bars: Bars) -> tuple[list[str], int | None]:
+    """Fit with a progress bar; how it ended is said in words later.
+
+    Returns other warnings, and the most blocks that rows of a problem with a kernel were split into.
+    """
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
 
@@ -235,11 +312,16 @@ def _fit(estimator: LinearSVC, data_set: DataSet, bars: Bars) -> None:
     limit = float("inf") if estimator.max_time is None else estimator.max_time
     options = {"tol": estimator.tol, "max_time": limit}
     if count > 2:
-        estimator.callback = bars.solving_classes("training", count=count, **options)
+        pairs = getattr(estimator, "multi_class", "ovr") == "ovo"
+        problems = count * (count - 1) // 2 if pairs else count
+        estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, **options)
     else:
         estimator.callback = bars.solving("training", **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    blocks: list[int] = []
+    if hasattr(estimator, "kernel"):
+        estimator.callback = _noting_blocks(estimator.callback, blocks)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         try:
             estimator.fit(data_set.X, labels_of(data_set))
         except InseparableError as error:
@@ -250,6 +332,21 @@ def _fit(estimator: LinearSVC, data_set: DataSet, bars: Bars) -> None:
     estimator.set_params(callback=None, warm_start=False)
     if data_set.feature_names is not None:
         estimator.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
+    warned = [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
+    return warned, max(blocks, default=None)
+
+
+def _noting_blocks(show: Callback | None, blocks: list[int]) -> Callback:
+    """The callback, which also notes into how many blocks the rows of its problem were split."""
+
+    def note(progress: Progress) -> bool | None:
+        problem = None if progress.certificate is None else progress.certificate.problem
+        split: Any = None if problem is None else getattr(problem.rows, "blocks", None)
+        if split is not None:
+            blocks.append(len(split))
+        return None if show is None else show(progress)
+
+    return note
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from maxmargin.command_line.proof import Finding
 from maxmargin.command_line.words import percent
 
 if TYPE_CHECKING:
-    from maxmargin.files import SavedModel
+    from maxmargin.files import StoredModel
 
 _MOST_PARTS = 10
 # By whether the file claims anything, and whether it was found to be so.
@@ -29,17 +29,17 @@ class Verdict:
 
     model_path: Path
     data_path: Path
-    model: SavedModel
+    model: StoredModel
     C: float
     tol: float
     """The relative gap that decides."""
     refusals: list[str] = field(default_factory=list[str])
-    """Why nothing could be recomputed."""
+    """Why nothing could be recomputed, or proves nothing."""
     findings: list[Finding] = field(default_factory=list[Finding])
     same_data: bool | None = None
     """Whether the data have the fingerprint that the file names; None if it names none."""
     vectors_found: bool | None = None
-    """For LIBSVM files, whether the support vectors are rows of the data."""
+    """Whether the support vectors were found again among the rows; None where they need not be."""
 
     def refuse(self, reason: str) -> None:
         """Note why these data cannot be those that the model is about."""
@@ -88,6 +88,8 @@ class Verdict:
             "C": self.C,
             "hard_margin": math.isinf(self.C),
             "loss": self.model.problem["loss"],
+            "kernel": kernel_described(self.model),
+            "support_vectors_found": self.vectors_found,
             "intercept": self.model.problem["intercept"],
             "same_data": self.same_data,
             "problems": [_finding_as_json(finding) for finding in self.findings],
@@ -98,14 +100,18 @@ class Verdict:
         what = f"{problem['loss'].replace('_', ' ')} loss, C = {self.C:g}"
         if math.isinf(self.C):
             what = "hard margin"
+        kernel: Any = getattr(self.model, "kernel", None)
+        with_kernel = "" if kernel is None else f", {kernel}"
         typer.echo(
             f"{self.model_path}, written by {self.model.writer}: {what}, "
-            f"{_INTERCEPTS[problem['intercept']]}; on {self.data_path}."
+            f"{_INTERCEPTS[problem['intercept']]}{with_kernel}; on {self.data_path}."
         )
         if len(self.findings) > 1:
             self._print_parts()
         if self.worst is not None:
             self._print_worst(self.worst)
+        if self.vectors_found is False:
+            typer.echo("Not all of the file's support vectors are rows of these data.")
         if self.same_data is False and self.holds:
             typer.echo(
                 "Note: the fingerprint of the data differs from the one in the file. These are not exactly "
@@ -155,8 +161,6 @@ class Verdict:
             f"{finding.best_known:.10g}, and none can be below {finding.dual:.10g}: the bound comes from "
             f"{finding.bound_from}."
         )
-        if self.vectors_found is False:
-            typer.echo("Not all of the file's support vectors are rows of these data.")
         typer.echo(
             f"So this model is at most {percent(finding.at_most_above)} above the optimum, and at least "
             f"{percent(finding.at_least_above)}."
@@ -180,6 +184,14 @@ class Verdict:
         shown = "; ".join(reasons[:4])
         more = f"; and {len(reasons) - 4} more" if len(reasons) > 4 else ""
         typer.echo(f"{word}: {shown}{more}.")
+
+
+def kernel_described(model: StoredModel) -> dict[str, Any] | None:
+    """The kernel in plain values; None for a linear model."""
+    from maxmargin.kernels.names import describe
+
+    kernel: Any = getattr(model, "kernel", None)
+    return None if kernel is None else describe(kernel)
 
 
 def _finding_as_json(finding: Finding) -> dict[str, Any]:

@@ -5,5 +5,6 @@ from __future__ import annotations
 
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
+from maxmargin.estimators.svc import SVC
 
-__all__ = ["LinearSVC", "LinearSVCCV"]
+__all__ = ["SVC", "LinearSVC", "LinearSVCCV"]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from maxmargin import core
-from maxmargin.along_costs import carried_over
+from maxmargin.along_costs import carried_over, start_of
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.estimators.linear_svc import _TINY, Begin, LinearSVC
@@ -170,7 +170,7 @@ def _from_last(last: LinearSVC, C: float) -> Begin:
 
 def _carried(last: LinearSVC, C: float, k: int, problem: Problem) -> tuple[Solution, Certificate]:
     known = carried_over(certificates_of(last)[k], problem, C / last.C)
-    return Solution(w=known.w, b=known.b, alpha=known.alpha), known
+    return start_of(known), known
 
 
 def _from_better(of_all: LinearSVC, last: LinearSVC | None) -> Begin:
@@ -195,7 +195,8 @@ def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, C
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     nothing, nowhere = np.zeros_like(proof.alpha), np.zeros_like(w)
     known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere)
-    return Solution(w=w, b=b, alpha=np.where(problem.costs > 0, proof.alpha, 0.0)), known
+    alpha = np.where(problem.costs > 0, proof.alpha, 0.0)
+    return Solution(w=w, b=b, alpha=alpha, margins=margins), known
 
 
 def certificates_of(model: LinearSVC) -> Sequence[Certificate]:

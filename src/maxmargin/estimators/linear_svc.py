@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import warnings
@@ -15,9 +14,8 @@ from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -28,21 +26,19 @@ from sklearn.utils.validation import (
 
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
-from maxmargin.core import Budget, default_threads
-from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
-from maxmargin.estimators.summary import fitted_summary
+from maxmargin.core import Budget
+from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators.parameters import check_choice, check_count, check_number
 from maxmargin.inseparable import InseparabilityProof, InseparableError, equal_rows
-from maxmargin.loop import Callback, Progress, solve
+from maxmargin.loop import Callback, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
-from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
-
-logger = logging.getLogger("maxmargin")
 
 Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
 
@@ -51,7 +47,7 @@ Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
 _TINY = 2_000
 
 
-class LinearSVC(ClassifierMixin, BaseEstimator):
+class LinearSVC(CertifiedClassifier):
     """Linear support vector classification; every fit proves how close to the optimum it is.
 
         minimise over (w, b)   1/2 |w|^2  +  C sum_i weight_i loss(y_i (<w, x_i> + b))
@@ -293,15 +289,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         self.coef_ = coefficients if several else models[0].w[np.newaxis]
         return self._set_fitted(models, reason)
 
-    def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
-        """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
-        if self.class_weight is None:
-            return np.ones(len(labels))
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            sums = np.array([weights[y == label].sum() for label in labels])
-            return float(weights.sum()) / (len(labels) * np.where(sums > 0, sums, np.inf))
-        return np.asarray(compute_class_weight(self.class_weight, classes=labels, y=y), np.float64)
-
     def _problem(
         self,
         rows: Rows,
@@ -329,16 +316,12 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
     def _statement(self, weights: Vector) -> dict[str, Any]:
         """The problem in plain values, kept because parameters can be set anew after a fit."""
-        factors = self.class_weight
-        if isinstance(factors, dict):
-            plain = [label.item() if isinstance(label, np.generic) else label for label in factors]
-            factors = dict(zip(plain, map(float, factors.values()), strict=True))
         return {
             "loss": str(self.loss),
             "C": float(self.C),
             "intercept": self._intercept_form().value,
             "intercept_scaling": float(self.intercept_scaling),
-            "class_weight": factors,
+            "class_weight": self._plain_class_weight(),
             "sample_weights": bool((weights != 1.0).any()),
             "penalty": "l2",
             "formulation": "separate",
@@ -356,26 +339,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
             return [Solution(w=w, b=float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
         each = [certificates] if isinstance(certificates, Certificate) else certificates
         return [Solution(w=c.w, b=c.b, alpha=c.alpha if len(c.alpha) == shape[0] else None) for c in each]
-
-    def _callback(self, label: Any, several: bool) -> Callback | None:
-        if not self.verbose and self.callback is None:
-            return None
-
-        def tell(progress: Progress) -> bool | None:
-            if self.verbose:
-                logger.info(
-                    "class %s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
-                    label,
-                    progress.step,
-                    progress.seconds,
-                    progress.relative_gap,
-                    progress.estimate,
-                )
-            if self.callback is None:
-                return None
-            return self.callback(replace(progress, label=label if several else None))
-
-        return tell
 
     def _refuse(self, proof: InseparabilityProof) -> NoReturn:
         """Keep the proof that there is no hard margin, and nothing of an earlier fit."""
@@ -445,22 +408,6 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
 
         return to_estimator(load_model(path), cls)
 
-    def _repr_html_inner(self) -> str:
-        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
-        usual: str = super()._repr_html_inner()
-        return usual + fitted_summary(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:  # not where scikit-learn is configured to show text
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
-
-    def _threads(self) -> int:
-        if self.n_jobs is None or self.n_jobs == -1:
-            return default_threads()
-        return check_count(self, "n_jobs", 1, "None and -1 take all cores.")
-
     def _check_parameters(self) -> None:
         check_choice(
             self,
@@ -490,12 +437,4 @@ class LinearSVC(ClassifierMixin, BaseEstimator):
         check_number(self, "tol", at_least=0, cure="tol is the relative gap to reach.")
         check_number(self, "intercept_scaling", above=0)
         check_count(self, "max_iter", 0, "It counts epochs or outer iterations of the solver.")
-        if self.max_time is not None:
-            check_number(self, "max_time", at_least=0, cure="None sets no limit on the seconds.")
-        if self.callback is not None and not callable(self.callback):
-            raise wrong(self, "callback", self.callback, "a callable or None")
-        if isinstance(self.solver, str):
-            check_choice(self, "solver", ["auto", *SOLVERS])
-        elif not isinstance(self.solver, Solver):
-            names = ", ".join(map(repr, SOLVERS))
-            raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
+        self._check_running()

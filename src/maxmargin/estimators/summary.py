@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.certificate import Certificate
+from maxmargin.reductions.one_vs_one import PairCertificates
 
 if TYPE_CHECKING:
-    from maxmargin.estimators import LinearSVC
+    from maxmargin.estimators.certified import CertifiedClassifier
 
-_MOST_CLASSES = 10
+_MOST_LINES = 10
 
 # Colours are those of the page, whatever its theme: lines and background are shades of the text's own.
 _BOX = (
@@ -27,25 +28,29 @@ _NAMES = f"{_CELL};text-align:left"
 _NUMBERS = f"{_CELL};text-align:right"
 
 
-def fitted_summary(estimator: LinearSVC) -> str:
+def fitted_summary(estimator: CertifiedClassifier) -> str:
     """The HTML of a fitted estimator's status and certificate; empty where there is none to show."""
     proof = getattr(estimator, "certificate_", None)
     status = getattr(estimator, "status_", None)
     if proof is None or status is None:
         return ""
     certificates = [proof] if isinstance(proof, Certificate) else list(proof)
-    tol = estimator._stated_problem["tol"]
-    sentence = status.value.format(gap=proof.relative_gap, tol=tol, steps=estimator.n_iter_)
+    tol, steps = estimator._stated_problem["tol"], int(np.max(estimator.n_iter_))
+    sentence = status.value.format(gap=proof.relative_gap, tol=tol, steps=steps)
     head, _, rest = sentence.partition(":")
     parts = [f"<p style='margin:0'><strong>{escape(head)}:</strong>{escape(rest)}</p>"]
     if len(certificates) == 1:
         parts.append(_values_table(certificates[0]))
         parts.append(_paragraph(_rows_in_words(certificates[0])))
     else:
-        parts.append(_classes_table(estimator.classes_, certificates))
-        hidden = len(certificates) - _MOST_CLASSES
+        pairs = isinstance(proof, PairCertificates)
+        names = [f"{i} against {j}" for i, j in proof.pairs] if pairs else estimator.classes_
+        title = "Each pair of classes" if pairs else "Each class against the rest"
+        parts.append(_problems_table(title, "pair" if pairs else "class", names, certificates))
+        hidden = len(certificates) - _MOST_LINES
         if hidden > 0:
-            parts.append(_paragraph(f"and {hidden} more classes, none with a larger relative gap."))
+            kind = "pairs" if pairs else "classes"
+            parts.append(_paragraph(f"and {hidden} more {kind}, none with a larger relative gap."))
     parts.append(_paragraph(f"Solver: {estimator.solver_}"))
     return f"<div class='maxmargin-certificate' style='{_BOX}'>{''.join(parts)}</div>"
 
@@ -83,22 +88,24 @@ def _values_table(certificate: Certificate) -> str:
     return f"<table style='{_TABLE}'><tbody>{''.join(lines)}</tbody></table>"
 
 
-def _classes_table(classes: Iterable[Any], certificates: Sequence[Certificate]) -> str:
-    """One line per class against the rest, the largest relative gap first."""
-    names = ["class", "primal value", "dual value", "relative gap", "KKT violation"]
+def _problems_table(
+    title: str, kind: str, labels: Iterable[Any], certificates: Sequence[Certificate]
+) -> str:
+    """One line per problem, the largest relative gap first."""
+    names = [kind, "primal value", "dual value", "relative gap", "KKT violation"]
     names += ["support vectors", "on margin", "inside", "misclassified"]
     head = "".join(
         f"<th scope='col' style='{_NUMBERS if k else _NAMES}'>{name}</th>" for k, name in enumerate(names)
     )
-    pairs = sorted(zip(classes, certificates, strict=True), key=lambda pair: -pair[1].relative_gap)
-    body = "".join(_class_line(label, certificate) for label, certificate in pairs[:_MOST_CLASSES])
+    lines = sorted(zip(labels, certificates, strict=True), key=lambda line: -line[1].relative_gap)
+    body = "".join(_problem_line(label, certificate) for label, certificate in lines[:_MOST_LINES])
     return (
-        f"<table style='{_TABLE}'><caption style='text-align:left;color:inherit'>Each class against the "
-        f"rest, the largest gap first</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<table style='{_TABLE}'><caption style='text-align:left;color:inherit'>{title}, "
+        f"the largest gap first</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 
 
-def _class_line(label: Any, certificate: Certificate) -> str:
+def _problem_line(label: Any, certificate: Certificate) -> str:
     numbers = [
         f"{certificate.primal:.8g}",
         f"{certificate.dual:.8g}",

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from maxmargin.files.data import DataError, DataSet, read, stream
     from maxmargin.files.fingerprints import fingerprint
+    from maxmargin.files.kernel_model import SavedKernelModel
     from maxmargin.files.libsvm import read_libsvm
     from maxmargin.files.model import ModelError, SavedModel, load_model, save_model
+    from maxmargin.files.stored import StoredModel
 
 # Imported when they are first asked for, so that `maxmargin --help` waits for none of them.
 _HOME = {
     "DataError": "data",
     "DataSet": "data",
     "ModelError": "model",
+    "SavedKernelModel": "kernel_model",
     "SavedModel": "model",
+    "StoredModel": "stored",
     "fingerprint": "fingerprints",
     "load_model": "model",
     "read": "data",
@@ -30,7 +34,9 @@ __all__ = [
     "DataError",
     "DataSet",
     "ModelError",
+    "SavedKernelModel",
     "SavedModel",
+    "StoredModel",
     "fingerprint",
     "load_model",
     "read",

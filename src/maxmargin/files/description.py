@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.model import Claim, ModelError, SavedModel
+from maxmargin.files.kernel_model import SavedKernelModel
+from maxmargin.files.stored import Claim, ModelError, StoredModel
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.names import describe, from_description
 from maxmargin.model import Status
 
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
 
 
-def described(model: SavedModel) -> str:
+def described(model: StoredModel) -> str:
     """The JSON text."""
     whole: dict[str, Any] = {
         "library": f"maxmargin {_library_version()}",
@@ -53,6 +56,8 @@ def described(model: SavedModel) -> str:
         whole["certificates"] = [
             {"b": proof.b, "w_is_w_of_alpha": proof.w_of_alpha is proof.w} for proof in model.certificates
         ]
+    if isinstance(model, SavedKernelModel):
+        _add_kernel(whole, model)
     if model.traces is not None:
         whole["traces"] = [
             {"records": len(trace), "certifying": _number_to_json(trace.certifying)}
@@ -64,6 +69,19 @@ def described(model: SavedModel) -> str:
     except (TypeError, ValueError) as error:
         raise ModelError(f"The model cannot be described in JSON: {error}.") from error
     return text
+
+
+def _add_kernel(whole: dict[str, Any], model: SavedKernelModel) -> None:
+    """What only a kernel model has; the problems of pairs of classes differ in their rows."""
+    vectors = model.vectors
+    held = "none" if vectors is None else "csr" if hasattr(vectors, "indptr") else "dense"
+    whole["kernel"] = describe(model.kernel)
+    whole["vectors"] = {"format": held, "columns": model.features, "open_ended": model.open_ended}
+    whole["counts"] = model.counts.tolist()
+    whole["steps_each"] = model.steps_each
+    whole["class_factors"] = model.class_factors
+    for entry, proof in zip(whole["certificates"] or (), model.certificates or (), strict=True):
+        entry["rows"] = len(proof.alpha)
 
 
 def _library_version() -> str:
@@ -100,8 +118,8 @@ def _classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     return {"type": kind, "values": values}
 
 
-def read_description(text: str) -> dict[str, Any]:
-    """The fields of ``SavedModel`` that are not arrays; of proofs and traces what is not in arrays."""
+def read_description(text: str, with_kernel: bool) -> dict[str, Any]:
+    """The fields of a model that are not arrays; of proofs and traces what is not in arrays."""
     try:
         whole = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
         # Half of a surrogate pair is a string for Python that nothing can print.
@@ -124,7 +142,17 @@ def read_description(text: str) -> dict[str, Any]:
         "rows": taken("rows", _or_none(_count)),
         "claims": taken("claims", _or_none(_list_of(_claim))),
     }
-    proofs = taken("certificates", _or_none(_list_of(_proof)))
+    if with_kernel:
+        held = taken("vectors", _held)
+        fields |= {
+            "kernel": taken("kernel", _kernel),
+            "vectors": held,
+            "open_ended": held.pop("open_ended"),
+            "counts": taken("counts", _whole_numbers),
+            "steps_each": taken("steps_each", _or_none(_list_of(_count))),
+            "class_factors": taken("class_factors", _or_none(_list_of(_finite_number))),
+        }
+    proofs = taken("certificates", _or_none(_list_of(_kernel_proof if with_kernel else _proof)))
     traces = taken("traces", _or_none(_list_of(_trace)))
     taken.nothing_is_left()
     if proofs is not None:
@@ -253,6 +281,38 @@ def _proof(value: Any, where: str) -> dict[str, Any]:
     return proof
 
 
+def _kernel_proof(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or "rows" not in value:
+        raise ModelError(f"{where} lacks 'rows'.")
+    rows = _count(value["rows"], f"'rows' of {where}")
+    return {"rows": rows, **_proof({name: part for name, part in value.items() if name != "rows"}, where)}
+
+
+def _kernel(value: Any, where: str) -> Kernel:
+    try:
+        return from_description(value)
+    except ValueError as error:
+        raise ModelError(f"{where}: {error}") from error
+
+
+def _held(value: Any, where: str) -> dict[str, Any]:
+    """How the support vectors are held."""
+    taken = _Fields(value, where)
+    held = {
+        "format": taken("format", _text),
+        "columns": taken("columns", _count),
+        "open_ended": taken("open_ended", _flag),
+    }
+    taken.nothing_is_left()
+    if held["format"] not in ("dense", "csr", "none"):
+        raise _wrong(held["format"], f"'format' of {where}", "dense, csr or none")
+    return held
+
+
+def _whole_numbers(value: Any, where: str) -> NDArray[np.int64]:
+    return np.array(_list_of(_count)(value, where), np.int64)
+
+
 def _trace(value: Any, where: str) -> dict[str, Any]:
     taken = _Fields(value, where)
     trace = {"records": taken("records", _count), "certifying": taken("certifying", _number)}
@@ -280,6 +340,8 @@ def _settings(value: Any, where: str) -> dict[str, Any]:
             settings[name] = dict(zip(labels, factors, strict=True))
         elif name == "C" and setting == "inf":
             settings[name] = math.inf
+        elif name == "kernel" and isinstance(setting, dict):
+            settings[name] = describe(_kernel(setting, there))
         elif name == "solver" and isinstance(setting, dict):
             settings[name] = {key: _plain_or_none(part, there) for key, part in setting.items()}
         else:

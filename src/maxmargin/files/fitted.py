@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a fitted LinearSVC to what a file holds, and back."""
+"""From a fitted estimator to what a file holds, and back; SVC's part is in fitted_kernel.py."""
 
 from __future__ import annotations
 
@@ -11,24 +11,36 @@ from scipy import sparse
 
 from maxmargin.certificate import Certificate
 from maxmargin.files.data import printable
-from maxmargin.files.model import Claim, ModelError, SavedModel
+from maxmargin.files.model import SavedModel
+from maxmargin.files.stored import Claim, ModelError, StoredModel
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.names import describe, from_description
 from maxmargin.model import Trace
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 
 if TYPE_CHECKING:
-    from maxmargin.estimators import LinearSVC
+    from maxmargin.estimators import SVC, LinearSVC
 
 Estimator = TypeVar("Estimator", bound="LinearSVC")
 
 _PLAIN = (str, bool, int, float, type(None))
 
 
-def prepared(model: SavedModel | LinearSVC, data: tuple[Any, Any] | str | None, proof: bool) -> SavedModel:
+def prepared(
+    model: StoredModel | LinearSVC | SVC, data: tuple[Any, Any] | str | None, proof: bool
+) -> StoredModel:
     """What is to be written, with the fingerprint of the data and with or without the proof."""
-    saved = model if isinstance(model, SavedModel) else from_estimator(model)
+    saved = model if isinstance(model, StoredModel) else _from_any(model)
     if data is not None:
         saved = replace(saved, fingerprint=_fingerprint(data, saved.rows))
     return saved if proof else replace(saved, certificates=None, traces=None)
+
+
+def _from_any(estimator: Any) -> StoredModel:
+    from maxmargin.estimators import SVC
+    from maxmargin.files.fitted_kernel import from_kernel_estimator
+
+    return from_kernel_estimator(estimator) if isinstance(estimator, SVC) else from_estimator(estimator)
 
 
 def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
@@ -65,11 +77,9 @@ def from_estimator(estimator: LinearSVC) -> SavedModel:
         intercept=intercept,
         classes=estimator.classes_,
         problem=stated,
-        parameters=_parameters_to_json(estimator),
+        parameters=parameters_to_json(estimator),
         feature_names=None if names is None else [str(name) for name in names],
-        claims=None
-        if proofs is None
-        else [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs],
+        claims=claims_of(proofs),
         certificates=proofs,
         traces=[traces] if isinstance(traces, Trace) else traces,
         status=getattr(estimator, "status_", None),
@@ -96,7 +106,15 @@ def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certi
     return each
 
 
-def _parameters_to_json(estimator: LinearSVC) -> dict[str, Any]:
+def claims_of(proofs: list[Certificate] | None) -> list[Claim] | None:
+    """What is claimed of each problem."""
+    if proofs is None:
+        return None
+    return [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs]
+
+
+def parameters_to_json(estimator: Any) -> dict[str, Any]:
+    """Those of an estimator that are plain values, and what can be described in such."""
     parameters = {}
     for name, value in estimator.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -104,6 +122,8 @@ def _parameters_to_json(estimator: LinearSVC) -> dict[str, Any]:
             value = {_item(label): float(factor) for label, factor in value.items()}
         elif isinstance(value, Solver):
             value = _solver_to_json(value)
+        elif isinstance(value, Kernel):
+            value = describe(value)
         elif name == "callback" or not isinstance(value, _PLAIN):
             continue
         if value != {}:
@@ -128,10 +148,12 @@ def _number_to_json(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def to_estimator(saved: SavedModel, kind: type[Estimator]) -> Estimator:
+def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where ``LinearSVC`` does not solve such a problem."""
     from maxmargin.reductions.one_vs_rest import Certificates
 
+    if not isinstance(saved, SavedModel):
+        raise ModelError("it is a model with a kernel. Load it with SVC.load instead.")
     problem = saved.problem
     several = len(saved.classes) > 2
     if problem.get("penalty", "l2") != "l2" or problem.get("formulation", "separate") != "separate":
@@ -144,12 +166,7 @@ def to_estimator(saved: SavedModel, kind: type[Estimator]) -> Estimator:
             "LinearSVC tells one class from the rest, and this model decides between pairs of classes. "
             "Predict with maxmargin.files.load_model(path).predict(X) instead."
         )
-    estimator = kind(**_parameters(saved, kind))
-    try:
-        estimator._check_parameters()
-    except (ValueError, TypeError) as error:
-        reason = printable(str(error))
-        raise ModelError(f"it has a parameter that LinearSVC does not take: {reason}") from error
+    estimator: Estimator = made(kind, _parameters(saved, kind))
     order = np.argsort(saved.classes)
     # LinearSVC's classes are sorted; with two of them, turning them around turns the sign.
     sign = -1.0 if not several and order[0] == 1 else 1.0
@@ -173,10 +190,21 @@ def to_estimator(saved: SavedModel, kind: type[Estimator]) -> Estimator:
     return estimator
 
 
+def made(kind: type[Any], parameters: dict[str, Any]) -> Any:
+    """An estimator with these parameters, all of them sound."""
+    estimator = kind(**parameters)
+    try:
+        estimator._check_parameters()
+    except (ValueError, TypeError) as error:
+        reason = printable(str(error))
+        raise ModelError(f"it has a parameter that {kind.__name__} does not take: {reason}") from error
+    return estimator
+
+
 def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
     """Those of the file; for the files of others, what their problem says."""
     if saved.parameters:
-        return _parameters_from_json(saved.parameters, kind)
+        return parameters_from_json(saved.parameters, kind)
     problem = saved.problem
     parameters = {
         "loss": problem.get("loss"),
@@ -189,25 +217,38 @@ def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
     return {**parameters, "fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
 
 
-def _parameters_from_json(stored: dict[str, Any], kind: type[LinearSVC]) -> dict[str, Any]:
+_TRUE_OR_FALSE = (
+    "fit_intercept",
+    "regularize_intercept",
+    "warm_start",
+    "shrinking",
+    "probability",
+    "break_ties",
+)
+
+
+def parameters_from_json(stored: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """The parameters that a file holds, looked at where the estimator itself does not."""
     defaults = kind().get_params(deep=False)
     parameters = dict(stored)
     for name, value in stored.items():
         if name not in defaults or name == "callback":
-            raise ModelError(f"it has a parameter {name!r:.60} that LinearSVC does not have.")
+            raise ModelError(f"it has a parameter {name!r:.60} that {kind.__name__} does not have.")
         whole = type(value) is int
-        if name in ("fit_intercept", "regularize_intercept", "warm_start"):
+        if name in _TRUE_OR_FALSE:
             sound = isinstance(value, bool)
         elif name in ("random_state", "n_jobs"):
-            sound = value is None or (whole and -1 <= value < 2**32)
+            sound = value is None or (whole and -1 <= value < 2**32 and (value or name != "n_jobs"))
         elif name == "verbose":
             sound = whole or isinstance(value, bool)
         else:
-            sound = True  # LinearSVC looks at the others itself
+            sound = True  # the estimator looks at the others itself
         if not sound:
             raise ModelError(f"its parameter {name!r:.60} has the value {value!r:.60}.")
     if isinstance(stored.get("solver"), dict):
         parameters["solver"] = _solver_from_json(stored["solver"])
+    if isinstance(stored.get("kernel"), dict):
+        parameters["kernel"] = from_description(stored["kernel"])
     return parameters
 
 

@@ -19,7 +19,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from maxmargin.files.model import ModelError, SavedModel
+from maxmargin.files.model import SavedModel
+from maxmargin.files.stored import ModelError, StoredModel
 from maxmargin.files.text import Lines, integer_labels
 
 _HINGE, _SQUARED, _LOGISTIC = ({"loss": loss} for loss in ("hinge", "squared_hinge", "logistic"))
@@ -79,12 +80,17 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
     )
 
 
-def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
+def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
     """What writes the model into an open file.
 
     LIBLINEAR then predicts the same. The text has no exact intercept: it is written as the weight of a
     constant feature of value 1, and who reads the file takes it for a regularised one.
     """
+    if not isinstance(model, SavedModel):
+        raise ModelError(
+            "LIBLINEAR has no kernels, and this model has one. Save it with format='libsvm' or "
+            "format='maxmargin' instead."
+        )
     if model.decision != "one_vs_rest":
         raise ModelError(
             "LIBLINEAR decides between all classes at once, and this model between pairs of classes. "

@@ -9,7 +9,6 @@ does not depend on the number of threads or on where blocks end.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -25,8 +24,8 @@ from maxmargin.files.data import DataError, DataSet, Options, read, shown
 from maxmargin.types import Vector
 
 LONGEST_LINE = 64 << 20
-_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 18, 1 << 22
-_BLOCKS_PER_FILE = 32
+_SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 20
+_BLOCKS_PER_FILE = 128
 _MOST_THREADS = 8  # one thread alone hands out the text, and every block in flight takes memory
 _COLUMNS_WITHOUT_ASKING = 1 << 20
 _WIDEST_NARROW = np.iinfo(np.int32).max
@@ -81,14 +80,15 @@ def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vect
 
 def read_text(path: str, options: Options, *, block: int | None = None) -> DataSet:
     """All of a file of LIBSVM text, in little more memory than the result takes."""
+    table = _Table(options)
     with TextSource(path) as source:
-        chunks = deque(_chunks(source, options, block))
+        for chunk in _chunks(source, options, block):
+            table.add(chunk)
         limit = max(_COLUMNS_WITHOUT_ASKING, source.taken)
-    _require_rows(sum(chunk.rows for chunk in chunks), path)
-    widest = max(chunks, key=lambda chunk: chunk.largest)
-    if options.columns is None and widest.largest >= limit:
-        raise _beyond_columns(path, options, limit, widest.largest_at)
-    return _joined(chunks, options)
+    _require_rows(table.rows, path)
+    if options.columns is None and table.largest >= limit:
+        raise _beyond_columns(path, options, limit, table.largest_at)
+    return table.data_set()
 
 
 def stream_text(path: str, options: Options, *, block: int | None = None) -> Iterator[DataSet]:
@@ -98,7 +98,9 @@ def stream_text(path: str, options: Options, *, block: int | None = None) -> Ite
         for chunk in _chunks(source, options, block):
             rows += chunk.rows
             if chunk.rows or chunk.skipped:
-                yield _joined(deque([chunk]), options)
+                table = _Table(options)
+                table.add(chunk)
+                yield table.data_set()
     _require_rows(rows, path)
 
 
@@ -190,41 +192,49 @@ def _parse(text: memoryview, options: Options, columns: int) -> tuple[Any, core.
     return arrays, facts
 
 
-def _joined(chunks: deque[_Chunk], options: Options) -> DataSet:
-    """One data set of all the chunks, which are freed as they are copied: both never exist whole."""
-    rows = sum(chunk.rows for chunk in chunks)
-    stored = sum(len(chunk.values) for chunk in chunks)
-    skipped = sum(chunk.skipped for chunk in chunks)
-    dropped = sum(chunk.dropped for chunk in chunks)
-    columns = options.columns
-    if columns is None:
-        columns = 1 + max(chunk.largest for chunk in chunks)
-    index_type = np.int32 if max(stored, columns) <= _WIDEST_NARROW else np.int64
-    values = np.empty(stored, options.dtype)
-    indices = np.empty(stored, index_type)
-    offsets = np.zeros(rows + 1, index_type)
-    labels = np.empty(rows)
+class _Table:
+    """The rows read so far, in memory that grows in place: only the last blocks are ever held twice."""
 
-    def parts() -> Iterator[tuple[_Chunk, int, int]]:
-        row = begin = 0
-        while chunks:
-            chunk = chunks.popleft()
-            yield chunk, row, begin
-            row += chunk.rows
-            begin += len(chunk.values)
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.rows = self.stored = self.skipped = self.dropped = 0
+        self.largest = -1
+        self.largest_at: Position = (0, 0, "")
+        self.index_type = "int32"
+        self.values, self.indices, self.offsets, self.labels = (core.GrowingBytes() for _ in range(4))
+        self.offsets.append(np.zeros(1, np.int32))
 
-    def copy(part: tuple[_Chunk, int, int]) -> None:
-        chunk, row, begin = part
-        values[begin : begin + len(chunk.values)] = chunk.values
-        indices[begin : begin + len(chunk.values)] = chunk.indices
-        labels[row : row + chunk.rows] = chunk.labels
-        np.add(chunk.ends, begin, out=offsets[row + 1 : row + chunk.rows + 1], dtype=index_type)
+    def add(self, chunk: _Chunk) -> None:
+        """Append the rows of a block."""
+        if chunk.largest > self.largest:
+            self.largest, self.largest_at = chunk.largest, chunk.largest_at
+        if max(self.stored + len(chunk.values), chunk.largest) > _WIDEST_NARROW:
+            self._widen()
+        self.values.append(chunk.values)
+        self.indices.append(chunk.indices.astype(self.index_type, copy=False))
+        self.offsets.append(np.add(chunk.ends, self.stored, dtype=self.index_type))
+        self.labels.append(chunk.labels)
+        self.rows += chunk.rows
+        self.stored += len(chunk.values)
+        self.skipped += chunk.skipped
+        self.dropped += chunk.dropped
 
-    for _ in in_order(copy, parts(), min(_threads(options), len(chunks))):
-        pass
-    X = sparse.csr_array((values, indices, offsets), shape=(rows, columns))
-    X.has_sorted_indices = X.has_canonical_format = True  # the parser has seen to it
-    return DataSet(X, labels, None, skipped, dropped)
+    def _widen(self) -> None:
+        if self.index_type == "int32":
+            self.index_type = "int64"
+            for array in (self.indices, self.offsets):
+                array.append(array.take("int32").astype(np.int64))
+
+    def data_set(self) -> DataSet:
+        """What has been read; nothing can be added afterwards."""
+        columns = self.largest + 1 if self.options.columns is None else self.options.columns
+        if columns > _WIDEST_NARROW:
+            self._widen()
+        values = self.values.take(np.dtype(self.options.dtype).name)
+        indices, offsets = self.indices.take(self.index_type), self.offsets.take(self.index_type)
+        X = sparse.csr_array((values, indices, offsets), shape=(self.rows, columns))
+        X.has_sorted_indices = X.has_canonical_format = True  # the parser has seen to it
+        return DataSet(X, self.labels.take("float64"), None, self.skipped, self.dropped)
 
 
 def _threads(options: Options) -> int:

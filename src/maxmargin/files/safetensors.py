@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """maxmargin's own model file: safetensors, with everything that is not an array as JSON in its header.
 
-Arrays, m problems, d features, n rows of training data; those after intercept only with the proof:
+Arrays of a linear model, m problems, d features, n rows of training data; those after intercept only with
+the proof (those of kernel models: see kernel_arrays.py):
 
     coef (m, d)   intercept (m,)   alpha (m, n)   margins (m, n)   row_classes (m, n), int8
     w_of_alpha (number of problems where it is not w, d)   trace (records of all problems, 5)
 
-The header's ``__metadata__`` has four strings: ``format``, ``version``, ``model``, which is the JSON of all
-the rest, and ``checksum``, BLAKE2b over these and the arrays. The checksum tells an accident or an edited
-number; who signs a lie with a checksum of his own is found out by ``maxmargin certify``.
+The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: linear, 2: with a kernel),
+``model``, which is the JSON of all the rest, and ``checksum``, BLAKE2b over these and the arrays. The
+checksum tells an accident or an edited number; who signs a lie with a checksum of his own is found out by
+``maxmargin certify``.
 """
 
 from __future__ import annotations
@@ -17,46 +19,36 @@ import hashlib
 import json
 import os
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.certificate import Certificate
+from maxmargin.files import kernel_arrays
+from maxmargin.files.arrays import TYPES, Array, read_traces, taken, trace_array
 from maxmargin.files.description import described, read_description
-from maxmargin.files.model import ModelError, SavedModel
+from maxmargin.files.kernel_model import SavedKernelModel
+from maxmargin.files.model import SavedModel
+from maxmargin.files.stored import ModelError, StoredModel
 from maxmargin.hard_margin_certificate import HardMarginCertificate
-from maxmargin.model import Record, Trace
 
 FORMAT = "maxmargin model"
-VERSION = 1
+LINEAR, WITH_KERNEL = 1, 2
+VERSION = WITH_KERNEL
+"""The newest that can be read; a file has the oldest that can hold it."""
 _LONGEST_HEADER = 100_000_000  # what readers of safetensors accept
-_TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "I8": np.dtype("i1")}
-_COLUMNS = len(Record._fields)
 
 
-class _Array(NamedTuple):
-    """An array that is hashed and written piece by piece, so that no second copy of all is made."""
-
-    type: str
-    shape: tuple[int, ...]
-    pieces: Iterable[Any]
-
-    def bytes(self) -> Iterator[memoryview]:
-        for piece in self.pieces:
-            yield np.ascontiguousarray(piece, _TYPES[self.type]).reshape(-1).view(np.uint8).data
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape, dtype=object)) * _TYPES[self.type].itemsize
-
-
-def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
+def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
     """What writes the model into an open file."""
-    arrays = _arrays(model)
-    texts = {"format": FORMAT, "version": str(VERSION), "model": described(model)}
+    if isinstance(model, SavedKernelModel):
+        version, arrays = WITH_KERNEL, kernel_arrays.arrays_of(model)
+    else:
+        assert isinstance(model, SavedModel)
+        version, arrays = LINEAR, _arrays(model)
+    texts = {"format": FORMAT, "version": str(version), "model": described(model)}
     texts["checksum"] = _checksum(texts, {name: (a.type, a.shape, a.bytes()) for name, a in arrays.items()})
     header: dict[str, Any] = {"__metadata__": texts}
     end = 0
@@ -70,6 +62,8 @@ def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
             f"The names of features and classes take {len(encoded)} bytes, and safetensors has room for "
             f"{_LONGEST_HEADER}. Fit with an array, which has no names, or with shorter names."
         )
+    if version == WITH_KERNEL and (reason := kernel_arrays.unjustified(model.features, end)):
+        raise ModelError(f"It could not be loaded again: {reason} Leave out columns without values.")
 
     def write(file: BinaryIO) -> None:
         file.write(struct.pack("<Q", len(encoded)))
@@ -81,23 +75,19 @@ def writer(model: SavedModel) -> Callable[[BinaryIO], None]:
     return write
 
 
-def _arrays(model: SavedModel) -> dict[str, _Array]:
+def _arrays(model: SavedModel) -> dict[str, Array]:
     m, d = model.coef.shape
-    arrays = {
-        "coef": _Array("F64", (m, d), [model.coef]),
-        "intercept": _Array("F64", (m,), [model.intercept]),
-    }
+    arrays = {"coef": Array.of(model.coef), "intercept": Array.of(model.intercept)}
     if model.traces is not None:
-        records = [np.array(trace.records, np.float64).reshape(-1, _COLUMNS) for trace in model.traces]
-        arrays["trace"] = _Array("F64", (sum(map(len, records)), _COLUMNS), records)
+        arrays["trace"] = trace_array(model.traces)
     if model.certificates is not None:
         proofs = model.certificates
         shape = (m, len(proofs[0].alpha))
         others = [proof.w_of_alpha for proof in proofs if proof.w_of_alpha is not proof.w]
-        arrays["alpha"] = _Array("F64", shape, [proof.alpha for proof in proofs])
-        arrays["margins"] = _Array("F64", shape, [proof.margins for proof in proofs])
-        arrays["w_of_alpha"] = _Array("F64", (len(others), d), others)
-        arrays["row_classes"] = _Array("I8", shape, [proof.row_classes for proof in proofs])
+        arrays["alpha"] = Array("F64", shape, [proof.alpha for proof in proofs])
+        arrays["margins"] = Array("F64", shape, [proof.margins for proof in proofs])
+        arrays["w_of_alpha"] = Array("F64", (len(others), d), others)
+        arrays["row_classes"] = Array("I8", shape, [proof.row_classes for proof in proofs])
     return arrays
 
 
@@ -121,38 +111,46 @@ def _checksum(
     return f"blake2b:{total.hexdigest()}"
 
 
-def read_model(file: BinaryIO, size: int) -> SavedModel:
+def read_model(file: BinaryIO, size: int) -> StoredModel:
     """The model of an open file of so many bytes; raises ModelError with the reason."""
     texts, arrays = _read_parts(file, size)
     sums = {
-        name: (type, array.shape, _Array(type, array.shape, [array]).bytes())
+        name: (type, array.shape, Array(type, array.shape, [array]).bytes())
         for name, (type, array) in arrays.items()
     }
     if _checksum(texts, sums) != texts["checksum"]:
         raise ModelError(
-            "its contents do not match its checksum: the file was damaged or edited. Write it anew with "
-            "LinearSVC.save."
+            "its contents do not match its checksum: the file was damaged or edited. Save the model anew."
         )
-    description = read_description(texts["model"])
+    with_kernel = int(texts["version"]) == WITH_KERNEL
+    description = read_description(texts["model"], with_kernel)
     found = {name: array for name, (_, array) in arrays.items()}
-    coef, intercept = _taken(found, "coef", 2), _taken(found, "intercept", 1)
+    model: StoredModel
+    if with_kernel:
+        model = kernel_arrays.model_of(found, description, size)
+    else:
+        model = _linear_model(found, description)
+    if found:
+        raise ModelError(f"it holds an array {min(found)!r} that its description does not speak of.")
+    for certificate, b in zip(model.certificates or (), model.intercept.tolist(), strict=False):
+        if certificate.b != b:
+            raise ModelError(f"the proof is about the intercept {certificate.b!r}, the model has {b!r}.")
+    return model
+
+
+def _linear_model(arrays: dict[str, NDArray[Any]], description: dict[str, Any]) -> SavedModel:
+    coef, intercept = taken(arrays, "coef", 2), taken(arrays, "intercept", 1)
     certificates = traces = None
     if "certificates" in description:
         hard = description["problem"].get("C") == np.inf
         kind = HardMarginCertificate if hard else Certificate
         proofs, claims = description.pop("certificates"), description["claims"]
-        certificates = _certificates(kind, coef, found, proofs, claims)
+        certificates = _certificates(kind, coef, arrays, proofs, claims)
     if "traces" in description:
-        traces = _traces(found, description.pop("traces"))
-    if found:
-        raise ModelError(f"it holds an array {min(found)!r} that its description does not speak of.")
-    model = SavedModel(
+        traces = read_traces(arrays, description.pop("traces"))
+    return SavedModel(
         coef=coef, intercept=intercept, certificates=certificates, traces=traces, **description
     )
-    for certificate, b in zip(model.certificates or (), model.intercept.tolist(), strict=False):
-        if certificate.b != b:
-            raise ModelError(f"the proof is about the intercept {certificate.b!r}, the model has {b!r}.")
-    return model
 
 
 def _read_parts(file: BinaryIO, size: int) -> tuple[dict[str, str], dict[str, tuple[str, NDArray[Any]]]]:
@@ -176,8 +174,11 @@ def _read_parts(file: BinaryIO, size: int) -> tuple[dict[str, str], dict[str, tu
             texts = _checked_texts(parts.metadata() or {})
             for name in parts.keys():  # noqa: SIM118 (not a dictionary)
                 part = parts.get_slice(name)
-                if part.get_dtype() not in _TYPES:
-                    raise ModelError(f"its array {name!r} has the type {part.get_dtype()}, not F64 or I8.")
+                if part.get_dtype() not in TYPES:
+                    types = ", ".join(TYPES)
+                    raise ModelError(
+                        f"its array {name!r} has the type {part.get_dtype()}, not one of {types}."
+                    )
                 arrays[name] = part.get_dtype(), parts.get_tensor(name)
     except SafetensorError as error:
         raise ModelError(f"it was cut off or damaged: {error}.") from error
@@ -206,15 +207,6 @@ def _checked_texts(texts: Mapping[str, str]) -> dict[str, str]:
     return dict(texts)
 
 
-def _taken(arrays: dict[str, NDArray[Any]], name: str, dimensions: int, dtype: str = "<f8") -> NDArray[Any]:
-    if name not in arrays:
-        raise ModelError(f"the array {name!r} is missing.")
-    array = arrays.pop(name)
-    if array.ndim != dimensions or array.dtype != np.dtype(dtype):
-        raise ModelError(f"the array {name!r} has the type {array.dtype} and the shape {array.shape}.")
-    return array
-
-
 def _certificates(
     kind: type[Certificate],
     coef: NDArray[Any],
@@ -222,8 +214,8 @@ def _certificates(
     proofs: list[Any],
     claims: list[Any],
 ) -> list[Certificate]:
-    alpha, margins = _taken(arrays, "alpha", 2), _taken(arrays, "margins", 2)
-    row_classes, others = _taken(arrays, "row_classes", 2, "i1"), _taken(arrays, "w_of_alpha", 2)
+    alpha, margins = taken(arrays, "alpha", 2), taken(arrays, "margins", 2)
+    row_classes, others = taken(arrays, "row_classes", 2, "I8"), taken(arrays, "w_of_alpha", 2)
     m = len(coef)
     if {len(alpha), len(margins), len(row_classes), len(proofs), len(claims)} != {m}:
         raise ModelError(f"coef has {m} rows, but its proof speaks of another number of problems.")
@@ -250,21 +242,3 @@ def _certificates(
         certificate.__dict__["row_classes"] = row_classes[k]
         certificates.append(certificate)
     return certificates
-
-
-def _traces(arrays: dict[str, NDArray[Any]], parts: list[Any]) -> list[Trace]:
-    table = _taken(arrays, "trace", 2)
-    if table.shape != (sum(part["records"] for part in parts), _COLUMNS):
-        raise ModelError(f"the array 'trace' has the shape {table.shape}, which its description denies.")
-    steps = table[:, 0]
-    whole = np.isfinite(steps).all() and bool((np.floor(steps) == steps).all())
-    if not whole or not ((steps >= 0) & (steps < 2.0**53)).all():
-        raise ModelError("the array 'trace' has a step that is not a whole number.")
-    lines = iter(table.tolist())
-    return [
-        Trace(
-            [Record(int(line[0]), *line[1:]) for line in islice(lines, part["records"])],
-            certifying=part["certifying"],
-        )
-        for part in parts
-    ]

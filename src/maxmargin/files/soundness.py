@@ -11,19 +11,26 @@ from maxmargin.losses import LOSSES
 from maxmargin.problem import Intercept
 
 if TYPE_CHECKING:
+    from maxmargin.certificate import Certificate
     from maxmargin.files.model import SavedModel
+    from maxmargin.files.stored import StoredModel
 
 
 def contradiction(model: SavedModel) -> str | None:
-    """What is wrong with a model, or None for a sound one."""
-    coef, k = model.coef, len(model.classes)
+    """What is wrong with a linear model, or None for a sound one."""
+    coef = model.coef
     if coef.ndim != 2 or coef.dtype != np.float64 or coef.shape[1] < 1:
         return f"coef must be a float64 matrix of at least one column, not {coef.dtype} {coef.shape}."
     if not np.isfinite(coef).all():
         return "coef holds NaN or infinite values."
-    m = coef.shape[0]
+    return shared_contradiction(model, len(coef), "coef has {} rows") or _proof_contradiction(model)
+
+
+def shared_contradiction(model: StoredModel, m: int, counted: str) -> str | None:
+    """What is wrong with what all models have; ``counted`` says of what there are m, one per problem."""
     if model.intercept.shape != (m,) or not np.isfinite(model.intercept).all():
-        return f"intercept must hold {m} finite numbers, one for each row of coef."
+        return f"intercept must hold {m} finite numbers, one for each problem."
+    k = len(model.classes)
     if model.classes.ndim != 1 or k < 2 or len(set(model.classes.tolist())) < k:
         return f"a classifier has at least two different classes, not {model.classes.tolist()[:5]}."
     if model.decision not in ("one_vs_rest", "one_vs_one"):
@@ -31,13 +38,13 @@ def contradiction(model: SavedModel) -> str | None:
     separate = model.problem.get("formulation") != "crammer_singer"
     expected = k if model.decision == "one_vs_rest" else k * (k - 1) // 2
     if m != (1 if k == 2 and separate else expected):
-        return f"coef has {m} rows, which {k} classes decided by {model.decision} cannot have."
+        return f"{counted.format(m)}, which {k} classes decided by {model.decision} cannot have."
     names = model.feature_names
     if names is not None and (
         len(names) != model.features or not all(isinstance(name, str) for name in names)
     ):
-        return f"there are {len(names)} feature names for {model.features} columns of coef."
-    return _problem_contradictions(model.problem) or _proof_contradictions(model)
+        return f"there are {len(names)} feature names for {model.features} columns."
+    return _problem_contradictions(model.problem) or _claim_contradictions(model, m)
 
 
 def _problem_contradictions(problem: dict[str, Any]) -> str | None:
@@ -69,9 +76,8 @@ def _problem_contradictions(problem: dict[str, Any]) -> str | None:
     return None if weight in (None, "balanced") else f"the problem's class_weight is {weight!r}."
 
 
-def _proof_contradictions(model: SavedModel) -> str | None:
-    m, rows = len(model.coef), model.rows
-    for name, count in (("rows", rows), ("steps", model.steps)):
+def _claim_contradictions(model: StoredModel, m: int) -> str | None:
+    for name, count in (("rows", model.rows), ("steps", model.steps)):
         if count is not None and (type(count) is not int or count < 0):
             return f"the number of {name} must be a whole number, not {count!r}."
     if model.tol is not None and not (np.isfinite(model.tol) and model.tol >= 0):
@@ -80,22 +86,33 @@ def _proof_contradictions(model: SavedModel) -> str | None:
         return "it says how the fit ended, but not with which tol, steps and solver."
     for name, parts in (("claims", model.claims), ("proofs", model.certificates), ("traces", model.traces)):
         if parts is not None and len(parts) != m:
-            return f"there are {len(parts)} {name} for {m} rows of coef."
+            return f"there are {len(parts)} {name} for {m} problems."
     for claim in model.claims or ():
         if np.isnan([claim.primal, claim.dual, claim.kkt_violation]).any() or claim.kkt_violation < 0:
             return "a claimed value is not a number, or a KKT violation is negative."
+    return None
+
+
+def _proof_contradiction(model: SavedModel) -> str | None:
     for certificate in model.certificates or ():
         lengths = {len(certificate.alpha), len(certificate.margins), len(certificate.row_classes)}
-        if lengths != {rows}:
-            return f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {rows}."
-        if not (np.isfinite(certificate.alpha).all() and (certificate.alpha >= 0).all()):
-            return "alpha must be finite and not negative."
-        if np.isnan(certificate.margins).any():
-            return "margins hold NaN."
-        if not np.isin(certificate.row_classes, range(4)).all():
-            return "row_classes hold a class of rows that does not exist."
+        if lengths != {model.rows}:
+            return f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
         if certificate.w_of_alpha.shape != (model.features,):
             return "w_of_alpha and coef differ in their number of columns."
-        if not np.isfinite(certificate.w_of_alpha).all():
-            return "w_of_alpha holds NaN or infinite values."
+        if wrong := certificate_contradiction(certificate):
+            return wrong
+    return None
+
+
+def certificate_contradiction(certificate: Certificate) -> str | None:
+    """What is wrong with the numbers of a proof, or None."""
+    if not (np.isfinite(certificate.alpha).all() and (certificate.alpha >= 0).all()):
+        return "alpha must be finite and not negative."
+    if np.isnan(certificate.margins).any():
+        return "margins hold NaN."
+    if not np.isin(certificate.row_classes, range(4)).all():
+        return "row_classes hold a class of rows that does not exist."
+    if not np.isfinite(certificate.w_of_alpha).all():
+        return "w_of_alpha holds NaN or infinite values."
     return None

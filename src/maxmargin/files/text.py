@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.model import ModelError
+from maxmargin.files.stored import ModelError
 from maxmargin.types import Vector
 
 _LONGEST_HEADER_LINE = 1 << 24

@@ -7,11 +7,14 @@ from maxmargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from maxmargin.solvers.base import AnySolver, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.interior_point import InteriorPoint
+from maxmargin.solvers.kernel_dual_ascent import KernelDualAscent
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pegasos import Pegasos
 from maxmargin.solvers.quadratic_program import QuadraticProgram
+from maxmargin.solvers.sequential_minimal_optimization import SequentialMinimalOptimization
 from maxmargin.solvers.stochastic_subgradient import StochasticSubgradient
 from maxmargin.solvers.subgradient import Subgradient
+from maxmargin.solvers.working_set import WorkingSet
 
 SOLVERS: dict[str, type[AnySolver]] = {
     "subgradient": Subgradient,
@@ -22,18 +25,28 @@ SOLVERS: dict[str, type[AnySolver]] = {
     "augmented_lagrangian": AugmentedLagrangian,
     "interior_point": InteriorPoint,
     "quadratic_program": QuadraticProgram,
+    "working_set": WorkingSet,
+    "sequential_minimal_optimization": SequentialMinimalOptimization,
+    "kernel_dual_ascent": KernelDualAscent,
 }
 
+LINEAR_SOLVERS = {name: solver for name, solver in SOLVERS.items() if not solver.needs_kernels}
+"""Those for rows as they are, without a kernel."""
+
 __all__ = [
+    "LINEAR_SOLVERS",
     "SOLVERS",
     "AnySolver",
     "AugmentedLagrangian",
     "DualCoordinateAscent",
     "InteriorPoint",
+    "KernelDualAscent",
     "Newton",
     "Pegasos",
     "QuadraticProgram",
+    "SequentialMinimalOptimization",
     "Solver",
     "StochasticSubgradient",
     "Subgradient",
+    "WorkingSet",
 ]

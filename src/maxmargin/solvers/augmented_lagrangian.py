@@ -26,7 +26,7 @@ number of steps hardly depends on C. Three things make them few:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,7 +43,13 @@ from maxmargin.types import Vector
 _STIFFEST = 1e7
 """Beyond, rounding of the margins is all that the multipliers of free rows show."""
 _ROUNDING = 1e-14
+_ENOUGH = 1e-9
+"""A run that can go no further and has a wider gap begins again."""
+_MOST_RESTARTS = 5
+_SOFTEN = 1000.0
 _MOST_IDLE_STEPS = 10
+_MOST_IDLE_STEPS_AT_ROUNDING = 2
+_AT_ROUNDING = 1e-11
 _NEAR_ROUNDING = 1e-8
 """Before, steps may well bring the smooth problem closer to its end and neither value to the other."""
 
@@ -63,11 +69,15 @@ class State:
     """Whether the first step of this alpha has been taken."""
     primal: float = math.inf
     dual: float = -math.inf
+    """Of the best multipliers, as far as the b of ``best_v`` can tell."""
     best_v: Vector | None = None
     best_multipliers: Vector | None = None
+    best_imbalance: float = 0.0
+    """Of the best multipliers; see Iterate."""
     relative_gap: float = math.inf
     idle: int = 0
     """Steps in a row that brought neither value closer, beyond rounding."""
+    restarts: int = 0
     finished: bool = False
 
     def pieces(self, problem: Problem) -> Pieces:
@@ -116,7 +126,8 @@ class AugmentedLagrangian(Solver[State]):
         w = start.w
         if w is None and start.alpha is not None:
             w = problem.rows.combine(alpha * problem.y, budget)
-        iterate = Iterate.at(problem, w, budget)
+        known = None if start.margins is None else (start.b, start.margins)
+        iterate = Iterate.at(problem, w, budget, known)
         iterate.multipliers[:] = alpha
         iterate.combined = iterate.system.combine(alpha * problem.y, budget)
         free = (alpha > 0.0) & (alpha < problem.costs)
@@ -149,29 +160,60 @@ class AugmentedLagrangian(Solver[State]):
             unclipped *= problem.y * (1.0 - iterate.margins)
             gradient -= iterate.system.combine(unclipped, budget)
             state.begun = True
-        length = iterate.move(pieces, gradient, budget)
-        iterate.refresh(pieces, budget)
+        length = iterate.advance(pieces, gradient, budget)
         self._remember(state)
         state.finished |= length == 0.0 and not first
         residual = iterate.gradient
-        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + iterate.imbalance
+        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + abs(iterate.imbalance)
         if error <= self.small_part * (iterate.primal - iterate.dual):
             self._next_alpha(state)
+        if state.finished and state.restarts < _MOST_RESTARTS and _is_wide(problem, state):
+            return self._restart(problem, state, budget)
         return state
 
     def _remember(self, state: State) -> None:
-        iterate = state.iterate
         before = state.primal - state.dual
-        if iterate.primal < state.primal:
-            state.primal, state.best_v = iterate.primal, iterate.v.copy()
-        dual = iterate.dual - iterate.imbalance
-        if dual > state.dual:
-            state.dual, state.best_multipliers = dual, iterate.multipliers.copy()
+        self._remember_point(state)
+        self._remember_multipliers(state)
         gap = state.primal - state.dual
         state.relative_gap = gap / abs(state.primal) if state.primal else 0.0
         stands = state.relative_gap <= _NEAR_ROUNDING and before - gap <= _ROUNDING * abs(state.primal)
         state.idle = state.idle + 1 if stands else 0
-        state.finished |= state.idle >= _MOST_IDLE_STEPS
+        at_rounding = state.relative_gap <= _AT_ROUNDING
+        state.finished |= state.idle >= (_MOST_IDLE_STEPS_AT_ROUNDING if at_rounding else _MOST_IDLE_STEPS)
+
+    def _remember_point(self, state: State) -> None:
+        iterate = state.iterate
+        if iterate.primal < state.primal:
+            assert state.best_v is not None
+            # A better b tells more about multipliers that are out of balance.
+            state.dual -= state.best_imbalance * (iterate.v[-1] - state.best_v[-1])
+            state.primal, state.best_v = iterate.primal, iterate.v.copy()
+        if _is_false(state, state.dual, state.best_imbalance):
+            state.dual = -math.inf
+
+    def _remember_multipliers(self, state: State) -> None:
+        iterate = state.iterate
+        assert state.best_v is not None
+        # Restoring the balance moves margins by about 1, in the end.
+        moved = iterate.imbalance * (state.best_v[-1] - iterate.v[-1])
+        dual = iterate.dual - moved - abs(iterate.imbalance)
+        if _is_false(state, dual, iterate.imbalance):
+            dual = -math.inf
+        if dual > state.dual or state.dual == -math.inf:
+            state.dual, state.best_multipliers = dual, iterate.multipliers.copy()
+            state.best_imbalance = iterate.imbalance
+
+    def _restart(self, problem: Problem, state: State, budget: Budget) -> State:
+        """From the best multipliers with a smaller k: it is a stiff system that leaves no step but rounding."""
+        softer = replace(self, stiffness=state.stiffness / _SOFTEN)
+        new = softer._begin(problem, Solution(alpha=state.best_multipliers), budget)
+        new.restarts = state.restarts + 1
+        new.dual, new.best_imbalance = state.dual, state.best_imbalance
+        new.relative_gap = state.relative_gap
+        if state.primal < new.primal:
+            new.primal, new.best_v = state.primal, state.best_v
+        return new
 
     def _next_alpha(self, state: State) -> None:
         state.finished |= state.stiffness > _STIFFEST
@@ -197,3 +239,15 @@ class AugmentedLagrangian(Solver[State]):
     def finished(self, state: State) -> bool:
         """Whether rounding leaves nothing to gain."""
         return state.finished
+
+
+def _is_false(state: State, dual: float, imbalance: float) -> bool:
+    """Whether b is too far off to tell what multipliers out of balance are worth: above the primal."""
+    scale = abs(state.primal)
+    return dual - state.primal > _AT_ROUNDING * scale and abs(imbalance) > _ROUNDING * scale
+
+
+def _is_wide(problem: Problem, state: State) -> bool:
+    """Whether the gap is more than margins tell that are off by a rounding."""
+    unseen = float(np.finfo(float).eps) * problem.total_cost
+    return state.primal - state.dual > max(_ENOUGH * abs(state.primal), unseen)

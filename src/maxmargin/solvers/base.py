@@ -24,6 +24,10 @@ class Solver(ABC, Generic[State]):
 
     name: ClassVar[str]
     """The registry's name, equal to the stem of the files."""
+    takes_kernels: ClassVar[bool] = False
+    """Whether it solves problems whose rows are seen through a kernel."""
+    needs_kernels: ClassVar[bool] = False
+    """Whether it solves no others."""
     seed: int
     """Of all random choices: the same seed gives the same result."""
 

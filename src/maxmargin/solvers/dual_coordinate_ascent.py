@@ -18,7 +18,8 @@ minimise b^2 / (2 s^2) + (b - centre)^2 / (2 r^2), with s = inf when b is exact,
 
     b = k (centre / r^2 + sum_i alpha_i y_i),      k = 1 / (1 / s^2 + 1 / r^2),
 
-and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2 of line 3.
+and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2 of line 3. While an exact b
+goes one way, sweep after sweep, r grows.
 
 Warm-up. While C |x|^2 is large, a multiplier that belongs at C needs many visits to get there. So the first
 sweeps solve the problem roughly with a C so small that one visit crosses the box, and raise C fourfold at a
@@ -51,13 +52,15 @@ _ROUNDING = 1e-14
 _RAISE = 4.0
 _STAGE_SWEEPS = 6
 _STAGE_GAP = 0.02
+_CREEPS = 0.7
+_CREEPING_SWEEPS = 3
 
 
 @dataclass
 class State:
     """Where the ascent stands."""
 
-    data: core.Data
+    data: core.Data | core.CompactData
     """The rows that are swept: the problem's, or a smaller copy without private columns."""
     coordinates: Vector
     """One line per row: see the column names above."""
@@ -89,6 +92,10 @@ class State:
     stage: int = 0
     """Of the warm-up: C is divided by 4^stage; 0 when it is over."""
     stage_sweeps: int = 0
+    drift: float = 0.0
+    """Of b, in the last sweep."""
+    creeping: int = 0
+    """Sweeps in a row in which b went the same way, hardly slower."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,10 @@ class DualCoordinateAscent(Solver[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
         rows = problem.rows
-        data, private = rows.without_private_columns or (rows.data, 0.0)
+        data: core.Data | core.CompactData = rows.data
+        private: Vector | float = 0.0
+        if rows.without_private_columns is not None:
+            data, private = rows.without_private_columns
         bias_reach, bias_curvature = self._bias_scales(problem)
         alpha = np.zeros(rows.count)
         if start is not None:
@@ -186,6 +196,11 @@ class DualCoordinateAscent(Solver[State]):
         state.centre = state.bias
         state.bias += drift
         state.dual += ascent
+        if problem.intercept is Intercept.EXACT:
+            if problem.loss.name == "hinge":
+                # Where no row is free, to restore the balance costs about as much as is missing.
+                gap += abs(drift) / state.bias_reach
+            self._reach_further(problem, state, drift)
         relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
         state.decay = 1.0
         if 0.0 < relative_gap < state.relative_gap < np.inf:
@@ -198,6 +213,23 @@ class DualCoordinateAscent(Solver[State]):
         elif self.order == "epochs":
             self._shrink(problem, state, active, largest, smallest, drift)
         return state
+
+    def _reach_further(self, problem: Problem, state: State, drift: float) -> None:
+        """Loosen the pull on b while it holds b back: where b goes one way, sweep after sweep.
+
+        Few rows are free to answer where C |x|^2 is small, and b then creeps.
+        """
+        creeps = drift * state.drift > 0.0 and abs(drift) > _CREEPS * abs(state.drift)
+        state.creeping = state.creeping + 1 if creeps else 0
+        state.drift = drift
+        if state.creeping < _CREEPING_SWEEPS or state.stage > 0:
+            return
+        longest = float(problem.rows.squared_norms.mean())
+        if 4.0 * state.bias_reach <= longest:
+            state.bias_reach = state.bias_curvature = 4.0 * state.bias_reach
+            state.bias = state.centre + 4.0 * drift
+            state.creeping = 0
+            _set_costs(problem, state)
 
     def _shrink(
         self,
@@ -306,7 +338,11 @@ def _restore_w(problem: Problem, state: State) -> None:
     core.combine(state.data, coefficients, state.w, core.ALL_CORES)
     pull = state.centre / state.bias_reach
     state.bias = state.bias_curvature * (pull + float(coefficients.sum()))
-    state.dual = problem.dual_of(alpha, problem.rows.combine(coefficients))
+    # The columns that were left out count through their diagonal.
+    squares = core.dot(state.w, state.w) + float(np.sum(state.private * alpha**2))
+    if problem.intercept is Intercept.REGULARISED:
+        squares += (problem.intercept_scaling * float(coefficients.sum())) ** 2
+    state.dual = float(problem.loss.dual_gain(alpha, problem.costs).sum()) - 0.5 * squares
 
 
 def _is_rounded(problem: Problem, state: State) -> bool:

@@ -68,14 +68,16 @@ class Newton(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """At zero, or at the w of a start."""
-        w = None
+        w = known = None
         if start is not None:
+            if start.margins is not None:
+                known = start.b, start.margins
             w = start.w
             if w is None and start.alpha is not None:
                 w = problem.rows.combine(start.alpha * problem.y)
         pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
         sweeps = self._sweeps(problem) if start is None else 0
-        return State(self._begin(problem, w, pieces, core.ALL_CORES), pieces, sweeps)
+        return State(self._begin(problem, w, pieces, core.ALL_CORES, known), pieces, sweeps)
 
     def _sweeps(self, problem: Problem) -> int:
         if DualCoordinateAscent().accepts(problem) is not None:
@@ -84,8 +86,15 @@ class Newton(Solver[State]):
             return self.sweeps
         return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
 
-    def _begin(self, problem: Problem, w: Vector | None, pieces: Pieces, budget: Budget) -> Iterate:
-        iterate = Iterate.at(problem, w, budget)
+    def _begin(
+        self,
+        problem: Problem,
+        w: Vector | None,
+        pieces: Pieces,
+        budget: Budget,
+        known: tuple[float, Vector] | None = None,
+    ) -> Iterate:
+        iterate = Iterate.at(problem, w, budget, known)
         iterate.refresh(pieces, budget)
         return iterate
 
@@ -101,8 +110,7 @@ class Newton(Solver[State]):
             state.iterate, state.sweeps_left = self._begin(problem, w, state.pieces, budget), 0
             return state
         iterate = state.iterate
-        length = iterate.move(state.pieces, iterate.gradient, budget)
-        iterate.refresh(state.pieces, budget)
+        length = iterate.advance(state.pieces, iterate.gradient, budget)
         primal = abs(iterate.primal)
         state.relative_gap = (iterate.primal - iterate.dual) / primal if primal else 0.0
         state.finished = length == 0.0 or state.relative_gap <= _ROUNDING

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solvers.newton_system import NewtonSystem
+from maxmargin.solvers.newton_system import TOO_LARGE, NewtonSystem
 from maxmargin.types import Vector
 
 
@@ -41,16 +42,28 @@ class Iterate:
     primal: float = np.inf
     """The objective at v."""
     dual: float = -np.inf
-    """The dual objective at the multipliers."""
+    """The dual objective at the multipliers; where b is exact, the least of the Lagrangian with this b."""
     imbalance: float = 0.0
-    """|sum_i multiplier_i y_i| where it should be 0: restoring it moves margins, by about 1 at most, and so
-    costs about this much of the dual."""
+    """sum_i multiplier_i y_i where it should be 0. A step of b by 1 makes ``dual`` smaller by this much:
+    while b is far from its place, ``dual`` may lie above the optimum."""
 
     @classmethod
-    def at(cls, problem: Problem, w: Vector | None, budget: Budget) -> Iterate:
-        """At w with the best intercept for it; at zero for None."""
+    def at(
+        cls,
+        problem: Problem,
+        w: Vector | None,
+        budget: Budget,
+        known: tuple[float, Vector] | None = None,
+    ) -> Iterate:
+        """At w, with its intercept and margins if ``known``, else the best intercept; at zero for None."""
         system = NewtonSystem(problem)
         v = np.zeros(len(system.regulariser))
+        zeros = np.zeros(problem.rows.count)
+        if w is not None and known is not None:
+            v[: system.columns] = w
+            if system.has_intercept:
+                v[-1] = known[0]
+            return cls(problem, system, v, known[1].copy(), zeros, np.zeros_like(v), zeros.copy())
         scores = np.zeros(problem.rows.count)
         if w is not None:
             v[: system.columns] = w
@@ -58,7 +71,6 @@ class Iterate:
         if system.has_intercept:
             v[-1] = problem.best_intercept(scores)
             scores += v[-1]
-        zeros = np.zeros(problem.rows.count)
         margins = problem.y * scores
         return cls(problem, system, v, margins, zeros, np.zeros_like(v), zeros.copy())
 
@@ -85,16 +97,48 @@ class Iterate:
             *pieces, self.margins, problem.y, self.multipliers, changes, self.curvatures, budget
         )
         self.combined += self.system.combine(changes, budget)
+        self._set_values(pieces, loss, total, balance)
+
+    def _set_values(self, pieces: Pieces, loss: float, total: float, balance: float) -> None:
+        problem = self.problem
         self.primal = problem.regulariser(self.w, self.b) + loss
         if pieces.loss != "hinge":
             # Multipliers of a smooth loss meet Fenchel's inequality with equality.
-            self.dual = self.primal - 0.5 * core.dot(self.gradient, self.gradient / self.system.pull)
+            gradient = self.gradient
+            self.dual = self.primal - 0.5 * core.dot(gradient, gradient / self.system.pull)
             return
         b = problem.intercept_scaling**2 * balance
         self.dual = total - problem.regulariser(self.combined[: self.system.columns], b)
         if problem.intercept is Intercept.EXACT:
             self.dual -= balance * self.b  # Lagrange's term
-            self.imbalance = abs(balance)
+            self.imbalance = balance
+
+    def advance(self, pieces: Pieces, gradient: Vector, budget: Budget) -> float:
+        """``move`` and ``refresh``: in one compiled call where the system is small."""
+        hessian = self.system.small_hessian
+        if hessian is None:
+            length = self.move(pieces, gradient, budget)
+            self.refresh(pieces, budget)
+            return length
+        length, loss, total, balance = core.small_newton_step(
+            self.problem.rows.data,
+            *pieces,
+            self.problem.y,
+            self.system.regulariser,
+            gradient,
+            self.v,
+            self.margins,
+            self.multipliers,
+            self.combined,
+            self.curvatures,
+            hessian.lower,
+            hessian.curvatures,
+            budget,
+        )
+        if math.isnan(length):
+            raise FloatingPointError(TOO_LARGE)
+        self._set_values(pieces, loss, total, balance)
+        return length
 
     def move(self, pieces: Pieces, gradient: Vector, budget: Budget) -> float:
         """One Newton step for the gradient, as far as the pieces' sum falls; how much of it was taken."""

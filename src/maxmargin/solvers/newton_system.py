@@ -16,8 +16,7 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from scipy.linalg import blas, lapack
 
 from maxmargin import core
 from maxmargin.core import Budget
+from maxmargin.one_blas_thread import one_blas_thread
 from maxmargin.problem import Intercept, Problem
 from maxmargin.types import Indices, Vector
 
@@ -35,18 +35,7 @@ LARGEST_SIDE = 6000
 _SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
 _BLOCK = 512
-
-
-@cache
-def _blas() -> Any:
-    """Limits the threads of BLAS.
-
-    They wait for each other by spinning: on a machine that has other things to do, two of them are many
-    times slower than one alone.
-    """
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
+TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
 class Factor(Protocol):
@@ -72,8 +61,14 @@ class NewtonSystem:
             self.regulariser[-1] = 0.0
         self.pull = np.where(self.regulariser > 0.0, self.regulariser, 1.0)
         """The same, and 1 where nothing holds the intercept."""
-        self._matrix: _Hessian | None = None
+        small = len(self.regulariser) <= _SMALLEST_BLOCKED
+        self._matrix: Hessian | None = Hessian(self) if small else None
         self._products: _Products | None = None
+
+    @property
+    def small_hessian(self) -> Hessian | None:
+        """The matrix, where it is so small that calls cost more than factors."""
+        return self._matrix if len(self.regulariser) <= _SMALLEST_BLOCKED else None
 
     def margin_changes(self, step: Vector, budget: Budget) -> Vector:
         """``y_i <p, z_i>``: one pass."""
@@ -100,7 +95,7 @@ class NewtonSystem:
             return _OnRows(self, free, curvatures, self._products.of(free, budget), budget)
         if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
-                self._matrix = _Hessian(self)
+                self._matrix = Hessian(self)
             return _OnColumns(self._matrix.at(curvatures, budget), self.regulariser)
         return _ConjugateGradients(self, curvatures, budget)
 
@@ -110,7 +105,7 @@ class NewtonSystem:
             self._matrix.scale(factor)
 
 
-class _Hessian:
+class Hessian:
     """``sum_i h_i z_i z_i'``, the lower triangle; a row whose curvature stays costs nothing."""
 
     def __init__(self, system: NewtonSystem) -> None:
@@ -122,6 +117,7 @@ class _Hessian:
         self.blocked = nearly_full and size > _SMALLEST_BLOCKED
 
     def at(self, curvatures: Vector, budget: Budget) -> Matrix:
+        """For these curvatures."""
         changes = curvatures - self.curvatures
         self.curvatures[:] = curvatures
         if self.blocked:
@@ -138,10 +134,11 @@ class _Hessian:
             block = np.empty((len(some), len(self.lower)))
             core.gather(self.rows.data, some, np.sqrt(np.abs(changes[some])), block, budget)
             # By columns, as BLAS reads it, the lower triangle is the upper one.
-            with _blas().limit(limits=1):
+            with one_blas_thread():
                 blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
 
     def scale(self, factor: float) -> None:
+        """For curvatures that are all ``factor`` times the last ones."""
         self.lower *= factor
         self.curvatures *= factor
 
@@ -282,10 +279,10 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
         on_diagonal += diagonal + ridge
         # Where no row has curvature and the intercept is exact, any scale will do for it.
         on_diagonal[on_diagonal <= 0.0] = 1.0
-        with _blas().limit(limits=1):
+        with one_blas_thread():
             factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
         if not failed:
             return np.asarray(factor)
         # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.
         ridge = max(100.0 * ridge, 1e-15 * largest)
-    raise FloatingPointError("The data are too large to be squared. Scale the features to similar ranges.")
+    raise FloatingPointError(TOO_LARGE)

@@ -14,7 +14,9 @@ Two forms, for rows of cost above 0; Z has the rows y_i (x_i, 1), the last colum
              squared hinge: P has 1 / (2 C_i) more on the diagonal, and there is no upper wall
 
 r is 1/s^2 for a regularised intercept and 0 for an exact one; s^2 is part of P only if it is regularised.
-One step solves the program with Clarabel, an interior point method, as precisely as rounding allows.
+With a kernel, K_ij is in the place of <x_i, x_j>, and there is only the dual form: the primal's w may have
+infinitely many entries. One step solves the program with Clarabel, an interior point method, as precisely
+as rounding allows.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.core import Budget
+from maxmargin.kernels.rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
@@ -68,6 +71,7 @@ class QuadraticProgram(Solver[State]):
     """The primal or the dual as a quadratic program for Clarabel; for the hinge and the squared hinge."""
 
     name: ClassVar[str] = "quadratic_program"
+    takes_kernels: ClassVar[bool] = True
     form: Literal["primal", "dual", "auto"] = "auto"
     """auto: the dual if there are more columns than rows, else the primal; the other if it alone fits."""
     seed: int = 0
@@ -80,6 +84,8 @@ class QuadraticProgram(Solver[State]):
                 f"quadratic_program solves the hinge and the squared hinge, not {problem.loss.name}, which "
                 "makes no quadratic program; use subgradient, or newton for the logistic loss."
             )
+        if self.form == "primal" and isinstance(problem.rows, KernelRows):
+            return "quadratic_program solves kernel problems in the dual form. Use form='dual' or 'auto'."
         if self._chosen_form(problem) is None:
             return (
                 f"quadratic_program is for small problems: {LARGEST_PRIMAL} stored values in the primal "
@@ -95,7 +101,7 @@ class QuadraticProgram(Solver[State]):
         """None where no form that is asked for fits."""
         rows = problem.rows
         fitting = []
-        if self.form != "dual" and rows.stored <= LARGEST_PRIMAL:
+        if self.form != "dual" and rows.stored <= LARGEST_PRIMAL and not isinstance(rows, KernelRows):
             fitting.append("primal")
         if self.form != "primal" and rows.count <= LARGEST_DUAL:
             fitting.append("dual")
@@ -168,8 +174,11 @@ def dual_program(problem: Problem) -> Program:
     active = np.flatnonzero(problem.costs)
     y, costs = problem.y[active], problem.costs[active]
     n, squared = len(active), problem.loss.name == "squared_hinge"
-    P = np.empty((n, n))
-    core.inner_products(problem.rows.data, active, active, P, core.ALL_CORES)
+    if isinstance(problem.rows, KernelRows):
+        P = problem.rows.block(active, active)
+    else:
+        P = np.empty((n, n))
+        core.inner_products(problem.rows.data, active, active, P, core.ALL_CORES)
     if problem.intercept is Intercept.REGULARISED:
         P += problem.intercept_scaling**2
     P *= np.outer(y, y)

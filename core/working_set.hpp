@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The dual of the kernel problem, solved on a few hundred multipliers at a time.
+//
+//   minimise over beta   1/2 beta' K beta - y' beta,     low_i <= beta_i <= high_i,   sum beta_i = 0
+//
+// with beta_i = alpha_i y_i, so the box is [0, C_i] or [-C_i, 0]. f = K beta - y is its gradient. A pair
+// (i, j) with f_i < f_j, where beta_i may grow and beta_j may fall, gains by moving t from j to i.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "budget.hpp"
+#include "kernel_matrix.hpp"
+#include "random.hpp"
+
+namespace maxmargin {
+
+struct KernelDual {
+  std::span<const double> low, high;
+  std::span<const double> labels;
+  std::span<double> beta, f;
+
+  bool may_grow(Integer i) const { return beta[i] < high[i]; }
+  bool may_fall(Integer i) const { return beta[i] > low[i]; }
+};
+
+// Where a kernel dual stands, seen in one pass.
+struct DualState {
+  double least;     // f of the rows that may grow
+  double greatest;  // f of the rows that may fall; at an optimum not above `least`
+  double primal;    // with the intercept in the middle of the two
+  double dual;
+};
+
+inline DualState look(const KernelDual& dual) {
+  const Integer n = static_cast<Integer>(dual.f.size());
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  DualState state{infinity, -infinity, 0, 0};
+  for (Integer i = 0; i < n; ++i) {
+    if (dual.may_grow(i)) state.least = std::min(state.least, dual.f[i]);
+    if (dual.may_fall(i)) state.greatest = std::max(state.greatest, dual.f[i]);
+  }
+  const double b = -0.5 * (state.least + state.greatest);
+  double squared_norm = 0, gain = 0, loss = 0;
+#pragma omp simd reduction(+ : squared_norm, gain, loss)
+  for (Integer i = 0; i < n; ++i) {
+    squared_norm += dual.beta[i] * (dual.f[i] + dual.labels[i]);
+    gain += dual.labels[i] * dual.beta[i];
+    const double slack = -dual.labels[i] * (dual.f[i] + b);
+    loss += (dual.high[i] - dual.low[i]) * (slack > 0 ? slack : 0.0);
+  }
+  state.primal = 0.5 * squared_norm + loss;
+  state.dual = gain - 0.5 * squared_norm;
+  return state;
+}
+
+// Sequential minimal optimisation (004) on a small dense matrix, the pair chosen by second-order gain.
+template <class T>
+class SmallDual {
+ public:
+  SmallDual(Integer most)
+      : stride_((most + kLanes<double> - 1) / kLanes<double> * kLanes<double>),
+        matrix_(static_cast<std::size_t>(stride_ * stride_)) {
+    for (auto* array : {&f_, &beta_, &low_, &high_, &diagonal_, &grow_, &fall_}) {
+      array->resize(static_cast<std::size_t>(stride_));
+    }
+  }
+
+  T* matrix() { return matrix_.data(); }
+  Integer stride() const { return stride_; }
+  double beta(Integer k) const { return beta_[k]; }
+
+  void load(const KernelDual& dual, std::span<const Integer> which) {
+    const Integer size = static_cast<Integer>(which.size());
+    padded_ = (size + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
+    for (Integer k = 0; k < padded_; ++k) {
+      const bool real = k < size;
+      const Integer i = real ? which[k] : 0;
+      f_[k] = real ? dual.f[i] : 0;
+      beta_[k] = real ? dual.beta[i] : 0;
+      low_[k] = real ? dual.low[i] : 0;
+      high_[k] = real ? dual.high[i] : 0;
+      diagonal_[k] = real ? static_cast<double>(matrix_[k * stride_ + k]) : 1;
+      mark(k);
+    }
+  }
+
+  // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
+  // number.
+  Integer run(double share, double smallest, Integer most) {
+    Extremes ends = extremes();
+    const double stop = std::max(share * (ends.greatest - ends.least), smallest);
+    Integer steps = 0;
+    for (; steps < most && ends.greatest - ends.least > stop; ++steps) {
+      const Integer i = ends.where_least;
+      const Integer j = partner(i, ends.least);
+      if (j < 0) break;
+      const T* row_i = matrix_.data() + i * stride_;
+      const double curvature =
+          std::max(diagonal_[i] + diagonal_[j] - 2 * static_cast<double>(row_i[j]), kLeastCurvature);
+      const double room_i = high_[i] - beta_[i], room_j = beta_[j] - low_[j];
+      const double step = std::min((f_[j] - ends.least) / curvature, std::min(room_i, room_j));
+      beta_[i] = step == room_i ? high_[i] : beta_[i] + step;
+      beta_[j] = step == room_j ? low_[j] : beta_[j] - step;
+      mark(i);
+      mark(j);
+      ends = move(row_i, matrix_.data() + j * stride_, step);
+    }
+    return steps;
+  }
+
+ private:
+  using D = Lanes<double>;
+  typedef T Few __attribute__((vector_size(kLanes<double> * sizeof(T))));
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double kLeastCurvature = 1e-12;
+
+  struct Extremes {
+    double least, greatest;
+    Integer where_least;
+  };
+
+  void mark(Integer k) {
+    grow_[k] = beta_[k] < high_[k] ? 0.0 : kInfinity;
+    fall_[k] = beta_[k] > low_[k] ? 0.0 : -kInfinity;
+  }
+  static D load_few(const T* from) {
+    Few few;
+    std::memcpy(&few, from, sizeof(few));
+    return __builtin_convertvector(few, D);
+  }
+  static D counting() {
+    D numbers;
+    for (int lane = 0; lane < kLanes<double>; ++lane) numbers[lane] = lane;
+    return numbers;
+  }
+
+  Extremes extremes() { return move(matrix_.data(), matrix_.data(), 0.0); }
+
+  // f += step (K_i - K_j), and the new extremes, in one pass.
+  Extremes move(const T* row_i, const T* row_j, double step) {
+    D least = all<double>(kInfinity), greatest = all<double>(-kInfinity);
+    D where{}, number = counting();
+    for (Integer k = 0; k < padded_; k += kLanes<double>) {
+      D f = maxmargin::load<double>(f_.data() + k);
+      f += step * (load_few(row_i + k) - load_few(row_j + k));
+      store<double>(f_.data() + k, f);
+      const D growing = f + maxmargin::load<double>(grow_.data() + k);
+      where = growing < least ? number : where;
+      least = growing < least ? growing : least;
+      const D falling = f + maxmargin::load<double>(fall_.data() + k);
+      greatest = falling > greatest ? falling : greatest;
+      number += static_cast<double>(kLanes<double>);
+    }
+    Extremes ends{kInfinity, -kInfinity, 0};
+    for (int lane = 0; lane < kLanes<double>; ++lane) {
+      if (least[lane] < ends.least) {
+        ends.least = least[lane];
+        ends.where_least = static_cast<Integer>(where[lane]);
+      }
+      ends.greatest = std::max(ends.greatest, static_cast<double>(greatest[lane]));
+    }
+    return ends;
+  }
+
+  // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature.
+  Integer partner(Integer i, double f_i) const {
+    const T* row = matrix_.data() + i * stride_;
+    const double own = diagonal_[i];
+    D best = all<double>(0.0), where = all<double>(-1.0), number = counting();
+    for (Integer k = 0; k < padded_; k += kLanes<double>) {
+      const D difference =
+          maxmargin::load<double>(f_.data() + k) + maxmargin::load<double>(fall_.data() + k) - f_i;
+      D curvature = own + maxmargin::load<double>(diagonal_.data() + k) - 2.0 * load_few(row + k);
+      curvature = larger<double>(curvature, all<double>(kLeastCurvature));
+      const D positive = larger<double>(difference, D{});
+      const D gain = positive * positive / curvature;
+      where = gain > best ? number : where;
+      best = gain > best ? gain : best;
+      number += static_cast<double>(kLanes<double>);
+    }
+    double most = 0;
+    Integer found = -1;
+    for (int lane = 0; lane < kLanes<double>; ++lane) {
+      if (best[lane] > most) {
+        most = best[lane];
+        found = static_cast<Integer>(where[lane]);
+      }
+    }
+    return found;
+  }
+
+  Integer stride_, padded_ = 0;
+  std::vector<T> matrix_;
+  std::vector<double> f_, beta_, low_, high_, diagonal_, grow_, fall_;
+};
+
+struct WorkingSetReport {
+  Integer rounds = 0;
+  DualState state{};
+};
+
+// Rounds of: choose, solve on the chosen, tell all the others.
+template <class T>
+class WorkingSet {
+ public:
+  WorkingSet(KernelMatrix<T>& matrix, Integer size, std::uint64_t seed)
+      : matrix_(matrix), size_(std::min(size, matrix.count())), random_(seed), small_(size_) {
+    chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
+  }
+
+  WorkingSetReport run(KernelDual dual, Integer rounds, double gap, const Budget& budget, Watch& watch) {
+    WorkingSetReport report;
+    report.state = look(dual);
+    for (; report.rounds < rounds && !done(report.state, gap); ++report.rounds) {
+      choose(dual, report.state);
+      if (chosen_.size() < 2) break;
+      matrix_.square(chosen_, small_.matrix(), small_.stride(), budget);
+      small_.load(dual, chosen_);
+      const double smallest = 1e-14 * (1 + std::abs(report.state.least));
+      small_.run(kInnerShare, smallest, 100 * size_);
+      changed_.clear();
+      changes_.clear();
+      for (std::size_t k = 0; k < chosen_.size(); ++k) {
+        const double change = small_.beta(static_cast<Integer>(k)) - dual.beta[chosen_[k]];
+        if (change == 0) continue;
+        changed_.push_back(chosen_[k]);
+        changes_.push_back(change);
+        dual.beta[chosen_[k]] = small_.beta(static_cast<Integer>(k));
+      }
+      if (changed_.empty()) break;
+      matrix_.add(changed_, changes_, dual.f.data(), budget);
+      report.state = look(dual);
+      if (watch.spend(matrix_.count() * static_cast<Integer>(changed_.size()))) {
+        ++report.rounds;
+        break;
+      }
+    }
+    return report;
+  }
+
+ private:
+  static constexpr double kInnerShare = 0.1;  // a round brings its own violation down to this share
+  static constexpr double kNoise = 0.5;       // of the largest violation
+  static constexpr double kFresh = 0.8;       // share of the set that is chosen anew
+
+  static bool done(const DualState& state, double gap) {
+    return state.primal - state.dual <= gap * std::abs(state.primal) || state.greatest <= state.least;
+  }
+
+  // Most of the set are violators on either side; the rest stays from the last round, free
+  // multipliers first.
+  void choose(const KernelDual& dual, const DualState& state) {
+    const Integer n = matrix_.count();
+    growing_.clear();
+    falling_.clear();
+    // Drawn, not just the worst: neighbours violate alike, and a set of neighbours is soon undone by
+    // others.
+    const double noise = kNoise * (state.greatest - state.least);
+    const auto key = [&](double f) { return f + noise * random_.unit(); };
+    for (Integer i = 0; i < n; ++i) {
+      if (dual.may_grow(i) && dual.f[i] < state.greatest) growing_.push_back({key(dual.f[i]), i});
+      if (dual.may_fall(i) && dual.f[i] > state.least) falling_.push_back({key(-dual.f[i]), i});
+    }
+    previous_ = chosen_;
+    for (const Integer i : chosen_) chosen_mark_[i] = 0;
+    chosen_.clear();
+    if (n == size_) {
+      for (Integer i = 0; i < n; ++i) pick(i);
+      return;
+    }
+    const Integer fresh = previous_.empty() ? size_ : static_cast<Integer>(kFresh * size_);
+    take(growing_, fresh / 2);
+    take(falling_, fresh - static_cast<Integer>(chosen_.size()));
+    for (const bool free : {true, false}) {
+      for (const Integer i : previous_) {
+        if (static_cast<Integer>(chosen_.size()) >= size_) break;
+        if ((dual.may_grow(i) && dual.may_fall(i)) == free) pick(i);
+      }
+    }
+    std::sort(chosen_.begin(), chosen_.end());
+  }
+  void take(std::vector<std::pair<double, Integer>>& candidates, Integer count) {
+    const std::size_t most = std::min(candidates.size(), static_cast<std::size_t>(2 * count));
+    std::nth_element(candidates.begin(), candidates.begin() + most, candidates.end());
+    std::sort(candidates.begin(), candidates.begin() + most);
+    const std::size_t target = chosen_.size() + static_cast<std::size_t>(count);
+    for (std::size_t k = 0; k < most && chosen_.size() < target; ++k) pick(candidates[k].second);
+  }
+  void pick(Integer i) {
+    if (chosen_mark_[i]) return;
+    chosen_mark_[i] = 1;
+    chosen_.push_back(i);
+  }
+
+  KernelMatrix<T>& matrix_;
+  Integer size_;
+  Random random_;
+  SmallDual<T> small_;
+  std::vector<Integer> chosen_, previous_, changed_;
+  std::vector<double> changes_;
+  std::vector<char> chosen_mark_;
+  std::vector<std::pair<double, Integer>> growing_, falling_;
+};
+
+}  // namespace maxmargin

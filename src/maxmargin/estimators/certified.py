@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all classifiers here share: weights of classes, callbacks, budgets, and the proof in a notebook."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import compute_class_weight
+
+from maxmargin.core import default_threads
+from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.estimators.summary import fitted_summary
+from maxmargin.loop import Callback, Progress
+from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.types import Vector
+
+logger = logging.getLogger("maxmargin")
+
+
+class CertifiedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose fit ends with a certificate."""
+
+    class_weight: Any
+    verbose: int
+    solver: str | AnySolver
+    max_time: float | None
+    callback: Callback | None
+    n_jobs: int | None
+    classes_: NDArray[Any]
+    n_iter_: Any
+    solver_: str
+    _stated_problem: dict[str, Any]
+    """The problem of the last fit in plain values."""
+
+    def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
+        """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
+        if self.class_weight is None:
+            return np.ones(len(labels))
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            sums = np.array([weights[y == label].sum() for label in labels])
+            return float(weights.sum()) / (len(labels) * np.where(sums > 0, sums, np.inf))
+        return np.asarray(compute_class_weight(self.class_weight, classes=labels, y=y), np.float64)
+
+    def _plain_class_weight(self) -> Any:
+        """``class_weight`` without NumPy's types, to be kept with a fit."""
+        factors = self.class_weight
+        if not isinstance(factors, dict):
+            return factors
+        plain = [label.item() if isinstance(label, np.generic) else label for label in factors]
+        return dict(zip(plain, map(float, factors.values()), strict=True))
+
+    def _callback(self, label: Any, several: bool, what: str = "class") -> Callback | None:
+        """The user's callback, told which problem it is about, and the log; None where there is neither."""
+        if not self.verbose and self.callback is None:
+            return None
+
+        def tell(progress: Progress) -> bool | None:
+            if self.verbose:
+                logger.info(
+                    "%s %s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
+                    what,
+                    label,
+                    progress.step,
+                    progress.seconds,
+                    progress.relative_gap,
+                    progress.estimate,
+                )
+            if self.callback is None:
+                return None
+            return self.callback(replace(progress, label=label if several else None))
+
+        return tell
+
+    def _threads(self) -> int:
+        if self.n_jobs is None or self.n_jobs == -1:
+            return default_threads()
+        return check_count(self, "n_jobs", 1, "None and -1 take all cores.")
+
+    def _check_running(self) -> None:
+        """The parameters that say how a fit runs, not what is fitted."""
+        if self.max_time is not None:
+            check_number(self, "max_time", at_least=0, cure="None sets no limit on the seconds.")
+        if self.callback is not None and not callable(self.callback):
+            raise wrong(self, "callback", self.callback, "a callable or None")
+        if isinstance(self.solver, str):
+            check_choice(self, "solver", ["auto", *SOLVERS])
+        elif not isinstance(self.solver, Solver):
+            names = ", ".join(map(repr, SOLVERS))
+            raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
+        usual: str = super()._repr_html_inner()
+        return usual + fitted_summary(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # not where scikit-learn is configured to show text
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle

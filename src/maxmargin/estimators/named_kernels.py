@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the parameters of an estimator to a kernel: names, gamma="scale" and gamma="auto", callables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.kernels.base import (
+    ChiSquared,
+    Factor,
+    Function,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
+from maxmargin.kernels.validity import is_valid
+from maxmargin.one_blas_thread import one_blas_thread
+from maxmargin.types import Vector
+
+_MAKERS: dict[str, Callable[[float, int, float], Kernel]] = {
+    "linear": lambda gamma, degree, coef0: Linear(),
+    "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
+    "rbf": lambda gamma, degree, coef0: Gaussian(gamma),
+    "gaussian": lambda gamma, degree, coef0: Gaussian(gamma),
+    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma),
+    "chi2": lambda gamma, degree, coef0: ChiSquared(gamma),
+    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma, coef0),
+    "precomputed": lambda gamma, degree, coef0: Precomputed(),
+}
+_WITHOUT_GAMMA = ("linear", "precomputed")
+
+
+def is_precomputed(kernel: Any) -> bool:
+    """Whether the values of the kernel are given in the place of the data."""
+    return isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed")
+
+
+def is_function(kernel: Any) -> bool:
+    """Whether the kernel is a user's function, which alone knows what its arguments are."""
+    return isinstance(kernel, Function) or (callable(kernel) and not isinstance(kernel, Kernel))
+
+
+def check_kernel(estimator: Any) -> None:
+    """``kernel``, ``degree``, ``gamma`` and ``coef0``, before any data are seen."""
+    kernel = estimator.kernel
+    if isinstance(kernel, str):
+        check_choice(estimator, "kernel", _MAKERS, "A callable or a maxmargin.kernels object is taken too.")
+    elif not callable(kernel):
+        names = ", ".join(map(repr, _MAKERS))
+        raise wrong(
+            estimator, "kernel", kernel, f"one of {names}, a callable, or a maxmargin.kernels object"
+        )
+    check_count(estimator, "degree", 0)
+    check_number(estimator, "coef0")
+    if isinstance(estimator.gamma, str):
+        check_choice(estimator, "gamma", ["scale", "auto"], "A number of at least 0 is taken too.")
+    else:
+        cure = "'scale' is 1 / (n_features * variance of X), 'auto' is 1 / n_features."
+        check_number(estimator, "gamma", at_least=0, cure=cure)
+
+
+def find_kernel(estimator: Any, X: Any, weights: Vector) -> Kernel:
+    """The kernel that the parameters stand for on X, with gamma as a number."""
+    kernel = estimator.kernel
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not isinstance(kernel, str):
+        return Function(kernel)
+    gamma = 1.0 if kernel in _WITHOUT_GAMMA else find_gamma(estimator.gamma, X, weights)
+    return _MAKERS[kernel](gamma, int(estimator.degree), float(estimator.coef0))
+
+
+def find_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
+    """The value of gamma: "scale" and "auto" as scikit-learn defines them.
+
+    A weight counts as a repetition of its row, also in the variance of X.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / float(X.shape[1])
+    if (weights == weights[0]).all() and not sparse.issparse(X):
+        variance = float(X.var(dtype=np.float64))
+    else:
+        variance = _weighted_variance(X, weights)
+    return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
+
+
+def _weighted_variance(X: Any, weights: Vector) -> float:
+    """Of all values of X, each counted as often as its row weighs; in double precision, row by row."""
+    if sparse.issparse(X):
+        means = np.asarray(X.mean(axis=1, dtype=np.float64)).ravel()
+        squares = np.asarray(X.multiply(X).mean(axis=1, dtype=np.float64)).ravel()
+        spreads = squares - means**2
+    else:
+        means = X.mean(axis=1, dtype=np.float64)
+        spreads = X.var(axis=1, dtype=np.float64)
+    mean = np.average(means, weights=weights)
+    return float(np.average(spreads + (means - mean) ** 2, weights=weights))
+
+
+def why_invalid(kernel: Kernel, X: Any, matrix: NDArray[Any] | None) -> str:
+    """What is to be warned of where the kernel turns out to be none on up to 500 rows; else empty.
+
+    Only kernels that are not known to be one are looked at: sums and products of known ones need no proof.
+    """
+    if all(_is_kernel(factor) for _, factors in kernel.terms for factor in factors):
+        return ""
+    with one_blas_thread():
+        if matrix is not None and _clearly_valid(matrix):
+            return ""
+        validity = is_valid(Precomputed(), matrix) if isinstance(kernel, Function) else is_valid(kernel, X)
+    if validity:
+        return ""
+    return (
+        f"{validity} Training goes on and ends, but the problem is not convex then: its certificate is no "
+        "proof, and the model may be far from the best. The Gaussian kernel, or a polynomial one with "
+        "coef0 >= 0, has no such trouble."
+    )
+
+
+def _is_kernel(factor: Factor) -> bool:
+    """Whether a factor is a kernel for certain, whatever the rows are."""
+    common, shape, gamma, shift, _ = factor
+    return common != "given" and shape != "tanh" and gamma >= 0 and shift >= 0
+
+
+def _clearly_valid(matrix: NDArray[Any]) -> bool:
+    """Whether up to 500 rows have a Cholesky factor: found long before the smallest eigenvalue is."""
+    rows = np.linspace(0, len(matrix) - 1, min(len(matrix), 500)).astype(np.intp)
+    K = np.asarray(matrix[np.ix_(rows, rows)], np.float64)
+    shift = 1e-10 * float(np.abs(K).max())
+    if np.abs(K - K.T).max() > shift:
+        return False
+    K[np.diag_indices_from(K)] += shift
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,523 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A kernel support vector classifier with scikit-learn's interface and a proof in every fit."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from dataclasses import fields, replace
+from itertools import combinations
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, check_random_state
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from maxmargin.certificate import Certificate, certify
+from maxmargin.choose import find_solver
+from maxmargin.core import Budget
+from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators.named_kernels import (
+    check_kernel,
+    find_kernel,
+    is_function,
+    is_precomputed,
+    why_invalid,
+)
+from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.expansions import Expansions
+from maxmargin.loop import Callback, solve
+from maxmargin.model import Model, Status, Trace
+from maxmargin.problem import Intercept
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
+from maxmargin.reductions.one_vs_rest import Certificates, solve_each
+from maxmargin.reductions.small_problems import STORY
+from maxmargin.rows import Rows
+from maxmargin.solution import Solution
+from maxmargin.solvers import AnySolver, Solver
+from maxmargin.types import Vector
+
+# Up to this many rows, all values of the kernel are computed once: problems and certificates share them.
+_SMALL = 2_000
+
+# Problems of up to this many rows are solved without working sets, in one call.
+_QUICK = 1_000
+
+# Up to this many rows of a problem it is solved to rounding error, so that equal problems (a row twice, a
+# row of weight two) give equal models.
+_TINY = 50
+
+
+class SVC(CertifiedClassifier):
+    """Support vector classification with kernels; every fit proves how close to the optimum it is.
+
+        minimise over (w, b)   1/2 |w|^2  +  C sum_i weight_i max(0, 1 - y_i (<w, phi(x_i)> + b))
+
+    with ``<phi(x), phi(z)> = k(x, z)``. One problem for two classes; for more, one per pair of classes, or
+    one per class against the rest.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the losses: a larger C fits the data harder.
+    kernel : str, callable or Kernel
+        "rbf" or "gaussian" ``exp(-gamma |x - z|^2)``, "linear" ``<x, z>``, "poly"
+        ``(gamma <x, z> + coef0)^degree``, "laplacian" ``exp(-gamma sum_k |x_k - z_k|)``, "chi2"
+        ``exp(-gamma sum_k (x_k - z_k)^2 / (x_k + z_k))``, "sigmoid" ``tanh(gamma <x, z> + coef0)``;
+        "precomputed": X is the matrix of all values; a function of two matrices that returns the matrix of
+        all values; or an object of ``maxmargin.kernels``, which brings its own parameters.
+    degree, coef0 : int, float
+        Of the named kernels, where the formulas have them.
+    gamma : "scale", "auto" or float
+        "scale" is 1 / (n_features * variance of X), "auto" is 1 / n_features. In the variance a row counts
+        as much as its ``sample_weight``, as if it were repeated.
+    shrinking : bool
+        Whether a solver that can may put rows aside that are unlikely to change; "auto" chooses one that
+        can. The answer is proven either way.
+    probability : bool
+        Only False is offered: ``CalibratedClassifierCV(SVC(), ensemble=False)`` gives probabilities.
+    tol : float
+        The relative gap to reach: ``(primal - dual) / |primal|``.
+    cache_size : float
+        Memory for rows of the kernel matrix, in megabytes, of all problems together.
+    class_weight : dict, "balanced" or None
+        Multiplies C for rows of a class.
+    verbose : int
+        If above 0, progress is logged at level INFO by the logger "maxmargin".
+    max_iter : int
+        Steps of the solver for each problem; -1 sets no limit.
+    decision_function_shape : "ovr" or "ovo"
+        With more than two classes, whether ``decision_function`` has a column per class or per pair.
+    break_ties : bool
+        Whether ``predict`` takes the largest score of ``decision_function`` instead of counting votes.
+    random_state : int, RandomState instance or None
+        Seed of the solver's random choices, where it makes any.
+    multi_class : "ovo" or "ovr"
+        One problem per pair of classes, as LIBSVM has it, or one per class against the rest.
+    solver : str or Solver
+        "auto", a name of ``maxmargin.solvers.SOLVERS`` that takes kernels, or a configured solver.
+    max_time : float or None
+        Seconds after which the best certified model so far is kept.
+    callback : callable or None
+        Called with a ``Progress`` after every certificate, and about ten times a second between them; a
+        true answer ends the problem it is about. ``Progress.label`` is the pair of classes, or the class.
+    warm_start : bool
+        Start from the last fit, if it was on as many rows of the same classes.
+    n_jobs : int or None
+        Threads; None means OMP_NUM_THREADS or all cores, -1 all cores.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors, those of the first class first.
+    support_vectors_ : array or CSR matrix of shape (n_SV, n_features)
+        Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (n_classes,)
+    dual_coef_ : array or CSR matrix of shape (n_classes - 1, n_SV)
+        ``alpha_i y_i``. A support vector of class i has that of its pair with class j in line j - 1 if
+        i < j, and in line j otherwise. With ``multi_class="ovr"`` there is a line for each class.
+    intercept_ : ndarray of shape (n_problems,)
+        The pairs in the order (0, 1), (0, 2), ..., (1, 2), ...
+    coef_ : array or CSR matrix of shape (n_problems, n_features)
+        Of the linear kernel only.
+    classes_, class_weight_ : ndarray of shape (n_classes,)
+    fit_status_ : int
+        0 if every problem is within ``tol``, else 1.
+    shape_fit_ : tuple
+        Shape of the training data.
+    n_iter_ : ndarray of shape (n_problems,)
+        Steps taken.
+    kernel_ : Kernel
+        With gamma as a number.
+    certificate_ : Certificate, PairCertificates or Certificates
+        The proof; for several problems one for each, and ``worst``.
+    trace_ : Trace or list of Trace
+        The certificates on the way.
+    status_ : Status
+        Why the fit ended; for several problems the status of the worst certificate.
+    solver_ : str
+        What ran and why, in one sentence.
+
+    Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
+    kernel that is none (most sigmoids) is trained with, but its certificates prove nothing, and a warning
+    says so.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = SVC(C=10.0).fit(X, y)
+    >>> model.certificate_.pairs
+    [(0, 1), (0, 2), (1, 2)]
+    >>> bool(model.certificate_.relative_gap <= 1e-3)
+    True
+    """
+
+    certificate_: Certificate | Certificates
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: float = 1000.0,
+        class_weight: Any = None,
+        verbose: int = 0,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multi_class: str = "ovo",
+        solver: str | AnySolver = "auto",
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.solver = solver
+        self.max_time = max_time
+        self.callback = callback
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Train until the relative gap of every problem is at most ``tol``.
+
+        X : array or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples) for a
+        precomputed kernel. y : one label per row. sample_weight : one factor on C per row, not negative.
+        """
+        self._check_parameters()
+        X, targets = self._checked_data(X, y)
+        weights = np.ones(len(targets))
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, targets, dtype=np.float64, ensure_non_negative=True
+            )
+        labels, codes = np.unique(targets, return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError(
+                "Classifier can't train when only one class is present: the number of classes has to be "
+                f"greater than one; got {len(labels)} class. Give y at least two different labels."
+            )
+        factors = self._class_factors(labels, targets, weights)
+        several = self.multi_class == "ovr" and len(labels) > 2
+        task = ClassProblems(labels, codes, float(self.C) * weights * factors[codes], several)
+        kernel = find_kernel(self, X, weights)
+        task.see(X, kernel, self._matrix(X, kernel))
+        doubt = why_invalid(kernel, X, task.matrix)
+        if doubt:
+            warnings.warn(doubt, UserWarning, stacklevel=2)
+        models, reason = self._solve(task)
+        self.classes_, self.class_weight_, self.kernel_ = labels, factors, kernel
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(targets),)
+        self._stated_problem = self._statement(weights)
+        self._set_model(task, X, models)
+        shortfall = self._set_proof(task, models, reason)
+        if shortfall:
+            warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _checked_data(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+        targets: NDArray[Any]
+        if is_function(self.kernel):
+            # What X is, only the function knows.
+            targets = column_or_1d(y, warn=True)
+            check_consistent_length(X, targets)
+        else:
+            self._refuse_sparse_matrix(X)
+            X, targets = validate_data(
+                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
+            )
+        check_classification_targets(targets)
+        if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                "Precomputed matrix must be a square matrix: a row and a column for every example. Input "
+                f"is a {X.shape[0]}x{X.shape[1]} matrix. Give kernel(X_train, X_train) to fit."
+            )
+        return X, targets
+
+    def _refuse_sparse_matrix(self, X: Any) -> None:
+        if sparse.issparse(X) and is_precomputed(self.kernel):
+            raise TypeError("Sparse precomputed kernels are not supported. Use X.toarray().")
+
+    def _matrix(self, X: Any, kernel: Kernel) -> NDArray[Any] | None:
+        """All values of the kernel, where they are given, or few, or where only a function knows them."""
+        if isinstance(kernel, Precomputed):
+            matrix: NDArray[Any] = X
+            return matrix
+        if isinstance(kernel, Function):
+            values = kernel(X)
+            assert_all_finite(values, input_name="kernel(X, X)")
+            return values
+        if X.shape[0] > _SMALL or 8e-6 * X.shape[0] ** 2 > 0.5 * self.cache_size:
+            return None
+        return kernel(Rows(X, check_finite=False), budget=Budget(math.inf, self._threads()))
+
+    def _solve(self, task: ClassProblems) -> tuple[list[Model], str]:
+        quick = self._may_be_quick()
+        seconds = math.inf if self.max_time is None else float(self.max_time)
+        done = None
+        if quick and task.matrix is not None and task.largest <= _QUICK:
+            done = task.solve_at_once(float(self.tol), _TINY)
+            if all(model.status is not Status.RULE_FIRED for model in done):
+                return done, STORY
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        # Steps of small problems are too short for threads to take turns.
+        threads = 1 if len(task.codes) <= _SMALL else self._threads()
+        solver, reason = self._configured(task, min(threads, len(task)))
+        starts = self._starts(task)
+
+        def solve_one(k: int, budget: Budget) -> Model:
+            start = None if starts is None else starts[k]
+            if quick and task.count(k) <= _QUICK:
+                model = task.solve_alone(k, float(self.tol), _TINY, budget) if done is None else done[k]
+                if model.status is not Status.RULE_FIRED:
+                    return model
+                start = model.alpha
+            problem = task.problem(k)
+            # The multipliers of a start become feasible, whatever costs they come from.
+            known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
+            model = solve(
+                problem,
+                solver.with_seed(seed + k),
+                tol=0.0 if problem.rows.count <= _TINY else float(self.tol),
+                max_steps=sys.maxsize if self.max_iter == -1 else int(self.max_iter),
+                start=None if known is None else Solution(alpha=known.alpha),
+                known=known,
+                callback=self._callback(task.name(k), len(task) > 1, task.what),
+                budget=budget,
+            )
+            return replace(model, certificate=model.certificate.without_problem(model.w))
+
+        return solve_each(len(task), solve_one, seconds, threads), reason
+
+    def _may_be_quick(self) -> bool:
+        """Whether nobody wants to watch, to choose how, or to go on from somewhere."""
+        watched = self.verbose or self.callback is not None or self.max_time is not None
+        chosen = isinstance(self.solver, Solver) or self.solver != "auto" or self.max_iter != -1
+        return not (watched or chosen or self.warm_start)
+
+    def _configured(self, task: ClassProblems, workers: int) -> tuple[AnySolver, str]:
+        """The solver of all problems; one that was not configured by hand gets its share of memory."""
+        solver, reason = find_solver(self.solver, task.problem(0), float(self.tol))
+        options: Any = solver
+        if isinstance(self.solver, str):
+            ours = {"cache_size": float(self.cache_size) / workers, "shrinking": bool(self.shrinking)}
+            offered = {field.name for field in fields(options)}
+            solver = replace(options, **{name: ours[name] for name in ours if name in offered})
+        return solver, reason
+
+    def _starts(self, task: ClassProblems) -> list[Vector] | None:
+        """The multipliers of the last fit, if there was one on such data and it is to be the start."""
+        proof: Any = getattr(self, "certificate_", None)
+        if not self.warm_start or proof is None or not np.array_equal(self.classes_, task.labels):
+            return None
+        each = [proof] if isinstance(proof, Certificate) else list(proof)
+        if [len(certificate.alpha) for certificate in each] != [task.count(k) for k in range(len(task))]:
+            return None
+        return [certificate.alpha for certificate in each]
+
+    def _statement(self, weights: Vector) -> dict[str, Any]:
+        """The problem in plain values, kept because parameters can be set anew after a fit."""
+        return {
+            "loss": "hinge",
+            "C": float(self.C),
+            "intercept": Intercept.EXACT.value,
+            "class_weight": self._plain_class_weight(),
+            "sample_weights": bool((weights != 1.0).any()),
+            "multi_class": str(self.multi_class),
+            "kernel": str(self.kernel_),
+            "tol": float(self.tol),
+        }
+
+    def _set_model(self, task: ClassProblems, X: Any, models: list[Model]) -> None:
+        """The support vectors, those of the first class first, with their coefficients."""
+        table = task.coefficients([model.w for model in models])
+        used = table.any(axis=0)
+        self.support_ = task.order[used].astype(np.int32)
+        self.n_support_ = np.bincount(task.codes[self.support_], minlength=len(task.labels)).astype(
+            np.int32
+        )
+        self._coefficients = np.ascontiguousarray(table[:, used])
+        self.intercept_ = np.array([model.b for model in models])
+        if isinstance(self.kernel_, Precomputed):
+            self.support_vectors_ = np.empty((0, 0), X.dtype)
+        elif isinstance(self.kernel_, Function):
+            self.support_vectors_ = _safe_indexing(X, self.support_)
+        else:
+            self.support_vectors_ = X[self.support_]
+        self.dual_coef_ = self._coefficients
+        if sparse.issparse(X):
+            self.dual_coef_ = sparse.csr_matrix(self._coefficients)
+
+    def _set_proof(self, task: ClassProblems, models: list[Model], reason: str) -> str:
+        """The certificates, and what is to be warned of, if anything."""
+        certificates = task.together([model.certificate for model in models])
+        several = len(models) > 1
+        self.certificate_ = certificates if several else certificates[0]
+        self.n_iter_ = np.array([max(1, model.steps) for model in models], np.int32)
+        traces = [model.trace for model in models]
+        self.trace_: Trace | list[Trace] = traces if several else traces[0]
+        worst = max(models, key=lambda model: model.certificate.relative_gap)
+        self.solver_ = worst.story or reason
+        worst = replace(worst, tol=float(self.tol))
+        if worst.certificate.relative_gap <= self.tol:
+            worst = replace(worst, status=Status.CERTIFIED)
+        self.status_: Status = worst.status
+        self.fit_status_ = 0 if worst.status.certified else 1
+        return "" if worst.status.certified else worst.message
+
+    @property
+    def coef_(self) -> Any:
+        """``w`` of every problem; of the linear kernel only."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, Linear):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        if len(self.intercept_) == 1 or self._one_vs_rest:
+            return safe_sparse_dot(self.dual_coef_, self.support_vectors_)
+        ends = np.cumsum(self.n_support_)
+        parts = [slice(end - size, end) for end, size in zip(ends, self.n_support_, strict=True)]
+        lines = [
+            safe_sparse_dot(self.dual_coef_[[j - 1], parts[i]], self.support_vectors_[parts[i]])
+            + safe_sparse_dot(self.dual_coef_[[i], parts[j]], self.support_vectors_[parts[j]])
+            for i, j in combinations(range(len(self.classes_)), 2)
+        ]
+        return sparse.vstack(lines).tocsr() if sparse.issparse(lines[0]) else np.vstack(lines)
+
+    @property
+    def _one_vs_rest(self) -> bool:
+        return bool(self.dual_coef_.shape[0] == len(self.classes_))
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Of every problem, one column each."""
+        check_is_fitted(self)
+        if not isinstance(self.kernel_, Function):
+            self._refuse_sparse_matrix(X)
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
+            )
+        count = len(self.classes_)
+        pairs = count > 2 and not self._one_vs_rest
+        ends = np.cumsum(self.n_support_) if pairs else [len(self.support_)]
+        segments = np.concatenate([[0], ends]).astype(np.int64)
+        support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
+        expansions = Expansions(self.kernel_, support, self._coefficients, segments)
+        sums = expansions(X, Budget(math.inf, self._threads()))
+        return pair_scores(count, sums, self.intercept_) if pairs else sums.T + self.intercept_
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.
+
+        A score of two classes is above 0 for the second, ``classes_[1]``; that of a pair for its first.
+        """
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return scores.ravel()
+        if self._one_vs_rest or self.decision_function_shape == "ovo":
+            return scores
+        return class_scores(len(self.classes_), scores)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row: of several, the one with most votes, or with the largest score."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError(
+                "break_ties must be False when decision_function_shape is 'ovo': scores of pairs break no "
+                "ties. Use decision_function_shape='ovr'."
+            )
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            codes = (scores.ravel() > 0).astype(np.intp)
+        elif self._one_vs_rest:
+            codes = scores.argmax(axis=1)
+        elif self.break_ties:
+            codes = class_scores(len(self.classes_), scores).argmax(axis=1)
+        else:
+            codes = vote(len(self.classes_), scores)
+        labels: NDArray[Any] = self.classes_[codes]
+        return labels
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: tuple[Any, Any] | str | None = None,
+        proof: bool = True,
+        format: Literal["maxmargin", "libsvm"] = "maxmargin",
+    ) -> None:
+        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
+
+        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
+        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
+        """
+        from maxmargin.files.model import save_model
+
+        save_model(self, path, format=format, data=data, proof=proof)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a file that ``save`` or LIBSVM wrote.
+
+        It predicts what the saved one does and has its certificate, trace and status where the file has
+        them; what the file does not say, such as C in those of LIBSVM, is at its default. Nothing in the
+        file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
+        """
+        from maxmargin.files.fitted_kernel import to_kernel_estimator
+        from maxmargin.files.model import load_model
+
+        return to_kernel_estimator(load_model(path), cls)
+
+    def _check_parameters(self) -> None:
+        cure = "C weighs the losses: a larger C fits the data harder."
+        check_number(self, "C", above=0, cure=cure)
+        check_kernel(self)
+        check_number(self, "tol", at_least=0, cure="tol is the relative gap to reach.")
+        check_number(self, "cache_size", above=0, cure="It is the memory for kernel values, in megabytes.")
+        check_count(self, "max_iter", -1, "It counts steps of the solver; -1 sets no limit.")
+        check_choice(self, "decision_function_shape", ["ovr", "ovo"])
+        check_choice(self, "multi_class", ["ovo", "ovr"])
+        if not isinstance(self.probability, str) and self.probability:
+            cure = "CalibratedClassifierCV(SVC(), ensemble=False) gives probabilities for any classifier."
+            raise wrong(self, "probability", self.probability, "False", cure)
+        if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
+            cure = "With multi_class='ovr' there are no pairs of classes to score."
+            raise wrong(self, "decision_function_shape", self.decision_function_shape, "'ovr'", cure)
+        self._check_running()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Feature maps: scikit-learn transformers to put before a linear classifier."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maxmargin.features.buckets import Buckets
+    from maxmargin.features.distances import Distances
+    from maxmargin.features.error_estimate import ErrorEstimate
+    from maxmargin.features.interactions import Interactions
+    from maxmargin.features.log import Log
+    from maxmargin.features.monomials import Monomials
+    from maxmargin.features.nystroem import Nystroem
+    from maxmargin.features.polar import Polar
+    from maxmargin.features.polynomial_sketch import PolynomialSketch
+    from maxmargin.features.pretrained import Pretrained
+    from maxmargin.features.random_fourier import RandomFourier
+    from maxmargin.features.squares import Squares
+
+# Imported when they are first asked for: each needs parts of scikit-learn that take a while.
+_HOME = {
+    "Buckets": "buckets",
+    "Distances": "distances",
+    "ErrorEstimate": "error_estimate",
+    "Interactions": "interactions",
+    "Log": "log",
+    "Monomials": "monomials",
+    "Nystroem": "nystroem",
+    "Polar": "polar",
+    "PolynomialSketch": "polynomial_sketch",
+    "Pretrained": "pretrained",
+    "RandomFourier": "random_fourier",
+    "Squares": "squares",
+}
+
+__all__ = [
+    "Buckets",
+    "Distances",
+    "ErrorEstimate",
+    "Interactions",
+    "Log",
+    "Monomials",
+    "Nystroem",
+    "Polar",
+    "PolynomialSketch",
+    "Pretrained",
+    "RandomFourier",
+    "Squares",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

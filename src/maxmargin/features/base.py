@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all feature maps share: how they read data, and what they tell scikit-learn about themselves."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+
+class FeatureMap(TransformerMixin, BaseEstimator, ABC):
+    """A map phi from rows to rows; float32 stays float32, sparse rows are read as CSR.
+
+    A map checks its parameters and learns in ``_learn``, maps in ``_map`` and names columns in ``_names``.
+    """
+
+    @abstractmethod
+    def _learn(self, X: Any) -> None:
+        """Checks the parameters and sets the fitted attributes."""
+
+    @abstractmethod
+    def _map(self, X: Any) -> Any:
+        """phi(x) of every row."""
+
+    @abstractmethod
+    def _names(self, given: Sequence[str]) -> Sequence[str]:
+        """The names of the columns of phi(x), from those of x."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learns what the map needs; y is not used."""
+        self._learn(self._read(X, reset=True))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """phi(x) for every row of X."""
+        check_is_fitted(self)
+        return self._map(self._read(X, reset=False))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """A name for every column of phi(x)."""
+        check_is_fitted(self)
+        given = _check_feature_names_in(self, input_features)
+        return np.array(self._names(given), dtype=object)
+
+    def _read(self, X: Any, *, reset: bool) -> Any:
+        formats = "csr" if self.__sklearn_tags__().input_tags.sparse else False
+        return validate_data(self, X, reset=reset, accept_sparse=formats, dtype=[np.float64, np.float32])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

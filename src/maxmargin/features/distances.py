@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Closeness to prototypes (000): a linear classifier of these weighs the prototypes that are near."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.features.blocks import map_in_blocks
+from maxmargin.features.kernel_values import values_at
+from maxmargin.features.numbered import NumberedMap
+from maxmargin.kernels import Gaussian
+
+_MANY = 10_000
+"""From this many rows on, k-means reads small batches of them."""
+
+
+class Distances(NumberedMap):
+    """``(exp(-gamma |x - p_1|^2), exp(-gamma |x - p_2|^2), ...)`` for prototypes p_j.
+
+    Parameters
+    ----------
+    prototypes : "sample", "kmeans" or array
+        A random sample of the rows, centres of clusters, or the points themselves, one per row.
+    count : int
+        How many to draw or to find; at most as many as there are rows. No effect on given points.
+    gamma : float
+        How fast closeness fades.
+    seed : int
+        Of the sample and of k-means.
+
+    Attributes
+    ----------
+    prototypes_ : array or CSR matrix
+        The p_j.
+
+    Examples
+    --------
+    >>> from maxmargin.features import Distances
+    >>> Distances(prototypes=[[0.0], [2.0]]).fit_transform([[0.0], [1.0]])
+    array([[1.        , 0.01831564],
+           [0.36787944, 0.36787944]])
+    """
+
+    def __init__(
+        self, prototypes: str | ArrayLike = "sample", count: int = 100, gamma: float = 1.0, seed: int = 0
+    ) -> None:
+        self.prototypes = prototypes
+        self.count = count
+        self.gamma = gamma
+        self.seed = seed
+
+    def _learn(self, X: Any) -> None:
+        check_number(self, "gamma", above=0.0)
+        count = min(check_count(self, "count", 1), X.shape[0])
+        seed = check_count(self, "seed", 0)
+        if not isinstance(self.prototypes, str):
+            self.prototypes_ = self._given(X)
+        elif check_choice(self, "prototypes", ["sample", "kmeans"], "Or give the points.") == "sample":
+            self.prototypes_ = X[np.sort(np.random.default_rng(seed).permutation(X.shape[0])[:count])]
+        else:
+            self.prototypes_ = _centres(X, count, seed)
+        self._n_features_out = self.prototypes_.shape[0]
+
+    def _given(self, X: Any) -> Any:
+        points: Any = self.prototypes
+        points = points.tocsr() if sparse.issparse(points) else np.asarray(points)
+        if points.ndim != 2 or points.shape[1] != X.shape[1] or not points.shape[0]:
+            raise wrong(
+                self,
+                "prototypes",
+                f"an array of shape {points.shape}",
+                f"points with as many columns as X, {X.shape[1]}, one per row",
+            )
+        return points.astype(X.dtype)
+
+    def _map(self, X: Any) -> NDArray[Any]:
+        closeness = values_at(Gaussian(float(self.gamma)), self.prototypes_, X)
+
+        def work(rows: Any, out: NDArray[Any]) -> None:
+            out[:] = closeness(rows)
+
+        return map_in_blocks(X, self._n_features_out, work)
+
+
+def _centres(X: Any, count: int, seed: int) -> NDArray[Any]:
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+
+    kind = KMeans if X.shape[0] < _MANY else MiniBatchKMeans
+    centres: NDArray[Any] = kind(count, n_init=1, random_state=seed).fit(X).cluster_centers_
+    return centres.astype(X.dtype, copy=False)

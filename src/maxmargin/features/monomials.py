@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Monomials (000, 001, 003, 004): a linear classifier of these is a polynomial one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations, combinations_with_replacement, groupby
+from typing import Any
+
+from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.features.base import FeatureMap
+from maxmargin.features.expansion import Expansion
+
+_HIGHEST = 255
+"""See core/monomials.hpp."""
+
+
+class Monomials(FeatureMap):
+    """All monomials ``x_i1 x_i2 ... x_ik`` up to a degree: C(d + degree, degree), with the constant.
+
+    With ``scaling="kernel"`` the inner product of two images is the polynomial kernel,
+
+        <phi(x), phi(z)> = (gamma <x, z> + coef0)^degree
+
+    up to rounding: the monomial with exponents p of total k is multiplied by
+    ``sqrt(degree! / (p_1! p_2! ... (degree - k)!) gamma^k coef0^(degree - k))``.
+
+    The size is computed first, exactly, and an expansion beyond ``max_bytes`` is refused before any memory
+    is taken. Sparse rows stay sparse and cost what their stored values cost.
+
+    Parameters
+    ----------
+    degree : int
+        The highest one.
+    interaction_only : bool
+        Every column at most once in a monomial. Only with plain scaling.
+    scaling : "plain" or "kernel"
+        The bare products, or those of the polynomial kernel.
+    gamma, coef0 : float
+        Of the kernel. With ``coef0=0`` only the monomials of exactly this degree remain. No effect on plain
+        scaling.
+    include_bias : bool or "auto"
+        Whether the constant is a column. "auto": as the kernel needs it, but not with plain scaling, since
+        ``LinearSVC`` has an intercept of its own.
+    max_bytes : int
+        The largest result that is made, a weight per column included.
+
+    Examples
+    --------
+    >>> from maxmargin.features import Monomials
+    >>> expansion = Monomials(degree=2)
+    >>> expansion.fit_transform([[2.0, 3.0]])
+    array([[2., 3., 4., 6., 9.]])
+    >>> list(expansion.get_feature_names_out())
+    ['x0', 'x1', 'x0^2', 'x0*x1', 'x1^2']
+    """
+
+    def __init__(
+        self,
+        degree: int = 2,
+        interaction_only: bool = False,
+        scaling: str = "plain",
+        *,
+        gamma: float = 1.0,
+        coef0: float = 1.0,
+        include_bias: bool | str = "auto",
+        max_bytes: int = 2**32,
+    ) -> None:
+        self.degree = degree
+        self.interaction_only = interaction_only
+        self.scaling = scaling
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.include_bias = include_bias
+        self.max_bytes = max_bytes
+
+    def _learn(self, X: Any) -> None:
+        self.expansion_ = self._expansion(X.shape[1])
+        self.expansion_.refuse_too_large(self, X)
+
+    def _map(self, X: Any) -> Any:
+        self.expansion_.refuse_too_large(self, X)
+        return self.expansion_(X)
+
+    def _expansion(self, columns: int) -> Expansion:
+        degree = check_count(self, "degree", 1)
+        if degree > _HIGHEST:
+            raise wrong(self, "degree", degree, f"at most {_HIGHEST}")
+        once = bool(check_choice(self, "interaction_only", [True, False]))
+        kernel = check_choice(self, "scaling", ["plain", "kernel"]) == "kernel"
+        bias = check_choice(self, "include_bias", ["auto", True, False])
+        gamma = check_number(self, "gamma", above=0.0)
+        coef0 = check_number(self, "coef0", at_least=0.0, cure="With a negative one it is no kernel.")
+        if kernel and once:
+            cure = "The kernel has squares in it: use scaling='plain'."
+            raise wrong(self, "interaction_only", True, "False with scaling='kernel'", cure)
+        bias = kernel if bias == "auto" else bias
+        if not kernel:
+            return Expansion(columns, 0 if bias else 1, (1.0,) * (degree + 1), once)
+        scales = tuple(
+            math.sqrt(math.perm(degree, k) * gamma**k * coef0 ** (degree - k)) for k in range(degree + 1)
+        )
+        lowest = degree if coef0 == 0.0 else 0 if bias else 1
+        return Expansion(columns, lowest, scales, shared_repeats=True)
+
+    def _names(self, given: Sequence[str]) -> Sequence[str]:
+        choose = combinations if self.expansion_.once else combinations_with_replacement
+        degrees = range(self.expansion_.lowest, self.expansion_.degree + 1)
+        return [_product(names) for k in degrees for names in choose(given, k)]
+
+
+def _product(names: Iterable[str]) -> str:
+    powers = ((name, len(list(repeats))) for name, repeats in groupby(names))
+    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernels (003, 004): inner products ``k(x, z) = <phi(x), phi(z)>`` of images that are never written out.
+
+Sums, products and positive multiples of kernels are kernels again: ``Linear() + 2.0 * Gaussian(0.5)``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin import core
+from maxmargin.rows import Rows
+
+Factor = tuple[str, str, float, float, int]
+"""(common sum, shape, gamma, shift, degree): see core/kernels.hpp."""
+Term = tuple[float, tuple[Factor, ...]]
+"""A coefficient and the factors of a product."""
+HIGHEST_DEGREE = 64
+
+
+class Kernel(ABC):
+    """A symmetric function of two rows; ``kernel(X, Z)`` is the matrix of its values, in float64."""
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[Term, ...]:
+        """The kernel as a sum of products of the compiled ones."""
+
+    @cached_property
+    def compiled(self) -> core.KernelSum:
+        """The kernel as the core knows it."""
+        return core.KernelSum([(coefficient, list(factors)) for coefficient, factors in self.terms])
+
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+        """``k(x_i, z_j)`` for all rows of X and Z (default: X)."""
+        # The core compares rows of one type, so what has few values must not become sparse by itself.
+        first = X if isinstance(X, Rows) else Rows(X, keep_zeros=Z is not None)
+        second = first if Z is None else (Z if isinstance(Z, Rows) else Rows(_like(Z, X), keep_zeros=True))
+        self.refuse_negative(first)
+        self.refuse_negative(second)
+        out = np.empty((first.count, second.count))
+        core.kernel_block(
+            self.compiled,
+            first.data,
+            np.arange(first.count),
+            second.data,
+            np.arange(second.count),
+            out,
+            budget,
+        )
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What the core knows is made anew where a pickled kernel is used.
+        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
+
+    def refuse_negative(self, rows: Rows) -> None:
+        """An error where the chi-squared kernel, which divides by sums of values, meets negative ones."""
+        harmonic = any(factor[0] == "harmonic" for _, factors in self.terms for factor in factors)
+        if not harmonic:
+            return
+        low, high = np.empty(rows.data.columns), np.empty(rows.data.columns)
+        core.column_ranges(rows.data, np.arange(rows.data.count), low, high)
+        if low.min(initial=0.0) < 0:
+            raise ValueError(
+                f"The chi-squared kernel needs values that are not negative. Got {low.min():g} in X. "
+                "Shift the features, for instance with MinMaxScaler, or take the Gaussian kernel."
+            )
+
+    def __add__(self, other: Kernel) -> Kernel:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        _refuse_given(self, other)
+        return Combination(self.terms + other.terms, f"{self} + {other}")
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        if isinstance(other, Kernel):
+            _refuse_given(self, other)
+            products = tuple(
+                (a * b, (*first, *second)) for a, first in self.terms for b, second in other.terms
+            )
+            return Combination(products, f"{_bracketed(self)} * {_bracketed(other)}")
+        return self.__rmul__(other)
+
+    def __rmul__(self, factor: float) -> Kernel:
+        if not isinstance(factor, (int, float, np.number)):
+            return NotImplemented
+        if not (math.isfinite(factor) and factor > 0):
+            raise ValueError(
+                f"A kernel can be multiplied by finite numbers above 0. Got {factor!r} instead: "
+                "a negative multiple of a kernel is none."
+            )
+        _refuse_given(self)
+        scaled = tuple((float(factor) * coefficient, factors) for coefficient, factors in self.terms)
+        return Combination(scaled, f"{float(factor):g} * {_bracketed(self)}")
+
+
+@dataclass(frozen=True)
+class Combination(Kernel):
+    """What sums, products and multiples of kernels give."""
+
+    parts: tuple[Term, ...]
+    words: str
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return self.parts
+
+    def __str__(self) -> str:
+        return self.words
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """``<x, z>``."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return ((1.0, (("product", "power", 1.0, 0.0, 1),)),)
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """``(gamma <x, z> + coef0)^degree``: all monomials up to the degree (003, 004), for coef0 >= 0."""
+
+    degree: int = 3
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        degree = self.degree
+        whole = isinstance(degree, Integral) and not isinstance(degree, bool)
+        if not (whole and 0 <= degree <= HIGHEST_DEGREE):
+            cure = "Powers above that leave the range of floats; high degrees rarely help."
+            raise _wrong(self, "degree", f"an int in the range [0, {HIGHEST_DEGREE}]", cure)
+        _check_gamma(self)
+        _check_coef0(self)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return ((1.0, (("product", "power", float(self.gamma), float(self.coef0), int(self.degree)),)),)
+
+
+@dataclass(frozen=True)
+class Gaussian(Kernel):
+    """``exp(-gamma |x - z|^2)``; with 004's sigma, gamma = 1 / (2 sigma^2): ``Gaussian.with_sigma``."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_gamma(self)
+
+    @classmethod
+    def with_sigma(cls, sigma: float) -> Gaussian:
+        """``exp(-|x - z|^2 / (2 sigma^2))``, as 004 writes it."""
+        if not (isinstance(sigma, Real) and 1e-150 <= sigma <= 1e150):
+            raise ValueError(
+                f"sigma must be a float in the range [1e-150, 1e150]. Got {sigma!r} instead. sigma is the "
+                "distance at which the kernel has fallen to 0.61."
+            )
+        return cls(1.0 / (2.0 * sigma**2))
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return ((1.0, (("product", "exponential", float(self.gamma), 0.0, 1),)),)
+
+
+@dataclass(frozen=True)
+class Laplacian(Kernel):
+    """``exp(-gamma sum_k |x_k - z_k|)``."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_gamma(self)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return ((1.0, (("minimum", "exponential", float(self.gamma), 0.0, 1),)),)
+
+
+@dataclass(frozen=True)
+class ChiSquared(Kernel):
+    """``exp(-gamma sum_k (x_k - z_k)^2 / (x_k + z_k))``, for values that are not negative."""
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_gamma(self)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return ((1.0, (("harmonic", "exponential", float(self.gamma), 0.0, 1),)),)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """``tanh(gamma <x, z> + coef0)``: in use, but no kernel for most parameters (see ``is_valid``)."""
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_gamma(self)
+        _check_coef0(self)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return ((1.0, (("product", "tanh", float(self.gamma), float(self.coef0), 1),)),)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The matrix of all values is given in the place of the data."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return ((1.0, (("given", "power", 1.0, 0.0, 1),)),)
+
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+        """The matrix of all values."""
+        if Z is not None:
+            raise ValueError("With a precomputed kernel the values are given: there is no second argument.")
+        return np.asarray(X, np.float64)
+
+
+@dataclass(frozen=True)
+class Function(Kernel):
+    """Any function of two matrices that returns the matrix of all values, as scikit-learn takes them."""
+
+    function: Callable[[Any, Any], Any]
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """One product or several."""
+        return Precomputed().terms
+
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+        """The matrix of all values."""
+        values = np.asarray(self.function(X, X if Z is None else Z), np.float64)
+        shape = (_count(X), _count(X if Z is None else Z))
+        if values.shape != shape:
+            raise ValueError(
+                f"The kernel function must return one value per pair, an array of shape {shape}. "
+                f"Got shape {values.shape} instead."
+            )
+        return values
+
+
+def _count(X: Any) -> int:
+    """Rows of what a user's function takes, be it a matrix or a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _refuse_given(*kernels: Kernel) -> None:
+    """The core knows the rows of a given matrix by their place in it, not by their values."""
+    if any(isinstance(kernel, Precomputed | Function) for kernel in kernels):
+        raise TypeError(
+            "Kernels whose values are given cannot be combined with others. Combine the matrices, or the "
+            "functions, themselves."
+        )
+
+
+def _wrong(kernel: Kernel, name: str, expected: str, cure: str) -> ValueError:
+    value = getattr(kernel, name)
+    owner = type(kernel).__name__
+    return ValueError(
+        f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead. {cure}"
+    )
+
+
+def _is_finite(value: Any) -> bool:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # an integer beyond all floats
+        return False
+
+
+def _check_gamma(kernel: Any) -> None:
+    if not (_is_finite(kernel.gamma) and kernel.gamma >= 0):
+        cure = "1 / (X.shape[1] * X.var()) is a good start; a larger gamma tells nearer rows apart."
+        raise _wrong(kernel, "gamma", "a finite float in the range [0, inf)", cure)
+
+
+def _check_coef0(kernel: Any) -> None:
+    if not _is_finite(kernel.coef0):
+        raise _wrong(kernel, "coef0", "a finite float", "0 leaves the inner product as it is.")
+
+
+def _bracketed(kernel: Kernel) -> str:
+    words = str(kernel)
+    return f"({words})" if isinstance(kernel, Combination) and " + " in words else words
+
+
+def _like(Z: Any, X: Any) -> Any:
+    """Z in the form of X: the core compares rows of one type."""
+    if sparse.issparse(X):
+        return sparse.csr_matrix(Z, dtype=X.dtype)
+    dense = Z.toarray() if sparse.issparse(Z) else np.asarray(Z)
+    return dense.astype(np.asarray(X).dtype, copy=False)

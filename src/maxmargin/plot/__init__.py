@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pictures of fitted models and of runs, readable in black and white.
+
+Each function draws into ``ax``, or into a new figure, and returns the Axes. Nothing is shown or saved:
+``ax.figure.savefig("picture.png")`` does that.
+"""
+
+from maxmargin.plot.curves import convergence
+from maxmargin.plot.histogram import margins
+from maxmargin.plot.paths import path
+from maxmargin.plot.plane import decision_boundary, support_vectors
+
+__all__ = ["convergence", "decision_boundary", "margins", "path", "support_vectors"]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One problem along C: coefficients, classes of rows, or proofs."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from maxmargin.along_costs import Path
+from maxmargin.plot.styles import HATCHES, axes_or_new, line, tidy
+from maxmargin.types import Indices
+
+_NAMED = 6
+
+
+def path(
+    models: Path,
+    ax: Axes | None = None,
+    *,
+    show: Literal["coefficients", "rows", "gaps"] = "coefficients",
+) -> Axes:
+    """Draw what ``maxmargin.path`` found, against C.
+
+    Parameters
+    ----------
+    models : Path
+        The answer of ``maxmargin.path``.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    show : "coefficients", "rows" or "gaps"
+        The entries of w, of which the six largest are named; the share of the rows on the margin, inside
+        it and misclassified; or the certified relative gaps.
+    """
+    drawers = {"coefficients": _coefficients, "rows": _rows, "gaps": _gaps}
+    if show not in drawers:
+        names = ", ".join(map(repr, drawers))
+        raise ValueError(f"show must be one of {names}. Got {show!r} instead.")
+    if not isinstance(models, Path):
+        raise ValueError(
+            f"models must be the answer of maxmargin.path. Got {type(models).__name__} instead. "
+            "path(problem, Cs) makes it."
+        )
+    ax = axes_or_new(ax)
+    order = np.argsort(models.C)
+    drawers[show](ax, models, order)
+    ax.set_xscale("log")
+    ax.set_xlabel("C")
+    tidy(ax)
+    return ax
+
+
+def _coefficients(ax: Axes, models: Path, order: Indices) -> None:
+    w = np.array([models[int(k)].w for k in order])
+    largest = np.argsort(-np.abs(w).max(axis=0), kind="stable")
+    for j in largest[_NAMED:]:
+        ax.plot(models.C[order], w[:, j], color="0.75", linewidth=0.8)
+    for k, j in enumerate(largest[:_NAMED]):
+        ax.plot(models.C[order], w[:, j], label=f"w{j + 1}", **line(k))
+    ax.set_ylabel("coefficients w")
+    ax.legend(fontsize=8)
+
+
+def _rows(ax: Axes, models: Path, order: Indices) -> None:
+    classes = [models[int(k)].certificate.row_classes for k in order]
+    shares = np.array([np.bincount(kinds, minlength=4) / len(kinds) for kinds in classes])
+    names = ("misclassified", "inside the margin", "on the margin")
+    bands = ax.stackplot(models.C[order], shares[:, :0:-1].T, labels=names, colors=["0.6", "0.8", "white"])
+    for band, hatch in zip(bands, HATCHES[2::-1], strict=True):
+        band.set_hatch(hatch)
+        band.set_edgecolor("black")
+    ax.set_ylabel("share of the rows")
+    ax.set_ylim(0.0)
+    ax.legend(fontsize=8)
+
+
+def _gaps(ax: Axes, models: Path, order: Indices) -> None:
+    ax.plot(models.C[order], np.maximum(models.gaps[order], 1e-16), **line(0))
+    ax.set_yscale("log")
+    ax.set_ylabel("certified relative gap")

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The problems of one fit of a kernel classifier, on rows that they share."""
+
+from __future__ import annotations
+
+import math
+import threading
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import core
+from maxmargin.certificate import Certificate
+from maxmargin.core import Budget
+from maxmargin.kernels.base import Kernel, Precomputed
+from maxmargin.kernels.blocks import split
+from maxmargin.kernels.rows import KernelRows
+from maxmargin.losses import HINGE
+from maxmargin.model import Model
+from maxmargin.problem import Intercept, Problem
+from maxmargin.reductions.one_vs_one import PairCertificates, place_coefficients
+from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.reductions.small_problems import Part, solve_small
+from maxmargin.rows import Rows
+from maxmargin.types import Vector
+
+_SPLIT_FROM = 5_000
+"""Rows from which blocks are looked for."""
+
+
+class ClassProblems:
+    """The problems of one fit: two classes, all pairs of classes, or each class against the rest."""
+
+    rows: Rows
+    kernel: Kernel
+    matrix: NDArray[Any] | None
+    """All values of the kernel, where they are at hand."""
+
+    def __init__(
+        self, labels: NDArray[Any], codes: NDArray[np.intp], costs: Vector, one_vs_rest: bool
+    ) -> None:
+        self.labels, self.codes, self.costs = labels, codes, costs
+        self.one_vs_rest = one_vs_rest
+        self.order = np.argsort(codes, kind="stable")
+        """All rows, those of the first class first."""
+        self.sizes = np.bincount(codes)
+        self.ends = np.cumsum(self.sizes)
+        counted = np.bincount(codes, costs > 0)
+        if not counted.all():
+            raise ValueError(
+                f"Class {labels[counted == 0][0]!r} has no row with a weight above 0, so it cannot be told "
+                "from other classes. Give one of its rows a weight above 0, or leave the class out."
+            )
+        self._scratch = threading.local()
+        self.pairs = list(combinations(range(len(labels)), 2))
+
+    def __len__(self) -> int:
+        return len(self.labels) if self.one_vs_rest else len(self.pairs)
+
+    @property
+    def what(self) -> str:
+        """What a problem is about, for the log."""
+        return "class" if self.one_vs_rest or len(self.labels) == 2 else "pair"
+
+    def name(self, k: int) -> Any:
+        """The label that is told from the others, or the two labels of a pair."""
+        if self.one_vs_rest or len(self.labels) == 2:
+            return self.labels[k if self.one_vs_rest else 1]
+        i, j = self.pairs[k]
+        return self.labels[i], self.labels[j]
+
+    def count(self, k: int) -> int:
+        """Rows of a problem."""
+        if self.one_vs_rest:
+            return len(self.codes)
+        i, j = self.pairs[k]
+        return int(self.sizes[i] + self.sizes[j])
+
+    @property
+    def largest(self) -> int:
+        """Rows of the largest problem."""
+        return max(self.count(k) for k in range(len(self)))
+
+    def see(self, X: Any, kernel: Kernel, matrix: NDArray[Any] | None) -> None:
+        """What all problems share: the rows, or all values of the kernel."""
+        given = matrix is not None
+        self.rows = Rows(matrix if given else X, check_finite=False, keep_zeros=given)
+        self.kernel, self.matrix = Precomputed() if given else kernel, matrix
+        self.kernel.refuse_negative(self.rows)
+
+    def part(self, k: int) -> Part:
+        """The rows of a problem; those of a pair are its first class and then its second."""
+        if self.one_vs_rest or len(self.labels) == 2:
+            positive = self.codes == (k if self.one_vs_rest else 1)
+            return Part(np.arange(len(self.codes)), np.where(positive, 1.0, -1.0), self.costs)
+        i, j = self.pairs[k]
+        which = np.concatenate([self._members(i), self._members(j)])
+        y = np.ones(len(which))
+        y[self.sizes[i] :] = -1.0
+        return Part(which, y, self.costs[which])
+
+    def problem(self, k: int) -> Problem:
+        """Rows are shared, not copied."""
+        which, y, costs = self.part(k)
+        rows = KernelRows(self.rows, self.kernel, which=which)
+        if len(which) >= _SPLIT_FROM and self.matrix is None:
+            rows.blocks = split(
+                self.rows, self.kernel, float(costs.sum()), _affordable(rows, y, costs), which
+            )
+        return Problem(rows, y, costs, HINGE, Intercept.EXACT)
+
+    def solve_at_once(self, tol: float, tiny: int) -> list[Model]:
+        """All problems in one call, with all values of the kernel at hand; see ``solve_small``."""
+        matrix = np.ascontiguousarray(self.matrix, np.float64)
+        parts = [self.part(k) for k in range(len(self))]
+        return solve_small(matrix, parts, tol, tiny, Budget(math.inf, 1))
+
+    def solve_alone(self, k: int, tol: float, tiny: int, budget: Budget) -> Model:
+        """One problem in one call, with all values of the kernel on its own rows."""
+        which, y, costs = self.part(k)
+        size = len(which)
+        # Kept by its thread: to get so much memory anew can take longer than to solve the problem.
+        values = getattr(self._scratch, "values", None)
+        if values is None or len(values) < size**2:
+            values = self._scratch.values = np.empty(size**2)
+        matrix = values[: size**2].reshape(size, size)
+        core.kernel_block(
+            self.kernel.compiled, self.rows.data, which, self.rows.data, which, matrix, budget
+        )
+        return solve_small(matrix, [Part(np.arange(size), y, costs)], tol, tiny, budget)[0]
+
+    def _members(self, i: int) -> NDArray[np.intp]:
+        members: NDArray[np.intp] = self.order[self.ends[i] - self.sizes[i] : self.ends[i]]
+        return members
+
+    def coefficients(self, each: list[Vector]) -> NDArray[np.float64]:
+        """In the shape of ``dual_coef_``, with a column for every row, in the order of the classes."""
+        if self.one_vs_rest or len(each) == 1:
+            return np.array(each)[:, self.order]
+        return place_coefficients(len(self.labels), self.sizes, each)
+
+    def together(self, certificates: list[Certificate]) -> Certificates:
+        """The certificates as one."""
+        if self.one_vs_rest or len(certificates) == 1:
+            return Certificates(certificates)
+        return PairCertificates(certificates, self.labels.tolist())
+
+
+def _affordable(rows: KernelRows, y: Vector, costs: Vector) -> float:
+    """An error that no certificate notices: a hundred-millionth of a lower bound on the best value.
+
+    Multipliers in balance with the sum s are worth s - s^2 / 2 max_i k(x_i, x_i) or more.
+    """
+    largest = float(rows.squared_norms.max())
+    most = 2.0 * min(float(costs[y > 0].sum()), float(costs[y < 0].sum()))
+    s = min(most, 1.0 / largest) if largest > 0.0 else most
+    return 1e-8 * (s - 0.5 * s * s * largest)

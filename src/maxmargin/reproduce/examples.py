@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Data that need no file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Example = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def breast_cancer() -> Example:
+    """scikit-learn's breast cancer data: 569 rows, 30 columns of unit variance, labels -1 and 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    data: Any = load_breast_cancer()
+    X = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
+    return X, np.where(data.target == 1, 1.0, -1.0)
+
+
+def clouds(n: int = 200, apart: float = 1.2, seed: int = 0) -> Example:
+    """Two clouds of the plane that overlap unless they are far apart."""
+    random = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    return random.normal(size=(n, 2)) + apart * y[:, np.newaxis], y
+
+
+def sectors(n: int = 240, seed: int = 0) -> Example:
+    """000's case for polar coordinates: the boundary is a spiral, which no line comes near."""
+    random = np.random.default_rng(seed)
+    radius, angle = random.uniform(0.3, 3.0, n), random.uniform(-np.pi, np.pi, n)
+    side = radius - 1.6 - 0.25 * angle
+    side += 0.18 * np.sign(side)
+    radius = 1.6 + 0.25 * angle + side + 0.12 * random.normal(size=n)
+    y = np.where(side > 0, 1.0, -1.0)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
+
+
+def disc_and_ring(n: int = 240, seed: int = 0) -> Example:
+    """003's case for x1^2 + x2^2: one class around the other."""
+    random = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    radius = np.where(y > 0, 2.0, 0.9) + 0.3 * random.normal(size=n)
+    angle = random.uniform(-np.pi, np.pi, n)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y

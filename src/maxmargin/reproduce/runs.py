@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs for curves: the steps of a solver on the clock, what they are worth beside it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from maxmargin.certificate import certify
+from maxmargin.core import Budget
+from maxmargin.loop import solve
+from maxmargin.model import Record, Trace
+from maxmargin.problem import Problem
+from maxmargin.solvers import AnySolver
+
+
+def states(
+    problem: Problem, solver: AnySolver, *, steps: int, seconds: float = math.inf
+) -> Iterator[tuple[Any, float]]:
+    """The state after every step, with the seconds that the steps took so far.
+
+    Unlike ``solve``, which certifies and keeps the best point, this shows every iterate.
+    """
+    refusal = solver.accepts(problem)
+    if refusal is not None:
+        raise ValueError(refusal)
+    # Shared by all solvers, so that the first one does not pay for it.
+    _ = problem.rows.squared_norms, problem.rows.without_private_columns
+    budget = Budget(math.inf, 1)
+    spent = 0.0
+    before = time.perf_counter()
+    state = solver.init(problem, None)
+    for _ in range(steps):
+        state = solver.step(problem, state, budget)
+        spent += time.perf_counter() - before
+        yield state, spent
+        if spent >= seconds or solver.finished(state):
+            return
+        before = time.perf_counter()
+
+
+def timed_trace(problem: Problem, solver: AnySolver, *, steps: int, seconds: float) -> Trace:
+    """The best primal value so far against seconds of steps alone; certificates are made off the clock.
+
+    Looks are taken after steps that grow by a fifth, and after the last.
+    """
+    trace = Trace()
+    certificate = None
+    due, last = 1.0, None
+    for step, (state, spent) in enumerate(states(problem, solver, steps=steps, seconds=seconds), start=1):
+        last = step, state, spent
+        if step < due:
+            continue
+        due = max(step + 1.0, 1.2 * step)
+        certificate = _look(problem, solver, trace, last, certificate)
+    if last is not None and trace[-1].step < last[0]:
+        _look(problem, solver, trace, last, certificate)
+    return trace
+
+
+def _look(problem: Problem, solver: AnySolver, trace: Trace, at: tuple[int, Any, float], known: Any) -> Any:
+    step, state, spent = at
+    solution = solver.solution(problem, state, Budget(math.inf, 1))
+    proof = certify(problem, solution, known=known)
+    trace.records.append(Record(step, spent, proof.primal, proof.dual, proof.relative_gap))
+    return proof
+
+
+def best_value(problem: Problem, tol: float = 1e-9, seconds: float = 60.0) -> float:
+    """The largest lower bound that a tight run proves: no primal value is below it."""
+    return solve(problem, tol=tol, max_steps=10_000, max_time=seconds).certificate.dual

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sequential minimal optimisation: two multipliers at a time (lecture 004).
+
+    maximise  W(alpha) = sum_i alpha_i - 1/2 sum_ij y_i y_j alpha_i alpha_j K_ij
+    over      0 <= alpha_i <= C_i,   sum_i alpha_i y_i = 0
+
+004's lambda_i y_i is beta_i here: a number in [low_i, high_i], which is [0, C_i] or [-C_i, 0]. With
+f_i = sum_j K_ij beta_j - y_i, minus the derivative of W by beta_i:
+
+    1  i     = the row of the least f whose beta may grow
+    2  j     = of the rows with f_j > f_i whose beta may fall, the one that promises most:
+               the largest (f_j - f_i)^2 / eta_ij,  eta_ij = K_ii + K_jj - 2 K_ij     (or the largest f_j)
+    3  xi    = beta_i + beta_j;   L = max(low_j, xi - high_i),   H = min(high_j, xi - low_i)
+    4  raw   = beta_j - (f_j - f_i) / eta_ij            004's -delta_1 / (2 delta_2)
+    5  beta_j = clip(raw, L, H),   beta_i = xi - beta_j
+    6  f    += (change of beta_i) K_i + (change of beta_j) K_j
+    until  f_j - f_i <= 2 epsilon for all pairs: the KKT conditions hold within epsilon
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.kernels.rows import KernelRows
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solution import Solution
+from maxmargin.solvers.base import Solver
+from maxmargin.solvers.kernel_problem import (
+    DOUBLE,
+    SINGLE_IS_EXHAUSTED,
+    balanced,
+    kernel_matrix,
+    needs_a_kernel,
+    starting_alpha,
+)
+from maxmargin.types import Vector
+
+
+@dataclass
+class State:
+    """The dual in the order of the rows' blocks, where the core works."""
+
+    low: Vector
+    high: Vector
+    labels: Vector
+    beta: Vector
+    f: Vector
+    """``K beta - y``; out of date for rows that are shrunk away."""
+    matrix: core.KernelMatrix
+    single: bool
+    """Whether it is in single precision."""
+    pairs: core.SequentialMinimalOptimization
+    dual: float = 0.0
+    """W."""
+    gap: float = math.inf
+    """The duality gap, if rows that are shrunk away are where they belong."""
+    violation: float = math.inf
+    """The largest ``f_j - f_i`` of a pair that may move."""
+    active: int = 0
+    """Rows that are not shrunk away."""
+    taken: int = 0
+    """Steps on pairs so far."""
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class SequentialMinimalOptimization(Solver[State]):
+    """Pairs of multipliers, each moved to its best value; for the hinge, kernels and an exact intercept."""
+
+    name: ClassVar[str] = "sequential_minimal_optimization"
+    takes_kernels: ClassVar[bool] = True
+    needs_kernels: ClassVar[bool] = True
+
+    selection: Literal["second_order", "maximal_violating_pair"] = "second_order"
+    """Line 2: by what the step gains, or by the largest f_j."""
+    shrinking: bool = True
+    """Leave out rows at a wall that no pair can move now, and look at them again after a tenfold gain."""
+    epsilon: float = 0.0
+    """004's tolerance of the KKT conditions, for instance 1e-3: end the run there. 0: the gap decides."""
+    cache_size: float = 1000.0
+    """Memory for rows of the kernel matrix, in megabytes."""
+    pairs_per_step: int = 0
+    """0: a tenth of the rows, at least 100 and at most 1000."""
+    seed: int = 0
+    """Nothing here is random."""
+
+    def accepts(self, problem: Problem) -> str | None:
+        """The problem of 004."""
+        if problem.loss.name != "hinge":
+            return (
+                f"{self.name} minimises the hinge loss, not {problem.loss.name}; for the squared hinge use "
+                "kernel_dual_ascent."
+            )
+        if not isinstance(problem.rows, KernelRows):
+            return needs_a_kernel(self.name)
+        if problem.intercept is not Intercept.EXACT:
+            return (
+                f"{self.name} keeps sum_i alpha_i y_i = 0, which intercept='exact' asks for. Got "
+                f"{problem.intercept.value!r}: use kernel_dual_ascent."
+            )
+        if self.selection not in ("second_order", "maximal_violating_pair"):
+            return (
+                "selection must be 'second_order' or 'maximal_violating_pair'. "
+                f"Got {self.selection!r} instead."
+            )
+        if not (self.epsilon >= 0 and self.cache_size >= 0 and self.pairs_per_step >= 0):
+            return (
+                "epsilon, cache_size and pairs_per_step must not be negative. Got "
+                f"{self.epsilon!r}, {self.cache_size!r} and {self.pairs_per_step!r}."
+            )
+        return None
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """From alpha = 0, or from the start's alpha once its two classes weigh the same."""
+        rows = problem.rows
+        assert isinstance(rows, KernelRows)
+        order = rows.blocks.order
+        y, costs = problem.y[order], problem.costs[order]
+        single = rows.count > DOUBLE
+        matrix, pairs = self._machinery(rows, single)
+        state = State(
+            low=np.minimum(0.0, costs * y),
+            high=np.maximum(0.0, costs * y),
+            labels=y,
+            beta=np.zeros(rows.count),
+            f=-y,
+            matrix=matrix,
+            single=single,
+            pairs=pairs,
+        )
+        alpha = starting_alpha(problem, start)
+        if alpha is not None:
+            state.beta = balanced(alpha[order], y) * y
+            _restore_f(state)
+        return state
+
+    def _machinery(
+        self, rows: KernelRows, single: bool
+    ) -> tuple[core.KernelMatrix, core.SequentialMinimalOptimization]:
+        matrix = kernel_matrix(rows, self.cache_size, single=single)
+        second_order = self.selection == "second_order"
+        diagonal = rows.squared_norms[rows.blocks.order]
+        return matrix, core.SequentialMinimalOptimization(matrix, diagonal, second_order, self.shrinking)
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """Some pairs, lines 1 to 6 for each."""
+        most = self.pairs_per_step or min(1000, max(100, len(state.beta) // 10))
+        pairs, state.active, state.violation, ascent, state.gap, state.finished = state.pairs.run(
+            state.low,
+            state.high,
+            state.labels,
+            state.beta,
+            state.f,
+            most,
+            2.0 * self.epsilon,
+            budget,
+        )
+        state.taken += pairs
+        state.dual += ascent
+        if state.single and (state.finished or self.estimate(state) < SINGLE_IS_EXHAUSTED):
+            assert isinstance(problem.rows, KernelRows)
+            state.matrix, state.pairs = self._machinery(problem.rows, single=False)
+            state.single = state.finished = False
+            _restore_f(state)
+        return state
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """Alpha alone: the certificate needs no more."""
+        assert isinstance(problem.rows, KernelRows)
+        alpha = np.empty(len(state.beta))
+        alpha[problem.rows.blocks.order] = state.beta * state.labels
+        return Solution(alpha=alpha)
+
+    def estimate(self, state: State) -> float:
+        """Free: f gives the margins of all rows that are not shrunk away."""
+        return state.gap / (state.dual + state.gap) if state.gap > 0 else 0.0
+
+    def finished(self, state: State) -> bool:
+        """When the KKT conditions hold within epsilon, or rounding leaves nothing to gain."""
+        return state.finished
+
+
+def _restore_f(state: State) -> None:
+    state.f = -state.labels
+    support = np.flatnonzero(state.beta)
+    state.matrix.add(support, state.beta[support], state.f, core.ALL_CORES)
+    state.dual = 0.5 * core.dot(state.beta, state.labels - state.f)  # y'beta - 1/2 beta'(f + y)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m benchmarks linear``, ``choice`` or ``reading``: run from the root of the repository."""
+"""``python -m benchmarks linear``, ``choice``, ``reading`` or ``sweep``: run from the repository's root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import choice, datasets, machine, memory, pegasos, reading
+from benchmarks import choice, datasets, kernel, machine, memory, pegasos, reading, sweep
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
 from benchmarks.picture import draw
@@ -33,6 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _choice(options, _command(given), console)
     if options.command == "reading":
         return _reading(options, _command(given), console)
+    if options.command == "kernel":
+        return _kernel(options, _command(given), console)
+    if options.command == "sweep":
+        return _sweep(options, _command(given), console)
     measured = Measurements(
         facts=machine.facts(),
         command=_command(given),
@@ -60,13 +64,15 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     linear = commands.add_parser("linear", help="seconds to equal quality against the peers")
     linear.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(datasets.DEFAULT))
-    linear.add_argument("--C", type=_numbers, default=[1.0], help="one or several, with commas")
+    linear.add_argument("--C", type=_numbers, help="one or several, with commas, for all data")
     linear.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
     linear.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
     linear.add_argument("--longest", type=float, default=20.0, help="seconds: 0.4 of it ends a scan")
     linear.add_argument("--quick", action="store_true", help="one round, short scans, no memory")
     linear.add_argument("--output", type=Path, default=Path("docs/results"))
     linear.add_argument("--page", default="linear", help="stem of the page and its picture")
+    kernels = commands.add_parser("kernel", help="kernel SVMs: seconds to equal quality against the peers")
+    kernel.add_options(kernels, _list_of)
     chosen = commands.add_parser("choice", help="the automatic choice of solver against the best one")
     chosen.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(choice.DATA))
     chosen.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
@@ -77,7 +83,27 @@ def _parser() -> argparse.ArgumentParser:
     text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
     text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
     text.add_argument("--output", type=Path, default=Path("docs/results"))
+    swept = commands.add_parser("sweep", help="every C from 2^-15 to 2^15: certified, and how fast")
+    swept.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(sweep.DATA))
+    swept.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    swept.add_argument("--longest", type=float, default=20.0, help="seconds for one fit")
+    swept.add_argument("--output", type=Path, default=Path("docs/results"))
     return parser
+
+
+def _kernel(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    if warning:
+        console.print(f"[bold]Warning.[/bold] {warning}", highlight=False)
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        try:
+            written = kernel.run(options, command, lambda text: progress.update(task, description=text))
+        except MissingPackage as error:
+            console.print(str(error), highlight=False, markup=False)
+            return 1
+    console.print(f"Written: {' and '.join(written)}.")
+    return 0
 
 
 def _choice(options: argparse.Namespace, command: str, console: Console) -> int:
@@ -115,6 +141,27 @@ def _reading(options: argparse.Namespace, command: str, console: Console) -> int
     return 0
 
 
+def _sweep(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        try:
+            fits = sweep.measure(
+                options.data,
+                options.loss,
+                options.longest,
+                lambda text: progress.update(task, description=text),
+            )
+        except datasets.MissingData as error:
+            console.print(str(error), highlight=False)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = sweep.markdown(fits, command, options.longest, warning)
+    (options.output / "sweep.md").write_text(page, encoding="utf-8")
+    console.print("Written: sweep.md.")
+    return 0
+
+
 def _command(given: list[str]) -> str:
     """As it was called, without the place of the output: pages name no paths."""
     kept = list(given)
@@ -146,16 +193,17 @@ def _measure(options: argparse.Namespace, measured: Measurements, console: Conso
     start = time.perf_counter()
     longest = min(2.0, options.longest) if options.quick else options.longest
     with _progress(console) as progress:
-        task = progress.add_task("", total=len(options.data) * len(options.loss) * len(options.C))
+        costs = {name: options.C or datasets.COSTS.get(name, (1.0,)) for name in options.data}
+        task = progress.add_task("", total=len(options.loss) * sum(map(len, costs.values())))
         for name in options.data:
             try:
                 data = datasets.load(name)
             except datasets.MissingData as error:
                 measured.skipped.append(str(error))
                 progress.console.print(str(error), highlight=False)
-                progress.advance(task, len(options.loss) * len(options.C))
+                progress.advance(task, len(options.loss) * len(costs[name]))
                 continue
-            for C, loss in itertools.product(options.C, options.loss):
+            for C, loss in itertools.product(costs[name], options.loss):
                 title = f"{name}, {loss}, C = {C:g}"
 
                 def tell(text: str, title: str = title) -> None:

@@ -12,15 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-DEFAULT = ("a9a", "imdb_tfidf", "news20_binary_like", "20news_tfidf")
+COSTS = {
+    "a9a": (1.0, 32.0),
+    "ijcnn1": (1.0, 32.0),
+    "covtype_binary_scale": (0.0625, 1.0, 32.0),
+    "mnist38": (0.03125, 1.0),
+    "imdb_tfidf": (1.0, 10.0),
+    "news20_binary_like": (1.0, 10.0),
+    "20news_tfidf": (1.0, 10.0),
+}
+"""The data sets of a plain run, and the values of C that each is measured at."""
+DEFAULT = tuple(COSTS)
 SELECTABLE = (
     *DEFAULT,
-    "ijcnn1",
     "reuters_moneyfx",
     "rcv1_vw1k",
-    "covtype_binary_scale",
     "mnist",
-    "mnist38",
     "sector_scale",
     "svmguide1",
     "mushrooms",
@@ -34,7 +41,7 @@ class MissingData(Exception):
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """The training part of one data set, in the precision in which it is stored."""
+    """One part of a data set, in the precision in which it is stored."""
 
     name: str
     X: Any
@@ -69,12 +76,12 @@ def folder() -> Path:
     return Path(os.environ.get("MAXMARGIN_DATA", repository.parent / "shared" / "data"))
 
 
-def find(name: str) -> Path:
-    """The file of a data set; MissingData where there is none."""
+def find(name: str, part: str = "train") -> Path:
+    """The file of a data set, "train" or "test"; MissingData where there is none."""
     if name not in SELECTABLE:
         raise ValueError(f"The data set must be one of {', '.join(SELECTABLE)}. Got {name!r} instead.")
     stem = "mnist" if name == "mnist38" else name
-    path = folder() / f"{stem}.train.npz"
+    path = folder() / f"{stem}.{part}.npz"
     if not path.exists():
         raise MissingData(
             f"{name} is skipped: {path.name} is neither in ../shared/data nor in the folder that "
@@ -83,9 +90,9 @@ def find(name: str) -> Path:
     return path
 
 
-def load(name: str, dtype: str | None = None) -> DataSet:
-    """The training part of a data set, converted to ``dtype`` if one is given."""
-    with np.load(find(name)) as archive:
+def load(name: str, dtype: str | None = None, part: str = "train") -> DataSet:
+    """A part of a data set, "train" or "test", converted to ``dtype`` if one is given."""
+    with np.load(find(name, part)) as archive:
         y = archive["y"].astype(np.int64)
         if "X" in archive:
             X: Any = archive["X"]

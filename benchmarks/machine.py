@@ -9,11 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
-def facts() -> dict[str, str]:
-    """Processor, cores, instruction set and versions."""
+def facts(more: tuple[str, ...] = ()) -> dict[str, str]:
+    """Processor, cores, instruction set and versions, of more packages too if they are named."""
     from maxmargin import core
 
-    packages = ("maxmargin", "liblinear-official", "scikit-learn", "numpy", "scipy")
+    packages = ("maxmargin", "liblinear-official", "scikit-learn", "numpy", "scipy", *more)
     return {
         "processor": _processor(),
         "cores": str(cores()),
@@ -44,6 +44,15 @@ def load_warning() -> str | None:
         f"The load average is {load:.1f} on {cores()} cores at the start: others use this machine, "
         "and the times will be too long. Ratios suffer less than times; run again when it is quiet."
     )
+
+
+def newest_source() -> float:
+    """When the package was changed last: what an older one found may be out of date."""
+    import maxmargin
+
+    folder = Path(maxmargin.__file__).parent
+    files = [path for ending in ("*.py", "*.so") for path in folder.rglob(ending)]
+    return max(path.stat().st_mtime for path in files)
 
 
 def _processor() -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The picture of the results: suboptimality against seconds, one panel per data set and loss."""
+"""The picture of the results: suboptimality against seconds, one panel per problem."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ _LABELS = {
     SGD: "scikit-learn SGDClassifier: true suboptimality",
 }
 _TRACE = "maxmargin, one run certified after every step (slower for it)"
+_COLUMNS = 4
 _LOWEST, _HIGHEST = 3e-8, 3.0
 
 
 def draw(results: list[Result], path: Path) -> None:
-    """Small multiples: a column per data set, a row per loss."""
+    """Small multiples, in the order of the results."""
     try:
         import matplotlib
     except ImportError as error:
@@ -37,25 +38,23 @@ def draw(results: list[Result], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    columns = list(dict.fromkeys(result.data for result in results))
-    rows = list(dict.fromkeys(result.loss for result in results))
+    columns = min(len(results), _COLUMNS)
+    rows = math.ceil(len(results) / columns)
     figure, axes = pyplot.subplots(
-        len(rows),
-        len(columns),
-        figsize=(3.3 * len(columns) + 0.6, 3.1 * len(rows) + 1.0),
+        rows,
+        columns,
+        figsize=(3.3 * columns + 0.6, 3.1 * rows + 1.0),
         squeeze=False,
         sharey=True,
         layout="constrained",
     )
-    for panel in axes.flat:
+    for panel in axes.flat[len(results) :]:
         panel.set_visible(False)
-    for result in results:
-        panel = axes[rows.index(result.loss), columns.index(result.data)]
-        panel.set_visible(True)
+    for panel, result in zip(axes.flat, results, strict=False):
         _panel(panel, result)
     for panel in axes[:, 0]:
         panel.set_ylabel("relative gap or suboptimality (no unit)")
-    for panel in axes[-1]:
+    for panel in axes.flat[max(0, len(results) - columns) :]:
         panel.set_xlabel("time (seconds)")
     entries: dict[str, Any] = {}
     for panel in axes.flat:
@@ -92,13 +91,13 @@ def _panel(panel: Any, result: Result) -> None:
         points = {key: value for key, value in style.items() if key != "linestyle"}
         panel.plot(seconds, reached, markersize=5, linestyle="none", **points)
         line = {key: style[key] for key in ("color", "linestyle", "linewidth") if key in style}
-        panel.plot(*_front(seconds, reached), **line)
+        panel.plot(*front(seconds, reached), **line)
         panel.plot([], [], markersize=5, label=_LABELS[name], **style)  # for the legend
     panel.set_xscale("log")
-    _whole_decades(panel)
+    whole_decades(panel)
     panel.set_yscale("log")
     panel.set_ylim(_LOWEST, _HIGHEST)
-    panel.set_title(f"{result.data}, {result.loss.replace('_', ' ')}", fontsize=10)
+    panel.set_title(f"{result.data}, {result.loss.replace('_', ' ')}, C = {result.C:g}", fontsize=10)
     panel.tick_params(labelsize=8)
     panel.grid(axis="x", which="major", color="0.9", linewidth=0.6)
 
@@ -109,7 +108,7 @@ def _say_outside(panel: Any, name: str, smallest: float) -> None:
     panel.text(0.98, 0.98, text, **style)
 
 
-def _front(seconds: list[float], reached: list[float]) -> tuple[list[float], list[float]]:
+def front(seconds: list[float], reached: list[float]) -> tuple[list[float], list[float]]:
     """The fits that no other fit of the same contestant beats in both time and quality."""
     front: list[tuple[float, float]] = []
     for time, quality in sorted(zip(seconds, reached, strict=True)):
@@ -118,7 +117,7 @@ def _front(seconds: list[float], reached: list[float]) -> tuple[list[float], lis
     return [time for time, _ in front], [quality for _, quality in front]
 
 
-def _whole_decades(panel: Any) -> None:
+def whole_decades(panel: Any) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     low, high = panel.get_xlim()

@@ -71,7 +71,8 @@ _HOW = """\
 * LIBLINEAR: the C function `train` alone (`-s 3` hinge, `-s 1` squared hinge, `-B 1`, `-e` from 10
   to 1e-5); converting the data to its node format is not counted. Its dual solvers stop after 300
   iterations, whatever `-e` says.
-* scikit-learn LinearSVC: the whole fit, `dual=True`, `tol` from 10 to 1e-5, `max_iter=100000`.
+* scikit-learn LinearSVC: the whole fit, `dual=True`, `tol` from 10 to 1e-5, and its default
+  `max_iter=1000`.
 * scikit-learn SGDClassifier: the whole fit, `alpha = 1 / (C n)`, 1 to 200 epochs, `tol=None`, its
   default learning rate, the constant feature appended.
 * The peers read float64, so that they need not convert; ours reads the data as they are stored, and
@@ -215,8 +216,7 @@ def _memory(measured: Measurements) -> str:
 
 
 def _problem(result: Result) -> str:
-    cost = "" if result.C == 1 else f", C = {result.C:g}"
-    return f"{result.data}, {result.loss.replace('_', ' ')}{cost}"
+    return f"{result.data}, {result.loss.replace('_', ' ')}, C = {result.C:g}"
 
 
 def _seconds_of(score: Score, quality: float) -> str:

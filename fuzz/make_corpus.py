@@ -95,6 +95,7 @@ LIBLINEAR = {
     "words": b"solver_type L2R_LR\nnr_class 2\nlabel 0 1\nnr_feature 1\nbias -1\nw\n0.5 1\n",
 }
 _SV = b"svm_type c_svc\nkernel_type linear\n"
+_RBF = b"svm_type c_svc\nkernel_type rbf\ngamma 0.5\n"
 LIBSVM = {
     "two": _SV
     + b"nr_class 2\ntotal_sv 2\nrho 0.5\nlabel 1 -1\nnr_sv 1 1\nSV\n0.5 1:1 3:-2 \n-0.5 2:1e-3 \n",
@@ -112,6 +113,19 @@ LIBSVM = {
     "sum": _SV + b"nr_class 2\ntotal_sv 2\nrho 0\nlabel 1 2\nnr_sv 1 0\nSV\n1 1:1 \n1 1:1 \n",
     "no_coefficient": _SV + b"nr_class 2\ntotal_sv 1\nrho 0\nlabel 1 2\nnr_sv 1 0\nSV\n\n",
     "kernel": b"svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 1\nSV\n",
+    "rbf": _RBF
+    + b"nr_class 2\ntotal_sv 2\nrho 0.5\nlabel 1 -1\nnr_sv 1 1\nSV\n0.5 1:1 3:2 \n-0.5 2:1e-3 \n",
+    "rbf_three": _RBF + b"nr_class 3\ntotal_sv 3\nrho 0.5 0 -1\nlabel 2 0 1\nnr_sv 1 1 1\nSV\n"
+    b"0.5 1 1:1 \n-0.5 1 2:1 \n-1 -1 1:1 3:1 \n",
+    "rbf_index": _RBF + b"nr_class 2\ntotal_sv 1\nrho 0\nlabel 1 2\nnr_sv 1 0\nSV\n1 1048577:1 \n",
+    "rbf_gamma": b"svm_type c_svc\nkernel_type rbf\ngamma -1\nnr_class 2\ntotal_sv 1\nSV\n",
+    "polynomial": b"svm_type c_svc\nkernel_type polynomial\ndegree 3\ngamma 0.5\ncoef0 1\nnr_class 2\n"
+    b"total_sv 1\nrho 0\nlabel 1 2\nnr_sv 1 0\nSV\n1 1:1 \n",
+    "polynomial_degree": b"svm_type c_svc\nkernel_type polynomial\ndegree 65\ngamma 1\ncoef0 0\nSV\n",
+    "sigmoid": b"svm_type c_svc\nkernel_type sigmoid\ngamma 0.5\ncoef0 -1\nnr_class 2\ntotal_sv 2\nrho 0\n"
+    b"label 1 2\nnr_sv 1 1\nSV\n1 1:1 \n-1 \n",
+    "precomputed": b"svm_type c_svc\nkernel_type precomputed\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 2\n"
+    b"nr_sv 1 0\nSV\n1 0:1 \n",
     "type": b"svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nSV\n1 1:1\n",
 }
 CSV = {
@@ -194,13 +208,13 @@ def _models() -> dict[str, bytes]:
         "header_length": b"\xff\xff\xff\xff\xff\xff\xff\x7f{}",
         "others": (38).to_bytes(8, "little") + b'{"__metadata__":{"format":"of others"}}'[:38],
     }
-    own = _own_models()
+    own = _own_models() | _kernel_models()
     models |= {f"own_{name}": content for name, content in own.items()}
     sound = own["two"]
     models["own_cut"] = sound[:-3]
     models["own_edited"] = sound[:-3] + b"abc"
     for name, changes in {
-        "newer": {"version": "2"},
+        "newer": {"version": "3"},
         "older": {"version": "0"},
         "version": {"version": "one"},
         "checksum": {"checksum": "blake2b:00"},
@@ -208,6 +222,41 @@ def _models() -> dict[str, bytes]:
     }.items():
         models[f"own_{name}"] = _with_texts(sound, changes)
     return models
+
+
+def _kernel_models() -> dict[str, bytes]:
+    from scipy import sparse
+
+    from maxmargin.estimators import SVC
+    from maxmargin.kernels import Gaussian, Linear
+
+    random = np.random.default_rng(0)
+    X = np.abs(random.normal(size=(9, 2)))
+    y = np.arange(9) % 3
+    two = y > 0
+    usual: dict[str, Any] = {"random_state": 0}
+    fits: dict[str, tuple[Any, Any, Any]] = {
+        "kernel_two": (SVC(**usual), X, two.astype(int)),
+        "kernel_pairs": (SVC(**usual, kernel="poly"), X.astype(np.float32), y),
+        "kernel_rest": (
+            SVC(**usual, multi_class="ovr", class_weight="balanced"),
+            X,
+            np.array(["a", "b", "c"])[y],
+        ),
+        "kernel_sparse": (SVC(**usual, kernel="chi2"), sparse.csr_matrix(X), two),
+        "kernel_sum": (SVC(**usual, kernel=Gaussian(0.5) + 2.0 * Linear() * Gaussian(1.0)), X, y),
+        "kernel_given": (SVC(**usual, kernel="precomputed"), X @ X.T, y),
+    }
+    contents = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        for name, (estimator, rows, labels) in fits.items():
+            estimator.fit(rows, labels).save(path)
+            contents[name] = path.read_bytes()
+        estimator.save(path, proof=False)
+        contents["kernel_without_proof"] = path.read_bytes()
+    assert all(_Parts.of(content) is not None for content in contents.values())
+    return contents
 
 
 def _with_texts(content: bytes, changes: dict[str, str]) -> bytes:

@@ -13,20 +13,25 @@ from random import Random
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from fuzz.mutations import mutated
 from fuzz.oracles import Outcome, attempt, reason, require
 from fuzz.targets import Input, Target, Verdict
-from maxmargin.estimators import LinearSVC
+from maxmargin.estimators import SVC, LinearSVC
+from maxmargin.files import arrays as own_arrays
+from maxmargin.files import kernel_soundness, soundness
 from maxmargin.files import model as model_files
 from maxmargin.files import safetensors as own_format
+from maxmargin.files.kernel_model import SavedKernelModel
 from maxmargin.files.model import ModelError, SavedModel
-from maxmargin.files.soundness import contradiction
+from maxmargin.files.stored import StoredModel
 
 WORDS = (
     b"solver_type nr_class label nr_feature bias w rho svm_type c_svc nu_svc kernel_type linear rbf "
     b"total_sv nr_sv SV probA L2R_LR L2R_L1LOSS_SVC_DUAL MCSVM_CS L1R_LR 1:1 2:0.5 __metadata__ dtype "
-    b"shape data_offsets F64 I8 coef intercept alpha BF16 F32 U64"
+    b"shape data_offsets F64 I8 coef intercept alpha BF16 F32 U64 polynomial sigmoid precomputed degree "
+    b"gamma coef0 coefficients support vectors values indices offsets"
 ).split()
 _STRANGE: list[Any] = [
     None,
@@ -72,9 +77,19 @@ _STRANGE: list[Any] = [
     {"type": "uint64", "values": [18446744073709551615, 0]},
     {"type": "float64", "values": [1, 9007199254740993]},
     {"type": "bool", "values": [True, False]},
+    {"kernel": "gaussian", "gamma": 1e300},
+    {"kernel": "polynomial", "degree": 64, "gamma": 1e9, "coef0": -1e9},
+    {"kernel": "chi_squared", "gamma": 0.5},
+    {"kernel": "precomputed"},
+    {"kernel": "sum", "terms": [{"coefficient": 1e308, "factors": [{"kernel": "linear"}]}]},
+    {"format": "csr", "columns": 1048576, "open_ended": True},
+    {"format": "dense", "columns": 2, "open_ended": False},
+    {"format": "none", "columns": 9, "open_ended": False},
 ]
+_WHOLE = (0, 1, 2, 3, 8, 9, -1, 2**31 - 1, 2**31, 2**62, -(2**31))
+_SIZES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "I8": 1}
 _FLOATS = (0.0, -0.0, 1.0, -1.0, 1e-320, 1.7e308, -1.7e308, math.nan, math.inf, -math.inf, 2.5, 2.0**53)
-_TYPES = ("F64", "I8", "F32", "BF16", "BOOL", "U64", "F8_E4M3", "C64", "?", "")
+_TYPES = ("F64", "I8", "F32", "I64", "I32", "BF16", "BOOL", "U64", "F8_E4M3", "C64", "?", "")
 _COUNTS = (0, 1, 2, 3, 5, 150, 2**31, 2**32, 2**62, 2**63, 2**64, -1, 1.5, None)
 _MANY = 10_000
 _MIB = 1 << 20
@@ -85,8 +100,10 @@ class _Models(Target):
 
     def allowance(self, given: Input) -> int:
         # Ours has all its numbers in the file; a LIBSVM text may have 64 MiB of weights from one index.
+        # Rows of a kernel model may have a million columns, for each of which predicting needs room.
         size = len(given.content)
-        return 64 * _MIB + 64 * size + (8 * 64 * _MIB if given.content.startswith(b"svm_type") else 0)
+        wide = given.content.startswith(b"svm_type") or b"open_ended" in given.content
+        return 64 * _MIB + 64 * size + (8 * 64 * _MIB if wide else 0)
 
     def mutate(self, random: Random, pool: list[Input]) -> Input:
         given, other = random.choice(pool), random.choice(pool)
@@ -103,17 +120,28 @@ class _Models(Target):
         estimator = "not tried"
         if not loaded.refused:
             model = loaded.value
-            require(contradiction(model) is None, f"a model was loaded although {contradiction(model)}")
+            wrong = _contradiction(model)
+            require(wrong is None, f"a model was loaded although {wrong}")
             estimator = _check_loaded(model, path, random, thorough)
         kind = "" if loaded.refused else loaded.value.format
         signature = (reason(loaded.error, name), estimator, kind)
         return Verdict(signature[0], signature)
 
 
-def _check_loaded(model: SavedModel, path: Path, random: Random, thorough: bool) -> str:
-    X = np.array([[0.0], [1.0], [-1.0], [0.5]]) * np.ones(model.features)
-    if model.features <= 1000:
-        X[2] = [random.choice((0.0, 1.0, -1.0, 0.25)) for _ in range(model.features)]
+def _contradiction(model: StoredModel) -> str | None:
+    if isinstance(model, SavedKernelModel):
+        return kernel_soundness.contradiction(model)
+    assert isinstance(model, SavedModel)
+    return soundness.contradiction(model)
+
+
+def _check_loaded(model: StoredModel, path: Path, random: Random, thorough: bool) -> str:
+    # Rows may be shorter than those of a model with a kernel, unless its values are given.
+    short = isinstance(model, SavedKernelModel) and model.vectors is not None
+    width = min(model.features, _MANY) if short else model.features
+    X = np.array([[0.0], [1.0], [0.25], [0.5]]) * np.ones(width)
+    if width <= 1000:
+        X[2] = [random.choice((0.0, 1.0, 2.0, 0.25)) for _ in range(width)]
     labels, scores = _predicted(model, X)
     require(set(labels.tolist()) <= set(model.classes.tolist()), "a class was predicted that there is none")
     again = path.with_name("again")
@@ -125,15 +153,27 @@ def _check_loaded(model: SavedModel, path: Path, random: Random, thorough: bool)
             require(format != "maxmargin", f"a model that was loaded cannot be saved: {saved.error}")
         elif format == "maxmargin":
             _require_same_model(model, saved.value)
-        elif format == model.format:
+        elif format == model.format and isinstance(model, SavedModel):
             _require_same_weights(model, saved.value)
-    tried = attempt(lambda: LinearSVC.load(path), ModelError, "")
+        elif isinstance(model, SavedKernelModel):
+            _require_same_scores(X, scores, saved.value)
+    estimator = SVC if isinstance(model, SavedKernelModel) else LinearSVC
+    tried = attempt(lambda: estimator.load(path), ModelError, "")
     if tried.refused:
         return reason(tried.error, str(path))
-    _check_estimator(tried.value, X, labels, scores)
+    if width == model.features:
+        _check_estimator(tried.value, X, labels, scores, by_votes=model.decision == "one_vs_one")
     if thorough or random.random() < 0.05:
         require("<" in tried.value._repr_html_inner(), "there is no summary")
     return "read"
+
+
+def _require_same_scores(X: Any, scores: Any, other: StoredModel) -> None:
+    """A kernel model written as LIBSVM text and read back: the same numbers, summed in another order."""
+    _, found = _predicted(other, X)
+    size = np.abs(scores).max(initial=1.0)
+    if np.isfinite(size) and size < 1e100 and found.shape == scores.shape:
+        require(np.allclose(found, scores, rtol=1e-6, atol=1e-6 * size), "written as libsvm, scores differ")
 
 
 def _predicted(model: Any, X: Any) -> tuple[Any, Any]:
@@ -142,9 +182,11 @@ def _predicted(model: Any, X: Any) -> tuple[Any, Any]:
         return model.predict(X), np.asarray(model.decision_function(X))
 
 
-def _check_estimator(estimator: LinearSVC, X: Any, labels: Any, scores: Any) -> None:
+def _check_estimator(estimator: Any, X: Any, labels: Any, scores: Any, *, by_votes: bool) -> None:
     theirs, _ = _predicted(estimator, X)
     clear = np.isfinite(scores)
+    if by_votes and scores.ndim == 2:
+        return  # which of equal votes is the first depends on the order of the classes
     if scores.ndim == 1:
         clear &= scores != 0  # of which sign the score is depends on the order of the classes
     else:
@@ -152,22 +194,24 @@ def _check_estimator(estimator: LinearSVC, X: Any, labels: Any, scores: Any) -> 
         clear = clear.all(axis=1) & (first > second)
     require(
         np.asarray(theirs)[clear].tolist() == np.asarray(labels)[clear].tolist(),
-        "LinearSVC.load predicts otherwise than load_model",
+        f"{type(estimator).__name__}.load predicts otherwise than load_model",
     )
 
 
-def _saved(model: SavedModel, path: Path, format: Any) -> Outcome:
-    def save_and_load() -> SavedModel:
+def _saved(model: StoredModel, path: Path, format: Any) -> Outcome:
+    def save_and_load() -> StoredModel:
         model_files.save_model(model, path, format=format)
         return model_files.load_model(path)
 
     return attempt(save_and_load, ModelError, "")
 
 
-def _require_same_model(one: SavedModel, other: SavedModel) -> None:
-    for field in fields(SavedModel):
-        if field.name in ("writer", "format", "support", "certificates", "traces", "claims"):
+def _require_same_model(one: StoredModel, other: StoredModel) -> None:
+    for field in fields(type(one)):
+        if field.name in ("writer", "format", "certificates", "traces", "claims"):
             continue
+        if field.name == "support" and isinstance(one, SavedModel):
+            continue  # our own file has none for a linear model
         mine, theirs = getattr(one, field.name), getattr(other, field.name)
         require(
             _same(mine, theirs), f"saved and loaded, {field.name} is {theirs!r:.200}, not {mine!r:.200}"
@@ -184,6 +228,10 @@ def _require_same_model(one: SavedModel, other: SavedModel) -> None:
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) and one.dtype != object:
         return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+    if sparse.issparse(one):
+        return one.shape == other.shape and all(
+            _same(getattr(one, part), getattr(other, part)) for part in ("data", "indices", "indptr")
+        )
     return repr(one) == repr(other)  # equal with NaN, and of the same types
 
 
@@ -239,8 +287,8 @@ class _Parts:
         try:
             if random.random() < 0.5:
                 name = random.choice([*arrays])
-                values = np.frombuffer(arrays[name][2], "<f8" if arrays[name][0] == "F64" else "i1").copy()
-                if name != "intercept":
+                values = np.frombuffer(arrays[name][2], own_arrays.TYPES[arrays[name][0]]).copy()
+                if name not in ("intercept", "coefficients", "support", "indices", "offsets", "w"):
                     values[random.randrange(len(values))] = random.choice((0, 1, 2, 3))
                 arrays[name][2] = values.tobytes()
             elif random.random() < 0.5:
@@ -281,6 +329,10 @@ class _Parts:
             place = 8 * random.randrange(len(data) // 8)
             values[place : place + 8] = struct.pack("<d", random.choice(_FLOATS))
             self.arrays[name][2] = bytes(values)
+        elif kind < 0.45 and type_ in ("I64", "I32") and data and len(data) % _SIZES[type_] == 0:
+            numbers = np.frombuffer(data, own_arrays.TYPES[type_]).copy()
+            numbers[random.randrange(len(numbers))] = random.choice(_WHOLE) % 2**31
+            self.arrays[name][2] = numbers.tobytes()
         elif kind < 0.55 and data:
             values = bytearray(data)
             values[random.randrange(len(values))] = random.randrange(256)
@@ -310,7 +362,7 @@ class _Parts:
         """As many bytes as the shape asks for."""
         type_, shape, data = self.arrays[name]
         if all(type(count) is int and 0 <= count <= 1000 for count in shape) and random.random() < 0.9:
-            size = math.prod(shape) * (1 if type_ == "I8" else 8)
+            size = math.prod(shape) * _SIZES.get(type_, 8)
             if size <= 1 << 15:
                 self.arrays[name][2] = (data * (size // max(1, len(data)) + 1))[:size].ljust(size, b"\0")
 

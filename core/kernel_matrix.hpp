@@ -605,9 +605,7 @@ class KernelMatrix {
         for (std::size_t m = 0; kept != nullptr && m < members.size(); ++m) kept[m] = row[members[m]];
       }
     }
-    for (const Integer row : kept_) std::vector<T>().swap(cached_[row]);
-    kept_.clear();
-    used_ = 0;
+    forget();
     return part;
   }
 
@@ -621,6 +619,10 @@ class KernelMatrix {
   // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order.
   void add(std::span<const Integer> which, std::span<const double> changes, double* f,
            const Budget& budget) {
+    if (caching_ && lost_ > kPatience && found_ < computed_ / 4) {
+      forget();  // rows are gone before they are asked for again: to keep them is only work
+      caching_ = false;
+    }
     ++clock_;
     std::vector<Share> shares;
     Integer work = 0;
@@ -634,6 +636,7 @@ class KernelMatrix {
         if (!cached_[row].empty()) {
           share.known.push_back({cached_[row].data(), changes[q]});
           last_use_[row] = clock_;
+          ++found_;
           continue;
         }
         fresh.push_back(row - block.begin);
@@ -720,6 +723,8 @@ class KernelMatrix {
   Integer first(Integer i) const { return blocks_[block_of_[i]].begin; }
 
  private:
+  static constexpr Integer kPatience = 10'000;  // rows lost before the memory for them is given up
+
   struct Block {
     Integer begin;
     Encoded rows;
@@ -782,6 +787,11 @@ class KernelMatrix {
     kept_.push_back(row);
     return cached_[row].data();
   }
+  void forget() {
+    for (const Integer row : kept_) std::vector<T>().swap(cached_[row]);
+    kept_.clear();
+    used_ = 0;
+  }
   bool evict() {
     // The oldest of a few: as good as the oldest of all, and found at once.
     std::size_t oldest = kept_.size();
@@ -810,7 +820,7 @@ class KernelMatrix {
   std::vector<Integer> kept_;
   std::array<std::vector<T>, 2> scratch_;
   int next_scratch_ = 0;
-  Integer cache_bytes_, used_ = 0, clock_ = 0, computed_ = 0, lost_ = 0;
+  Integer cache_bytes_, used_ = 0, clock_ = 0, computed_ = 0, found_ = 0, lost_ = 0;
   std::size_t hand_ = 0;
   bool caching_ = false;
 };

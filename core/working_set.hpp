@@ -245,6 +245,7 @@ class WorkingSet {
  private:
   static constexpr double kInnerShare = 0.1;  // a round brings its own violation down to this share
   static constexpr double kNoise = 0.5;       // of the largest violation
+  static constexpr double kSample = 16;       // violators looked at for each place in the set
   static constexpr double kFresh = 0.8;       // share of the set that is chosen anew
 
   static bool done(const DualState& state, double gap) {
@@ -261,9 +262,17 @@ class WorkingSet {
     // others.
     const double noise = kNoise * (state.greatest - state.least);
     const auto key = [&](double f) { return f + noise * random_.unit(); };
+    // Of many violators a sample is as good as all of them, and sooner sorted.
+    const double share =
+        std::min(1.0, kSample * static_cast<double>(size_) / static_cast<double>(violators_ + 1));
+    violators_ = 0;
     for (Integer i = 0; i < n; ++i) {
-      if (dual.may_grow(i) && dual.f[i] < state.greatest) growing_.push_back({key(dual.f[i]), i});
-      if (dual.may_fall(i) && dual.f[i] > state.least) falling_.push_back({key(-dual.f[i]), i});
+      const bool grows = dual.may_grow(i) && dual.f[i] < state.greatest;
+      const bool falls = dual.may_fall(i) && dual.f[i] > state.least;
+      violators_ += grows || falls;
+      if (!(grows || falls) || (share < 1 && random_.unit() >= share)) continue;
+      if (grows) growing_.push_back({key(dual.f[i]), i});
+      if (falls) falling_.push_back({key(-dual.f[i]), i});
     }
     previous_ = chosen_;
     for (const Integer i : chosen_) chosen_mark_[i] = 0;
@@ -297,7 +306,7 @@ class WorkingSet {
   }
 
   KernelMatrix<T>& matrix_;
-  Integer size_;
+  Integer size_, violators_ = 0;
   Random random_;
   SmallDual<T> small_;
   std::vector<Integer> chosen_, previous_, changed_;

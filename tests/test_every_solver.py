@@ -341,8 +341,8 @@ def test_batch_has_to_fit(name, batch):
 @pytest.mark.parametrize("tol", [1e-4, 0.0])
 @pytest.mark.parametrize("C", [0.25, 1.0, 8.0])
 def test_augmented_lagrangian_does_not_take_an_unbalanced_dual_for_a_bound(C, tol, intercept):
-    # While b is far off, multipliers out of balance seem to be worth more than the optimum. Kept as the best
-    # ones, they closed the gap on paper, and with an exact intercept half of these runs ended there.
+    # While b is far off, multipliers out of balance seem to be worth more than the optimum. Kept as the
+    # best ones, they closed the gap on paper, and many runs with an exact intercept ended there.
     X, codes = load_iris(return_X_y=True)
     problem = Problem.of(X[:, 2:], np.where(codes == 2, 1.0, -1.0), C, intercept=intercept)
     for seed in range(20):

@@ -268,7 +268,7 @@ class _Lookout:
         self.tol, self.every = tol, every
         self.patience = 16 if rows.stored < _LARGE else 1
         if isinstance(rows, KernelRows) and rows.count > 2000:
-            self.patience = 200  # a proof costs as much as many steps on a few rows each
+            self.patience = max(200, rows.count // 100)  # a proof costs as much as many steps on a few rows
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate
 

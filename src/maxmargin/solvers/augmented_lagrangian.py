@@ -205,14 +205,13 @@ class AugmentedLagrangian(Solver[State]):
             state.best_imbalance = iterate.imbalance
 
     def _restart(self, problem: Problem, state: State, budget: Budget) -> State:
-        """From the best multipliers with a smaller k: it is a stiff system that leaves no step but rounding."""
+        """From the best multipliers with a smaller k: too stiff a system leaves only rounding."""
         softer = replace(self, stiffness=state.stiffness / _SOFTEN)
         new = softer._begin(problem, Solution(alpha=state.best_multipliers), budget)
         new.restarts = state.restarts + 1
+        new.primal, new.best_v = state.primal, state.best_v
         new.dual, new.best_imbalance = state.dual, state.best_imbalance
         new.relative_gap = state.relative_gap
-        if state.primal < new.primal:
-            new.primal, new.best_v = state.primal, state.best_v
         return new
 
     def _next_alpha(self, state: State) -> None:

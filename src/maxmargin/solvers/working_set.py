@@ -164,8 +164,7 @@ class WorkingSet(Solver[State]):
         return Level(matrix, rounds, *walls, y, beta, f)
 
     def _size(self, count: int) -> int:
-        most = 4096 if count > 200_000 else 2048
-        return self.size or int(min(most, max(64, 2 ** math.ceil(math.log2(count / 8 + 1)))))
+        return self.size or int(min(2048, max(64, 2 ** math.ceil(math.log2(count / 8 + 1)))))
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One round, or some where they are short; in the end a step of Newton's method before it."""

@@ -73,10 +73,10 @@ _HOW = """\
   truly reaches it, as if the right setting had been known beforehand. That goes for ours too, though ours
   also proves its gap; the proof is inside the clock.
 * maxmargin: the whole `SVC.fit` on the data as they are stored, `tol` from 1e-2 to 1e-6.
-* LIBSVM: the C function `svm_train` alone (`-e` from 1 to 1e-3, its default); converting the data to its
+* LIBSVM: the C function `svm_train` alone (`-e` from 0.3 to 1e-3, its default); converting the data to its
   node format is not counted. It runs on all cores, or on one where a trial was faster so.
-* scikit-learn SVC: the whole fit in float64, dense or sparse, whichever was faster in a trial; `tol` from 1
-  to {tighter:g}, beyond its default; one thread, it has no more.
+* scikit-learn SVC: the whole fit in float64, dense or sparse, whichever was faster in a trial; `tol` from
+  0.3 to {tighter:g}, beyond its default; one thread, it has no more.
 * scikit-learn-intelex SVC: the whole fit, float32 and dense, all cores; `tol` from 0.9 to {tighter:g}.
 * All get a cache of {cache} MB.
 * The contestants take turns. The first of {repeat} rounds scans all settings, the others repeat those that

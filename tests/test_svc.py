@@ -461,7 +461,7 @@ def test_feature_names_and_labels_of_any_kind():
     [
         ("C", 0, r"The 'C' parameter of SVC must be a float in the range \(0, inf\). Got 0 inst"),
         ("C", np.inf, "Got inf instead"),
-        ("kernel", "rbff", "'rbf', 'gaussian'"),
+        ("kernel", "rbff", "'poly', 'rbf', 'chi2'"),
         ("kernel", 3, "or a maxmargin.kernels object"),
         ("gamma", "auto_scale", "'scale', 'auto'"),
         ("gamma", -1.0, "variance of X"),

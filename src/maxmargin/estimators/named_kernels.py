@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,31 +11,16 @@ from scipy import sparse
 
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.kernels.base import (
-    ChiSquared,
     Factor,
     Function,
-    Gaussian,
     Kernel,
-    Laplacian,
-    Linear,
-    Polynomial,
     Precomputed,
-    Sigmoid,
 )
+from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
 from maxmargin.kernels.validity import is_valid
 from maxmargin.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
 
-_MAKERS: dict[str, Callable[[float, int, float], Kernel]] = {
-    "linear": lambda gamma, degree, coef0: Linear(),
-    "poly": lambda gamma, degree, coef0: Polynomial(degree, gamma, coef0),
-    "rbf": lambda gamma, degree, coef0: Gaussian(gamma),
-    "gaussian": lambda gamma, degree, coef0: Gaussian(gamma),
-    "laplacian": lambda gamma, degree, coef0: Laplacian(gamma),
-    "chi2": lambda gamma, degree, coef0: ChiSquared(gamma),
-    "sigmoid": lambda gamma, degree, coef0: Sigmoid(gamma, coef0),
-    "precomputed": lambda gamma, degree, coef0: Precomputed(),
-}
 _WITHOUT_GAMMA = ("linear", "precomputed")
 
 
@@ -54,9 +38,11 @@ def check_kernel(estimator: Any) -> None:
     """``kernel``, ``degree``, ``gamma`` and ``coef0``, before any data are seen."""
     kernel = estimator.kernel
     if isinstance(kernel, str):
-        check_choice(estimator, "kernel", _MAKERS, "A callable or a maxmargin.kernels object is taken too.")
+        check_choice(
+            estimator, "kernel", KERNEL_NAMES, "A callable or a maxmargin.kernels object is taken too."
+        )
     elif not callable(kernel):
-        names = ", ".join(map(repr, _MAKERS))
+        names = ", ".join(map(repr, KERNEL_NAMES))
         raise wrong(
             estimator, "kernel", kernel, f"one of {names}, a callable, or a maxmargin.kernels object"
         )
@@ -77,7 +63,7 @@ def find_kernel(estimator: Any, X: Any, weights: Vector) -> Kernel:
     if not isinstance(kernel, str):
         return Function(kernel)
     gamma = 1.0 if kernel in _WITHOUT_GAMMA else find_gamma(estimator.gamma, X, weights)
-    return _MAKERS[kernel](gamma, int(estimator.degree), float(estimator.coef0))
+    return kernel_from_name(kernel, int(estimator.degree), gamma, float(estimator.coef0))
 
 
 def find_gamma(gamma: str | float, X: Any, weights: Vector) -> float:

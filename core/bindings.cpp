@@ -35,6 +35,7 @@
 #include "small_problems.hpp"
 #include "stochastic_subgradient.hpp"
 #include "subgradient.hpp"
+#include "taken_rows.hpp"
 #include "weighted_quantile.hpp"
 #include "working_set.hpp"
 #include "zeros.hpp"
@@ -181,6 +182,13 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
     return visit([&](const auto& rows) { return sparse_copy(rows, budget); });
   }
 
+  // A copy of some rows, in the order given.
+  Data take(ConstIndices order) const {
+    require_rows(span(order));
+    const nb::gil_scoped_release unlocked;
+    return visit([&](const auto& rows) { return taken(rows, span(order)); });
+  }
+
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }
 
@@ -220,16 +228,39 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
   static std::optional<Data> sparse_copy(const DenseRows<Value>& rows, const Budget& budget) {
     auto copy = maxmargin::without_zeros(rows, budget);
     if (!copy) return std::nullopt;
-    auto owned = std::make_shared<SparseCopy<Value>>(std::move(*copy));
-    const SparseRows<Value, std::int32_t> view{owned->values.get(), owned->indices.get(),
-                                               owned->offsets.data(), rows.count, rows.columns};
-    Data data({}, view);
-    data.owned_ = std::move(owned);
-    return data;
+    return owning(std::move(*copy), rows.columns);
   }
   template <class Value, class Index>
   static std::optional<Data> sparse_copy(const SparseRows<Value, Index>&, const Budget&) {
     return std::nullopt;
+  }
+
+  template <class Value>
+  static Data taken(const DenseRows<Value>& rows, std::span<const Integer> order) {
+    auto owned = std::make_shared<LargeArray<Value>>(take_rows(rows, order));
+    const Integer count = static_cast<Integer>(order.size());
+    Data data({}, DenseRows<Value>{owned->get(), count, rows.columns, rows.columns});
+    data.owned_ = std::move(owned);
+    return data;
+  }
+  template <class Value, class Index>
+  static Data taken(const SparseRows<Value, Index>& rows, std::span<const Integer> order) {
+    constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
+    Integer stored = 0;
+    for (const Integer i : order) stored += rows[i].count;
+    require(rows.columns <= kLargest && stored <= kLargest, "too many columns or values to be copied");
+    return owning(take_rows(rows, order), rows.columns);
+  }
+
+  template <class Value>
+  static Data owning(SparseCopy<Value>&& copy, Integer columns) {
+    auto owned = std::make_shared<SparseCopy<Value>>(std::move(copy));
+    const SparseRows<Value, std::int32_t> view{owned->values.get(), owned->indices.get(),
+                                               owned->offsets.data(),
+                                               static_cast<Integer>(owned->offsets.size()) - 1, columns};
+    Data data({}, view);
+    data.owned_ = std::move(owned);
+    return data;
   }
 
   std::vector<AnyArray> arrays_;
@@ -292,6 +323,7 @@ void bind_data(nb::module_& m) {
       .def_static("dense", &Data::dense, "values"_a)
       .def_static("sparse", &Data::sparse, "values"_a, "indices"_a, "offsets"_a, "columns"_a)
       .def("without_zeros", &Data::without_zeros, "budget"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("take", &Data::take, "order"_a)
       .def_prop_ro("sorted", &Data::sorted)
       .def_prop_ro("count", &Data::count)
       .def_prop_ro("columns", &Data::columns)

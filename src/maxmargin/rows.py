@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 
 class Rows:
@@ -50,6 +50,12 @@ class Rows:
             from sklearn.utils import assert_all_finite  # slow to import, quick to check
 
             assert_all_finite(values, input_name="X")
+
+    def take(self, order: Indices) -> Rows:
+        """A copy of some rows, in the order given."""
+        taken = object.__new__(Rows)
+        taken.data, taken.dtype = self.data.take(order), self.dtype
+        return taken
 
     @property
     def count(self) -> int:

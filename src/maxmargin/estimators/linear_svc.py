@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
@@ -28,6 +27,7 @@ from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators.labels import distinct_labels
 from maxmargin.estimators.parameters import check_choice, check_count, check_number
 from maxmargin.inseparable import InseparabilityProof, InseparableError, equal_rows
 from maxmargin.loop import Callback, solve
@@ -194,10 +194,10 @@ class LinearSVC(CertifiedClassifier):
         X, targets = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
         )
-        check_classification_targets(targets)
+        labels = distinct_labels(targets)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rows = Rows(X, check_finite=False)  # validate_data has looked
-        shortfall = self._fit_rows(rows, targets, weights)
+        shortfall = self._fit_rows(rows, targets, weights, labels)
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
         return self
@@ -207,8 +207,8 @@ class LinearSVC(CertifiedClassifier):
         rows: Rows,
         targets: NDArray[Any],
         weights: Vector,
+        labels: NDArray[Any],
         *,
-        labels: NDArray[Any] | None = None,
         chosen: tuple[AnySolver, str] | None = None,
         begin: Begin | None = None,
     ) -> str:
@@ -218,7 +218,6 @@ class LinearSVC(CertifiedClassifier):
         classes, ``chosen``, the answer of ``find_solver``, and ``begin``, which says where the problem of
         class k starts and what is known of it.
         """
-        labels = np.unique(targets) if labels is None else labels
         if len(labels) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: the number of classes has to be "

@@ -267,7 +267,7 @@ def _held_as(training: Training) -> str:
 
     estimator: Any = training.estimator
     rows = Rows(training.data_set.X, check_finite=False)
-    return core.kernel_encoding(estimator.kernel_.compiled, rows.data)
+    return core.kernel_encoding(estimator.kernel_.compiled, rows.stored_data)
 
 
 def _classes(training: Training) -> str:

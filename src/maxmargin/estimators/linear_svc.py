@@ -420,7 +420,8 @@ class LinearSVC(CertifiedClassifier):
         )
         check_choice(self, "loss", ["squared_hinge", "hinge", "logistic"])
         check_choice(self, "dual", ["auto", True, False])
-        if isinstance(self.C, Real) and self.C > 0 and math.isinf(self.C):
+        cost: Any = self.C
+        if isinstance(cost, Real) and cost == math.inf:  # isinf fails for an int beyond all floats
             check_choice(
                 self,
                 "loss",

@@ -116,9 +116,7 @@ class Monomials(FeatureMap):
         bias = kernel if bias == "auto" else bias
         if not kernel:
             return Expansion(columns, 0 if bias else 1, (1.0,) * (degree + 1), once)
-        scales = tuple(
-            math.sqrt(math.perm(degree, k) * gamma**k * coef0 ** (degree - k)) for k in range(degree + 1)
-        )
+        scales = _kernel_scales(degree, gamma, coef0)
         lowest = degree if coef0 == 0.0 else 0 if bias else 1
         return Expansion(columns, lowest, scales, shared_repeats=True)
 
@@ -126,6 +124,19 @@ class Monomials(FeatureMap):
         choose = combinations if self.expansion_.once else combinations_with_replacement
         degrees = range(self.expansion_.lowest, self.expansion_.degree + 1)
         return [_product(names) for k in degrees for names in choose(given, k)]
+
+
+def _kernel_scales(degree: int, gamma: float, coef0: float) -> tuple[float, ...]:
+    try:
+        squares = [math.perm(degree, k) * gamma**k * coef0 ** (degree - k) for k in range(degree + 1)]
+    except OverflowError:
+        squares = [math.inf]
+    if not all(map(math.isfinite, squares)):
+        raise ValueError(
+            f"Monomials with scaling='kernel' must have scales within the range of floats. Got "
+            f"degree={degree}, gamma={gamma:g} and coef0={coef0:g} instead. Make them smaller."
+        )
+    return tuple(map(math.sqrt, squares))
 
 
 def _product(names: Iterable[str]) -> str:

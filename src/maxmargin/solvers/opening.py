@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxmargin.core import Budget
+from maxmargin.core import Budget, Data
 from maxmargin.problem import Problem
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
@@ -39,8 +39,8 @@ def sample_size(problem: Problem) -> int:
     """How many rows tell enough about the others; 0 where the rows are too few to spare any."""
     n = problem.rows.count
     size = max(_ROWS_PER_COLUMN * (problem.rows.columns + 1), n // _LEAST_SHARE)
-    pays = n >= _FEW_ROWS and size * _LARGEST_SHARE <= n and type(problem.rows) is Rows
-    return size if pays else 0
+    copied = type(problem.rows) is Rows and isinstance(problem.rows.data, Data)
+    return size if copied and n >= _FEW_ROWS and size * _LARGEST_SHARE <= n else 0
 
 
 @dataclass

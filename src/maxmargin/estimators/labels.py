@@ -15,10 +15,11 @@ def distinct_labels(targets: NDArray[Any]) -> NDArray[Any]:
 
     Two whole numbers, the usual case, are recognised without sorting or hashing millions of labels.
     """
-    if targets.dtype.kind in "iuf" and targets.ndim == 1 and len(targets):
+    if targets.dtype.kind in "iuf" and len(targets):
         low, high = targets.min(), targets.max()
         whole = np.isfinite(low) and np.isfinite(high) and low == np.trunc(low) and high == np.trunc(high)
         if whole and bool(np.all((targets == low) | (targets == high))):
             return np.array([low, high] if low < high else [low], targets.dtype)
-    check_classification_targets(targets)
+    if targets.dtype.kind not in "iub":
+        check_classification_targets(targets)
     return np.unique(targets)

@@ -41,6 +41,7 @@ Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
 # Below this many stored values a sweep takes microseconds: such problems are solved to rounding error,
 # so that equal problems (a row twice, a row of weight two) give equal models.
 _TINY = 2_000
+_SMALL = 50_000
 
 
 class LinearSVC(CertifiedClassifier):
@@ -277,7 +278,9 @@ class LinearSVC(CertifiedClassifier):
             _ = rows.squared_norms, rows.without_private_columns
         seconds = math.inf if self.max_time is None else float(self.max_time)
         try:
-            models = solve_each(len(positives), solve_one, seconds, self._threads())
+            # Threads would cost more than small problems.
+            threads = self._threads() if rows.stored > _SMALL else 1
+            models = solve_each(len(positives), solve_one, seconds, threads)
         except InseparableError as error:
             self._refuse(error.certificate)
         self.classes_ = labels

@@ -949,8 +949,8 @@ void bind_kernels(nb::module_& m) {
     for (const std::size_t length : {labels.size(), costs.size(), alpha.size(), margins.size()}) {
       require(length == order.size(), "one number per row is needed");
     }
-    require(values.shape(0) + 1 == begins.size() && values.shape(1) == 3,
-            "three values per problem are needed");
+    require(values.shape(0) + 1 == begins.size() && values.shape(1) == 5,
+            "five values per problem are needed");
     const SmallProblems problems{matrix.data(), size,        span(order), span(begins),
                                  span(labels),  span(costs), span(alpha), span(margins)};
     // Values are written before Ctrl-C is raised: they are proofs all the same.

@@ -46,7 +46,7 @@ class Certificate:
     """None in a fitted estimator, which does not hold on to its training data."""
     w: Vector
     b: float
-    """The best intercept for w."""
+    """The best intercept for w, the middle of ``b_interval``."""
     primal: float
     """P(w, b), an upper bound on the best value."""
     alpha: Vector
@@ -109,6 +109,30 @@ class Certificate:
         classes[bounded & wrong] = RowClass.MISCLASSIFIED
         return classes
 
+    @cached_property
+    def b_interval(self) -> tuple[float, float] | None:
+        """All b that are as good as this one for w: (low, high), a point where low = high.
+
+        A free support vector, one with 0 < alpha < C, leaves one b only. None where the problem is gone and
+        its file does not tell.
+        """
+        if self.problem is None:
+            return None
+        low, high = self.problem.best_intercepts(self.problem.y * self.margins - self.b)
+        return self._snapped(low), self._snapped(high)
+
+    def _snapped(self, end: float) -> float:
+        """An end of the interval, or b where only the rounding of scores tells the two apart."""
+        return self.b if abs(end - self.b) <= ROUNDING * (1.0 + abs(self.b)) else end
+
+    @property
+    def other_intercepts(self) -> str:
+        """The sentence about ``b_interval`` where no row is on the margin to tell b; else empty."""
+        if self.b_interval is None or (self.row_classes == RowClass.ON_MARGIN).any():
+            return ""
+        low, high = (f"{end:.6g}" for end in self.b_interval)
+        return "" if low == high else f"Any intercept from {low} to {high} is as good as {self.b:.6g}."
+
     def _its_problem(self) -> Problem:
         if self.problem is None:
             raise AttributeError("This certificate was separated from its problem.")
@@ -118,13 +142,19 @@ class Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
         alone = replace(self, problem=None, w=w, w_of_alpha=w_of_alpha)
-        return alone.with_known(self.kkt_violation, self.row_classes)
+        return alone.with_known(self.kkt_violation, self.row_classes, self.b_interval)
 
-    def with_known(self, kkt_violation: float, row_classes: NDArray[np.int8]) -> Certificate:
+    def with_known(
+        self,
+        kkt_violation: float,
+        row_classes: NDArray[np.int8],
+        b_interval: tuple[float, float] | None,
+    ) -> Certificate:
         """The same, told what it could not find out without its problem."""
         # A frozen dataclass keeps its cached properties in __dict__ like any other object.
         self.__dict__["kkt_violation"] = kkt_violation
         self.__dict__["row_classes"] = row_classes
+        self.__dict__["b_interval"] = b_interval
         return self
 
     @property
@@ -143,7 +173,7 @@ class Certificate:
             f"{self.alpha_from}.\n"
             f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
             f"{inside} inside it, {wrong} misclassified."
-        )
+        ) + (f"\n{self.other_intercepts}" if self.other_intercepts else "")
 
     def __repr__(self) -> str:
         return (

@@ -95,6 +95,17 @@ class HardMarginCertificate(Certificate):
             classes[counted & (self.margins <= 0.0)] = RowClass.MISCLASSIFIED
         return classes
 
+    @cached_property
+    def b_interval(self) -> tuple[float, float] | None:
+        """All b that leave every margin at 1 or more for w; a point where there are two classes."""
+        problem = self.problem
+        if problem is None:
+            return None
+        low, high = self.b, self.b
+        if self.separated and problem.intercept is Intercept.EXACT:
+            low, high = problem.intercepts_without_loss(problem.y * self.margins - self.b)
+        return min(self._snapped(low), self.b), max(self._snapped(high), self.b)
+
     def __str__(self) -> str:
         if not self.separated:
             return (

@@ -6,6 +6,7 @@ minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -175,9 +176,22 @@ class Problem:
         return w, self.best_intercept(self.rows.scores(w))
 
     def best_intercept(self, scores: Vector) -> float:
-        """The b that minimises the objective for given ``<w, x_i>``: exact, O(n) per look."""
-        if self.intercept is Intercept.NONE:
+        """A b that minimises the objective for given ``<w, x_i>``: the middle of ``best_intercepts``."""
+        low, high = self.best_intercepts(scores)
+        if math.isinf(low) and math.isinf(high):
             return 0.0
+        if math.isinf(low) or math.isinf(high):
+            return high if math.isinf(low) else low
+        return 0.5 * (low + high)
+
+    def best_intercepts(self, scores: Vector) -> tuple[float, float]:
+        """All b that minimise the objective for given ``<w, x_i>``, as an interval: O(n) per look.
+
+        A point where the intercept is regularised or 0, and as a rule for smooth losses. With one class
+        only an end may be infinite.
+        """
+        if self.intercept is Intercept.NONE:
+            return 0.0, 0.0
         ridge = 0.0
         if self.intercept is Intercept.REGULARISED:
             ridge = self.intercept_scaling**-2
@@ -185,9 +199,20 @@ class Problem:
             # The losses' slope by b is a step function that rises by C_i at row i's kink.
             kink = self.y if self.loss.name == "hinge" else 0.0
             level = float(self.costs[self.y > 0].sum())
-            low, high = core.weighted_quantile(kink - scores, self.costs, level, ridge)
-            return 0.5 * (low + high)
-        return core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
+            return core.weighted_quantile(kink - scores, self.costs, level, ridge)
+        if self.loss.name == "squared_hinge" and self.intercept is Intercept.EXACT:
+            low, high = self.intercepts_without_loss(scores)
+            if low < high:
+                return low, high
+        b = core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
+        return b, b
+
+    def intercepts_without_loss(self, scores: Vector) -> tuple[float, float]:
+        """The ends of the interval of all b with margins of at least 1; there is none if low > high."""
+        counted = self.costs > 0
+        low = float((1.0 - scores[counted & (self.y > 0)]).max(initial=-np.inf))
+        high = float((-1.0 - scores[counted & (self.y < 0)]).min(initial=np.inf))
+        return low, high
 
 
 def _checked_weights(weights: Vector, count: int) -> Vector:

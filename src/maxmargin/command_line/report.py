@@ -196,6 +196,7 @@ def _as_json(
                 "relative_gap": certificate.relative_gap,
                 "kkt_violation": certificate.kkt_violation,
                 "support_vectors": len(certificate.support),
+                "b_interval": certificate.b_interval,
                 "margin": getattr(certificate, "margin", None),
                 "margin_bound": getattr(certificate, "margin_bound", None),
             }

@@ -42,6 +42,8 @@ def fitted_summary(estimator: CertifiedClassifier) -> str:
     if len(certificates) == 1:
         parts.append(_values_table(certificates[0]))
         parts.append(_paragraph(_rows_in_words(certificates[0])))
+        if certificates[0].other_intercepts:
+            parts.append(_paragraph(certificates[0].other_intercepts))
     else:
         pairs = isinstance(proof, PairCertificates)
         names = [f"{i} against {j}" for i, j in proof.pairs] if pairs else estimator.classes_

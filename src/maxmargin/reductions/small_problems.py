@@ -48,7 +48,7 @@ def solve_small(
     order = np.concatenate([part.which for part in parts])
     y, costs = np.concatenate([part.y for part in parts]), np.concatenate([part.costs for part in parts])
     begins = np.concatenate([[0], np.cumsum([len(part.which) for part in parts])])
-    alpha, margins, values = np.zeros(len(y)), np.empty(len(y)), np.empty((len(parts), 3))
+    alpha, margins, values = np.zeros(len(y)), np.empty(len(y)), np.empty((len(parts), 5))
     status = Status.RULE_FIRED
     try:
         steps = core.solve_small(
@@ -64,14 +64,14 @@ def solve_small(
     classes = together.row_classes
     violations = np.maximum.reduceat(HINGE.kkt_violation(margins, alpha, costs), begins[:-1])
     models = []
-    for k, (b, primal, dual) in enumerate(values.tolist()):
+    for k, (b, primal, dual, low, high) in enumerate(values.tolist()):
         these = slice(begins[k], begins[k + 1])
         if 0.0 < dual - primal <= ROUNDING * abs(primal):
             dual = primal
         w = beta[these]
         proof = Certificate(
             None, w, b, primal, alpha[these], dual, together.alpha_from, margins[these], w
-        ).with_known(float(violations[k]), classes[these])
+        ).with_known(float(violations[k]), classes[these], (low, high))
         gap = proof.relative_gap
         trace = Trace([Record(steps[k], seconds, primal, dual, gap)])
         ended = Status.CERTIFIED if gap <= tol else status

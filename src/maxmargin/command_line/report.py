@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -245,6 +245,7 @@ def kernel_as_json(training: Training) -> dict[str, Any]:
         "support_vectors": len(estimator.support_),
         "held_as": _held_as(training),
         "blocks": training.blocks,
+        "cache": {**asdict(estimator.cache_use_), "hit_share": estimator.cache_use_.hit_share},
     }
 
 
@@ -258,7 +259,7 @@ def kernel_in_words(training: Training) -> str:
         blocks = " in one block" if count == 1 else f" in {count} blocks that the kernel cannot couple"
     return (
         f"Kernel: {estimator.kernel_}; {len(estimator.support_)} support vectors; rows held as "
-        f"{_held_as(training)}{blocks}."
+        f"{_held_as(training)}{blocks}.\n{estimator.cache_use_}"
     )
 
 

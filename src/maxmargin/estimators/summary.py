@@ -54,6 +54,8 @@ def fitted_summary(estimator: CertifiedClassifier) -> str:
             kind = "pairs" if pairs else "classes"
             parts.append(_paragraph(f"and {hidden} more {kind}, none with a larger relative gap."))
     parts.append(_paragraph(f"Solver: {estimator.solver_}"))
+    if hasattr(estimator, "cache_use_"):
+        parts.append(_paragraph(str(estimator.cache_use_)))
     return f"<div class='maxmargin-certificate' style='{_BOX}'>{''.join(parts)}</div>"
 
 

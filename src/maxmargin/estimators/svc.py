@@ -33,6 +33,7 @@ from maxmargin.estimators.named_kernels import (
 )
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.cache_use import CacheUse, cache_use
 from maxmargin.kernels.expansions import Expansions
 from maxmargin.loop import Callback, solve
 from maxmargin.model import Model, Status, Trace
@@ -88,7 +89,8 @@ class SVC(CertifiedClassifier):
     tol : float
         The relative gap to reach: ``(primal - dual) / |primal|``.
     cache_size : float
-        Memory for rows of the kernel matrix, in megabytes, of all problems together.
+        Memory for rows of the kernel matrix, in megabytes, of all problems together; ``cache_use_`` tells
+        how much of it was used. The data, and the matrix of a working set, come on top.
     class_weight : dict, "balanced" or None
         Multiplies C for rows of a class.
     verbose : int
@@ -146,6 +148,8 @@ class SVC(CertifiedClassifier):
         Why the fit ended; for several problems the status of the worst certificate.
     solver_ : str
         What ran and why, in one sentence.
+    cache_use_ : CacheUse
+        Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
     kernel that is none (most sigmoids) is trained with, but its certificates prove nothing, and a warning
@@ -250,6 +254,7 @@ class SVC(CertifiedClassifier):
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(targets),)
         self._stated_problem = self._statement(weights)
         self._set_model(task, X, models)
+        self.cache_use_ = self._cache_use(task, models)
         shortfall = self._set_proof(task, models, reason)
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
@@ -300,8 +305,7 @@ class SVC(CertifiedClassifier):
             if all(model.status is not Status.RULE_FIRED for model in done):
                 return done, STORY
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        # Steps of small problems are too short for threads to take turns.
-        threads = 1 if len(task.codes) <= _SMALL else self._threads()
+        threads = self._threads_of(task)
         solver, reason = self._configured(task, min(threads, len(task)))
         starts = self._starts(task)
 
@@ -328,6 +332,20 @@ class SVC(CertifiedClassifier):
             return replace(model, certificate=model.certificate.without_problem(model.w))
 
         return solve_each(len(task), solve_one, seconds, threads), reason
+
+    def _threads_of(self, task: ClassProblems) -> int:
+        """Of a fit; steps of small problems are too short for threads to take turns."""
+        return 1 if len(task.codes) <= _SMALL else self._threads()
+
+    def _cache_use(self, task: ClassProblems, models: list[Model]) -> CacheUse:
+        side = min(self._threads_of(task), len(task))
+        shared_bytes = shared_rows = 0
+        if task.matrix is not None and not isinstance(self.kernel_, Precomputed):
+            shared_bytes, shared_rows = int(task.matrix.nbytes), len(task.codes)
+        budget_bytes = int(self.cache_size * 1e6)
+        if not isinstance(self.solver, str):  # it brings its own, for each problem
+            budget_bytes = shared_bytes + side * int(getattr(self.solver, "cache_size", 0.0) * 1e6)
+        return cache_use(budget_bytes, shared_bytes, shared_rows, [model.notes for model in models], side)
 
     def _may_be_quick(self) -> bool:
         """Whether nobody wants to watch, to choose how, or to go on from somewhere."""

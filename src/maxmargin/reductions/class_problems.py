@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.kernels.blocks import split
+from maxmargin.kernels.cache_use import cache_notes
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.losses import HINGE
 from maxmargin.model import Model
@@ -129,7 +131,8 @@ class ClassProblems:
         core.kernel_block(
             self.kernel.compiled, self.rows.data, which, self.rows.data, which, matrix, budget
         )
-        return solve_small(matrix, [Part(np.arange(size), y, costs)], tol, tiny, budget)[0]
+        model = solve_small(matrix, [Part(np.arange(size), y, costs)], tol, tiny, budget)[0]
+        return replace(model, notes=cache_notes(matrix.nbytes, size, 0))
 
     def _members(self, i: int) -> NDArray[np.intp]:
         members: NDArray[np.intp] = self.order[self.ends[i] - self.sizes[i] : self.ends[i]]

@@ -24,6 +24,7 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
+from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
@@ -55,6 +56,7 @@ class State:
     order: Indices
     """Of the visits: all rows of cost above 0."""
     random: int
+    cache: core.CacheCounts
     bias: float = 0.0
     dual: float = 0.0
     gap: float = math.inf
@@ -97,7 +99,8 @@ class KernelDualAscent(Solver[State]):
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
         single = rows.count > DOUBLE
-        matrix = kernel_matrix(rows, self.cache_size, single=single)
+        cache = core.CacheCounts()
+        matrix = kernel_matrix(rows, self.cache_size, cache, single=single)
         coordinates = np.zeros((rows.count, 5))
         own = np.zeros(rows.count)
         if problem.loss.name == "squared_hinge":
@@ -109,7 +112,7 @@ class KernelDualAscent(Solver[State]):
         # A row whose image is 0 has no curvature: its step is as good as infinite, and clipped to C.
         coordinates[:, INVERSE_CURVATURE] = 1.0 / np.maximum(curvature, 1e-300)
         scores, visits = np.zeros(rows.count), np.flatnonzero(costs > 0)
-        state = State(matrix, single, coordinates, scores, visits, self.seed)
+        state = State(matrix, single, coordinates, scores, visits, self.seed, cache)
         alpha = starting_alpha(problem, start)
         if alpha is not None:
             coordinates[:, ALPHA] = np.where(costs > 0, alpha[order], 0.0)
@@ -135,7 +138,7 @@ class KernelDualAscent(Solver[State]):
         state.finished = whole and unrest <= _ROUNDING * max(largest, 1.0)
         if state.single and (state.finished or self.estimate(state) < SINGLE_IS_EXHAUSTED):
             assert isinstance(problem.rows, KernelRows)
-            state.matrix = kernel_matrix(problem.rows, self.cache_size, single=False)
+            state.matrix = kernel_matrix(problem.rows, self.cache_size, state.cache, single=False)
             state.single = state.finished = False
             _restore_scores(problem, state)
         return state
@@ -145,7 +148,7 @@ class KernelDualAscent(Solver[State]):
         assert isinstance(problem.rows, KernelRows)
         alpha = np.empty(len(state.scores))
         alpha[problem.rows.blocks.order] = state.coordinates[:, ALPHA]
-        return Solution(b=state.bias, alpha=alpha)
+        return Solution(b=state.bias, alpha=alpha, notes=notes_of(state.cache))
 
     def estimate(self, state: State) -> float:
         """Free: all scores are known."""

@@ -139,6 +139,7 @@ def certify_hard_margin(
     The problem's loss and C are without effect, and a row of cost 0 is no part of it. With ``known``, the
     better primal point and the better dual point of the two are kept: any two such points make a proof.
     """
+    refuse_fixed_intercept(problem)
     alpha, w, w_of_alpha = solution.alpha, solution.w, None
     alpha_from = solution.alpha_from
     if w is None:
@@ -170,6 +171,15 @@ def certify_hard_margin(
         alpha, dual, w_of_alpha = known.alpha, known.dual, known.w_of_alpha
         alpha_from = known.alpha_from
     return HardMarginCertificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
+
+
+def refuse_fixed_intercept(problem: Problem) -> None:
+    """A hard margin is scaled, and b with it."""
+    if problem.fixed_intercept != 0.0:
+        raise ValueError(
+            f"The hard margin has no fixed intercept. Got fixed_intercept={problem.fixed_intercept:g}. Use "
+            "fixed_intercept=0 or intercept='exact'."
+        )
 
 
 def smallest_margin(problem: Problem, w: Vector, b: float, margins: Vector) -> float:

@@ -2,6 +2,8 @@
 """The one problem that every solver minimises.
 
 minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_i = C weight_i
+
+or over w alone, where b is a number that is given, as a rule 0.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class Intercept(StrEnum):
     """The three forms of b."""
 
     NONE = "none"
-    """b = 0."""
+    """b = 0, or another number that is given with the problem."""
     REGULARISED = "regularised"
     """One more feature of constant value s (the augmentation trick, 000): b^2 / (2 s^2) is added."""
     EXACT = "exact"
@@ -48,6 +50,8 @@ class Problem:
     intercept: Intercept
     intercept_scaling: float = 1.0
     """Value s of the constant feature when the intercept is regularised."""
+    fixed_intercept: float = 0.0
+    """b itself when there is none to be sought."""
 
     @classmethod
     def of(
@@ -60,6 +64,7 @@ class Problem:
         intercept: str | Intercept = Intercept.EXACT,
         weights: ArrayLike | None = None,
         intercept_scaling: float = 1.0,
+        fixed_intercept: float = 0.0,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = X if isinstance(X, Rows) else Rows(X)
@@ -87,6 +92,12 @@ class Problem:
         if intercept not in list(Intercept):
             names = ", ".join(repr(form.value) for form in Intercept)
             raise ValueError(f"intercept must be one of {names}. Got {intercept!r} instead.")
+        if not np.isfinite(fixed_intercept) or (fixed_intercept != 0.0 and intercept != Intercept.NONE):
+            raise ValueError(
+                "fixed_intercept must be a finite number, and 0 unless intercept='none'. Got "
+                f"{fixed_intercept!r} with intercept={str(intercept)!r} instead. A b that is fixed is not "
+                "sought: use intercept='none'."
+            )
         costs = np.full(rows.count, float(C))
         if weights is not None:
             costs *= _checked_weights(np.asarray(weights, dtype=np.float64), rows.count)
@@ -94,7 +105,8 @@ class Problem:
             if loss not in LOSSES:
                 raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
             loss = LOSSES[loss]
-        return cls(rows, labels, costs, loss, Intercept(intercept), float(intercept_scaling))
+        scaling, fixed = float(intercept_scaling), float(fixed_intercept)
+        return cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed)
 
     def with_costs_times(self, factor: float) -> Problem:
         """The same problem with every C_i multiplied; the rows and all that is known of them are shared."""
@@ -156,7 +168,12 @@ class Problem:
         b = 0.0
         if self.intercept is Intercept.REGULARISED:
             b = self.intercept_scaling**2 * core.dot(alpha, self.y)
-        return float(self.loss.dual_gain(alpha, self.costs).sum()) - self.regulariser(w, b)
+        gain = float(self.loss.dual_gain(alpha, self.costs).sum()) - self._cost_of_fixed(alpha)
+        return gain - self.regulariser(w, b)
+
+    def _cost_of_fixed(self, alpha: Vector) -> float:
+        """``b sum_i alpha_i y_i`` for a fixed b: what alpha_i gains is (1 - y_i b) alpha_i for hinges."""
+        return self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
 
     def best_multiple(self, alpha: Vector, w: Vector) -> float:
         """The t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose dual is quadratic in t.
@@ -166,9 +183,13 @@ class Problem:
         """
         if self.loss.name not in ("hinge", "squared_hinge"):
             return 1.0
-        linear = float(alpha.sum())
+        linear = self.linear_gain(alpha)
         quadratic = linear - self.dual_of(alpha, w)
-        return min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
+        return min(1.0, max(0.0, 0.5 * linear / quadratic)) if quadratic > 0 else 1.0
+
+    def linear_gain(self, alpha: Vector) -> float:
+        """The part of ``D(t alpha)`` that is linear in t, for the hinge and the squared hinge."""
+        return float(alpha.sum()) - self._cost_of_fixed(alpha)
 
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
         """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
@@ -191,7 +212,7 @@ class Problem:
         only an end may be infinite.
         """
         if self.intercept is Intercept.NONE:
-            return 0.0, 0.0
+            return self.fixed_intercept, self.fixed_intercept
         ridge = 0.0
         if self.intercept is Intercept.REGULARISED:
             ridge = self.intercept_scaling**-2

@@ -9,9 +9,10 @@
     3      a      = clip(alpha_i - g / (K_ii + D_i), 0, U_i)    exact maximiser on the line
     4      score += (a - alpha_i) y_i K_i;  alpha_i = a         keeps score_k = sum_j alpha_j y_j K_kj
 
-Without intercept b = 0. A regularised one is 000's augmentation trick, one more feature of constant value
-s: K_ij + s^2 in the place of K_ij, and b = s^2 sum_j alpha_j y_j changes in line 4. A visit that moves
-nothing costs O(1); one that does needs a row of the kernel matrix and O(n).
+Without intercept b = 0. A b that the problem fixes takes ``b sum_i alpha_i y_i`` from what is maximised. A
+regularised one is 000's augmentation trick, one more feature of constant value s: K_ij + s^2 in the place
+of K_ij, and b = s^2 sum_j alpha_j y_j changes in line 4. A visit that moves nothing costs O(1); one that
+does needs a row of the kernel matrix and O(n).
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class KernelDualAscent(Solver[State]):
     name: ClassVar[str] = "kernel_dual_ascent"
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
+    takes_fixed_intercept: ClassVar[bool] = True
 
     cache_size: float = 1000.0
     """Memory for rows of the kernel matrix, in megabytes."""
@@ -77,7 +79,7 @@ class KernelDualAscent(Solver[State]):
     """Of the order."""
 
     def accepts(self, problem: Problem) -> str | None:
-        """The problem of 000 without bias term, or with the augmentation trick."""
+        """The problem of 000 without bias term, with a fixed one, or with the augmentation trick."""
         if problem.loss.name not in ("hinge", "squared_hinge"):
             return f"{self.name} solves the hinge and the squared hinge, not {problem.loss.name}."
         if not isinstance(problem.rows, KernelRows):
@@ -112,7 +114,8 @@ class KernelDualAscent(Solver[State]):
         # A row whose image is 0 has no curvature: its step is as good as infinite, and clipped to C.
         coordinates[:, INVERSE_CURVATURE] = 1.0 / np.maximum(curvature, 1e-300)
         scores, visits = np.zeros(rows.count), np.flatnonzero(costs > 0)
-        state = State(matrix, single, coordinates, scores, visits, self.seed, cache)
+        b = problem.fixed_intercept
+        state = State(matrix, single, coordinates, scores, visits, self.seed, cache, bias=b)
         alpha = starting_alpha(problem, start)
         if alpha is not None:
             coordinates[:, ALPHA] = np.where(costs > 0, alpha[order], 0.0)
@@ -164,9 +167,11 @@ def _restore_scores(problem: Problem, state: State) -> None:
     state.scores = np.zeros(len(alpha))
     support = np.flatnonzero(alpha)
     state.matrix.add(support, (alpha * y)[support], state.scores, core.ALL_CORES)
-    state.bias = _bias_curvature(problem) * float(np.sum(alpha * y))
-    # The objective above, with y_i (score_i + b) for the sums over j.
-    state.dual = float(np.sum(alpha * (1.0 - 0.5 * (y * (state.scores + state.bias) + own * alpha))))
+    sought, fixed = _bias_curvature(problem) * float(np.sum(alpha * y)), problem.fixed_intercept
+    state.bias = sought + fixed
+    # The objective above, with y_i (score_i + b) for the sums over j; a fixed b is no half of a square.
+    halves = 0.5 * (y * (state.scores + sought) + own * alpha)
+    state.dual = float(np.sum(alpha * (1.0 - y * fixed - halves)))
 
 
 def _bias_curvature(problem: Problem) -> float:

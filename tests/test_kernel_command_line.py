@@ -197,6 +197,13 @@ def test_no_kernel_is_told_and_proves_nothing(run, answer, folder, tmp_path):
     options = ["--kernel", "sigmoid", "--gamma", "0.5", "--coef0", "-1", "--max-time", "0.3"]
     code, _, err = run("train", folder / "two.svm", "-o", tmp_path / "model.mm", *options)
     assert "Warning: No kernel: a vector v" in err
+    loose = [*options, "--tol", "0.99"]
+    code, out, err = run("train", folder / "two.svm", "-o", tmp_path / "model.mm", *loose)
+    assert code == 3
+    assert "Not proven: the relative distance of " in err
+    assert "No (w, b) can bring it below" not in out
+    code, said = answer("train", folder / "two.svm", "-o", tmp_path / "model.mm", *loose)
+    assert (code, said["status"], said["certified"]) == (3, "not_proven", False)
     code, said = answer("train", folder / "two.svm", "-o", tmp_path / "model.mm", *options)
     assert said["warnings"][0].startswith("No kernel")
     code, said = answer("certify", tmp_path / "model.mm", folder / "two.svm")

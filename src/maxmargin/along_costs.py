@@ -150,7 +150,7 @@ def path(
                 end = Status.INTERRUPTED
                 known = carried_over(last[1], here, C / last[0])
         if end is not None and known is not None:
-            status = Status.CERTIFIED if known.relative_gap <= tol else end
+            status = Status.within_tol(known) if known.relative_gap <= tol else end
             model = Model(known, Trace(), status, tol, 0, reason, {})
         else:
             model = solve(

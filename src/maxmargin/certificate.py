@@ -23,6 +23,8 @@ from maxmargin.types import Vector
 
 FROM_MARGINS = "the margins"
 ROUNDING = 1e-12
+_NO_ROUNDING = 1e-6
+"""A dual value above the primal one by this share of it is no matter of rounding."""
 
 
 class RowClass(IntEnum):
@@ -110,6 +112,17 @@ class Certificate:
         return classes
 
     @cached_property
+    def proven(self) -> bool:
+        """Whether the dual value is a lower bound: not if the kernel is none, as most sigmoids are.
+
+        False where the rows' kernel is known to be none, or where these very points show it: for a kernel,
+        no dual value is above a primal one. True means that nothing speaks against the kernel.
+        """
+        if self.problem is not None and self.problem.rows.kernel_is_none:
+            return False
+        return not self.dual - self.primal > _NO_ROUNDING * abs(self.primal)
+
+    @cached_property
     def b_interval(self) -> tuple[float, float] | None:
         """All b that are as good as this one for w: (low, high), a point where low = high.
 
@@ -142,19 +155,21 @@ class Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
         alone = replace(self, problem=None, w=w, w_of_alpha=w_of_alpha)
-        return alone.with_known(self.kkt_violation, self.row_classes, self.b_interval)
+        return alone.with_known(self.kkt_violation, self.row_classes, self.b_interval, self.proven)
 
     def with_known(
         self,
         kkt_violation: float,
         row_classes: NDArray[np.int8],
         b_interval: tuple[float, float] | None,
+        proven: bool,
     ) -> Certificate:
         """The same, told what it could not find out without its problem."""
         # A frozen dataclass keeps its cached properties in __dict__ like any other object.
         self.__dict__["kkt_violation"] = kkt_violation
         self.__dict__["row_classes"] = row_classes
         self.__dict__["b_interval"] = b_interval
+        self.__dict__["proven"] = proven
         return self
 
     @property
@@ -165,20 +180,33 @@ class Certificate:
     def __str__(self) -> str:
         counts = np.bincount(self.row_classes, minlength=4)
         support, on, inside, wrong = counts[1:].sum(), counts[1], counts[2], counts[3]
+        bound = "lower bound" if self.proven else "dual value"
+        lines = [
+            self._claim,
+            f"Largest KKT violation {self.kkt_violation:.2e}; the {bound} comes from {self.alpha_from}.",
+            f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
+            f"{inside} inside it, {wrong} misclassified.",
+            self.other_intercepts,
+        ]
+        return "\n".join(filter(None, lines))
+
+    @property
+    def _claim(self) -> str:
+        if not self.proven:
+            return (
+                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the kernel "
+                f"is none,\nso the dual value of {self.dual:.8g}, at a relative distance of "
+                f"{self.relative_gap:.2e}, is no lower bound."
+            )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"
-            f"this fit is within {self.gap:.3g} of the best, a relative gap of "
-            f"{self.relative_gap:.2e}.\n"
-            f"Largest KKT violation {self.kkt_violation:.2e}; the lower bound comes from "
-            f"{self.alpha_from}.\n"
-            f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
-            f"{inside} inside it, {wrong} misclassified."
-        ) + (f"\n{self.other_intercepts}" if self.other_intercepts else "")
+            f"this fit is within {self.gap:.3g} of the best, a relative gap of {self.relative_gap:.2e}."
+        )
 
     def __repr__(self) -> str:
         return (
             f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
-            f"relative_gap={self.relative_gap:.3e})"
+            f"relative_gap={self.relative_gap:.3e}{'' if self.proven else ', proven=False'})"
         )
 
 

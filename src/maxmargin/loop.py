@@ -155,7 +155,7 @@ def solve(
         # A run cut short on badly scaled data can be worse than no model at all.
         certificate = run.certify_zero(None)
     if certificate.relative_gap <= tol:
-        status = Status.CERTIFIED
+        status = Status.within_tol(certificate)
     story = "" if state is None else configured.story(state)
     return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story)
 

@@ -27,6 +27,9 @@ class Rows:
     leaves dense data dense, however many zeros there are.
     """
 
+    kernel_is_none: bool = False
+    """Whether the rows are seen through a function that is known to be no kernel: that proves nothing."""
+
     def __init__(self, X: Any, *, check_finite: bool = True, keep_zeros: bool = False) -> None:
         if sparse.issparse(X):
             matrix = X if X.format == "csr" else X.tocsr()

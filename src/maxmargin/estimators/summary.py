@@ -78,9 +78,10 @@ def _row_counts(certificate: Certificate) -> list[int]:
 
 
 def _values_table(certificate: Certificate) -> str:
+    bound = "no model can be below" if certificate.proven else "no bound: the kernel is none"
     values = [
         ("primal value", f"{certificate.primal:.8g}", "of this model"),
-        ("dual value", f"{certificate.dual:.8g}", "no model can be below"),
+        ("dual value", f"{certificate.dual:.8g}", bound),
         ("relative gap", f"{certificate.relative_gap:.2e}", "between the two"),
         ("KKT violation", f"{certificate.kkt_violation:.2e}", "the largest"),
     ]

@@ -133,7 +133,7 @@ class SVC(CertifiedClassifier):
         Of the linear kernel only.
     classes_, class_weight_ : ndarray of shape (n_classes,)
     fit_status_ : int
-        0 if every problem is within ``tol``, else 1.
+        0 if every problem is proven to be within ``tol``, else 1.
     shape_fit_ : tuple
         Shape of the training data.
     n_iter_ : ndarray of shape (n_problems,)
@@ -152,8 +152,8 @@ class SVC(CertifiedClassifier):
         Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
-    kernel that is none (most sigmoids) is trained with, but its certificates prove nothing, and a warning
-    says so.
+    kernel that is none (most sigmoids) is trained with, but its certificates prove nothing: a warning, the
+    status and the certificates say so.
 
     Examples
     --------
@@ -248,6 +248,7 @@ class SVC(CertifiedClassifier):
         task.see(X, kernel, self._matrix(X, kernel))
         doubt = why_invalid(kernel, X, task.matrix)
         if doubt:
+            task.kernel_is_none = True
             warnings.warn(doubt, UserWarning, stacklevel=2)
         models, reason = self._solve(task)
         self.classes_, self.class_weight_, self.kernel_ = labels, factors, kernel
@@ -256,7 +257,7 @@ class SVC(CertifiedClassifier):
         self._set_model(task, X, models)
         self.cache_use_ = self._cache_use(task, models)
         shortfall = self._set_proof(task, models, reason)
-        if shortfall:
+        if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
         return self
 
@@ -418,7 +419,8 @@ class SVC(CertifiedClassifier):
         self.solver_ = worst.story or reason
         worst = replace(worst, tol=float(self.tol))
         if worst.certificate.relative_gap <= self.tol:
-            worst = replace(worst, status=Status.CERTIFIED)
+            unproven = (model for model in models if not model.certificate.proven)
+            worst = replace(worst, status=Status.within_tol(next(unproven, worst).certificate))
         self.status_: Status = worst.status
         self.fit_status_ = 0 if worst.status.certified else 1
         return "" if worst.status.certified else worst.message

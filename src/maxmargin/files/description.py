@@ -57,6 +57,7 @@ def described(model: StoredModel) -> str:
             {
                 "b": proof.b,
                 "b_interval": proof.b_interval and [_number_to_json(end) for end in proof.b_interval],
+                "proven": proof.proven,
                 "w_is_w_of_alpha": proof.w_of_alpha is proof.w,
             }
             for proof in model.certificates
@@ -295,6 +296,7 @@ def _proof(value: Any, where: str) -> dict[str, Any]:
     proof = {
         "b": taken("b", _finite_number),
         "b_interval": taken.if_there("b_interval", _interval),
+        "proven": taken.if_there("proven", _flag) is not False,
         "w_is_w_of_alpha": taken("w_is_w_of_alpha", _flag),
     }
     taken.nothing_is_left()

@@ -135,5 +135,6 @@ def _certificates(
             w_of_alpha,
         )
         # What follows from the data, which are not here; see Certificate.without_problem.
-        certificates.append(certificate.with_known(claim.kkt_violation, classes[k], proof["b_interval"]))
+        known = claim.kkt_violation, classes[k], proof["b_interval"], proof["proven"]
+        certificates.append(certificate.with_known(*known))
     return certificates

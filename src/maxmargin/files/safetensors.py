@@ -238,6 +238,6 @@ def _certificates(
             w_of_alpha,
         )
         # What follows from the data, which are not here; see Certificate.without_problem.
-        known = claim.kkt_violation, row_classes[k], proof["b_interval"]
+        known = claim.kkt_violation, row_classes[k], proof["b_interval"], proof["proven"]
         certificates.append(certificate.with_known(*known))
     return certificates

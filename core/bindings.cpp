@@ -6,6 +6,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -819,7 +820,8 @@ const char* name_of(Holding holding) {
 class AnyKernelMatrix {
  public:
   AnyKernelMatrix(const Data& data, const KernelSum& kernel, std::span<const Integer> order,
-                  std::span<const Integer> begins, Integer cache_bytes, bool single)
+                  std::span<const Integer> begins, Integer cache_bytes, bool single,
+                  std::shared_ptr<CacheCounts> counts)
       : data_(data) {
     data.require_rows(order);
     require(begins.size() >= 2 && begins.front() == 0 &&
@@ -829,10 +831,10 @@ class AnyKernelMatrix {
     data_.visit([&](const auto& rows) {
       if (single)
         matrix_.emplace<KernelMatrix<float>>(rows, kernel, data.encoding(kernel), order, begins,
-                                             cache_bytes);
+                                             cache_bytes, std::move(counts));
       else
         matrix_.emplace<KernelMatrix<double>>(rows, kernel, data.encoding(kernel), order, begins,
-                                              cache_bytes);
+                                              cache_bytes, std::move(counts));
     });
   }
 
@@ -875,14 +877,13 @@ class AnyWorkingSet {
     matrix.visit([&]<class T>(KernelMatrix<T>& typed) { set_.emplace<WorkingSet<T>>(typed, size, seed); });
   }
   Integer count() const { return count_; }
-  WorkingSetReport run(const KernelDual& dual, Integer rounds, double gap, const Budget& budget,
-                       Watch& watch) {
+  WorkingSetReport run(const KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) {
     return std::visit(
         [&](auto& set) {
           if constexpr (std::is_same_v<std::decay_t<decltype(set)>, std::monostate>) {
             return WorkingSetReport{};
           } else {
-            return set.run(dual, rounds, gap, budget, watch);
+            return set.run(dual, rounds, budget, watch);
           }
         },
         set_);
@@ -1031,8 +1032,8 @@ void bind_kernels(nb::module_& m) {
     for (const std::size_t length : {labels.size(), costs.size(), alpha.size(), margins.size()}) {
       require(length == order.size(), "one number per row is needed");
     }
-    require(values.shape(0) + 1 == begins.size() && values.shape(1) == 3,
-            "three values per problem are needed");
+    require(values.shape(0) + 1 == begins.size() && values.shape(1) == 5,
+            "five values per problem are needed");
     const SmallProblems problems{matrix.data(), size,        span(order), span(begins),
                                  span(labels),  span(costs), span(alpha), span(margins)};
     // Values are written before Ctrl-C is raised: they are proofs all the same.
@@ -1041,15 +1042,22 @@ void bind_kernels(nb::module_& m) {
     });
   });
 
+  nb::class_<CacheCounts>(m, "CacheCounts")
+      .def(nb::init<>())
+      .def_ro("peak_bytes", &CacheCounts::peak)
+      .def_ro("rows_computed", &CacheCounts::computed)
+      .def_ro("rows_found", &CacheCounts::found);
+
   nb::class_<AnyKernelMatrix>(m, "KernelMatrix")
       .def(
           "__init__",
           [](AnyKernelMatrix* self, const Data& data, const KernelSum& kernel, ConstIndices order,
-             ConstIndices begins, Integer cache_bytes, bool single) {
+             ConstIndices begins, Integer cache_bytes, bool single, std::shared_ptr<CacheCounts> counts) {
             nb::gil_scoped_release unlocked;
-            new (self) AnyKernelMatrix(data, kernel, span(order), span(begins), cache_bytes, single);
+            new (self) AnyKernelMatrix(data, kernel, span(order), span(begins), cache_bytes, single,
+                                       std::move(counts));
           },
-          "data"_a, "kernel"_a, "order"_a, "begins"_a, "cache_bytes"_a, "single"_a)
+          "data"_a, "kernel"_a, "order"_a, "begins"_a, "cache_bytes"_a, "single"_a, "counts"_a = nb::none())
       .def_prop_ro("count", &AnyKernelMatrix::count)
       .def_prop_ro("encoding",
                    [](AnyKernelMatrix& self) {
@@ -1123,10 +1131,10 @@ void bind_kernels(nb::module_& m) {
       .def(nb::init<AnyKernelMatrix&, Integer, std::uint64_t>(), "matrix"_a, "size"_a, "seed"_a,
            nb::keep_alive<1, 2>())
       .def("run", [](AnyWorkingSet& self, ConstVector low, ConstVector high, ConstVector labels,
-                     Vector beta, Vector f, Integer rounds, double gap, const Budget& budget) {
+                     Vector beta, Vector f, Integer rounds, const Budget& budget) {
         const KernelDual dual = kernel_dual(self.count(), low, high, labels, beta, f);
         const WorkingSetReport report =
-            interruptibly(budget, [&](Watch& watch) { return self.run(dual, rounds, gap, budget, watch); });
+            interruptibly(budget, [&](Watch& watch) { return self.run(dual, rounds, budget, watch); });
         return std::make_tuple(report.rounds, report.state.least, report.state.greatest,
                                report.state.primal, report.state.dual);
       });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel_values.hpp"
+#include "row_cache.hpp"
 
 namespace maxmargin {
 
@@ -15,14 +16,13 @@ class KernelMatrix {
   // `order` has the rows block by block; block k is order[begins[k]] .. order[begins[k + 1] - 1].
   template <class Rows>
   KernelMatrix(const Rows& rows, KernelSum kernel, const Encoding& encoding, std::span<const Integer> order,
-               std::span<const Integer> begins, Integer cache_bytes)
+               std::span<const Integer> begins, Integer cache_bytes,
+               std::shared_ptr<CacheCounts> counts = nullptr)
       : kernel_(std::move(kernel)),
         encoding_(encoding),
         count_(static_cast<Integer>(order.size())),
-        cache_bytes_(cache_bytes) {
+        cache_(count_, cache_bytes, std::move(counts)) {
     block_of_.resize(order.size());
-    cached_.resize(order.size());
-    last_use_.assign(order.size(), 0);
     for (std::size_t k = 0; k + 1 < begins.size(); ++k) {
       const auto which = order.subspan(begins[k], begins[k + 1] - begins[k]);
       const auto [places, columns] = places_of(rows, which, kernel_.only_distances());
@@ -36,42 +36,40 @@ class KernelMatrix {
 
   // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
   KernelMatrix subset(std::span<const Integer> which) {
-    KernelMatrix part(kernel_, encoding_, static_cast<Integer>(which.size()), cache_bytes_, caching_);
+    std::vector<Block> parts;
+    std::vector<std::vector<Integer>> members;  // of each part, counted from the beginning of its block
+    std::vector<Integer> part_of(which.size());
     for (std::size_t a = 0; a < which.size();) {
       const Integer number = block_of_[which[a]];
-      const std::size_t begin = a;
-      std::vector<Integer> members;
+      const Integer begin = static_cast<Integer>(a);
+      std::vector<Integer>& these = members.emplace_back();
       for (; a < which.size() && block_of_[which[a]] == number; ++a) {
-        members.push_back(which[a] - blocks_[number].begin);
-        part.block_of_[a] = static_cast<Integer>(part.blocks_.size());
+        these.push_back(which[a] - blocks_[number].begin);
+        part_of[a] = static_cast<Integer>(parts.size());
       }
-      part.blocks_.push_back({static_cast<Integer>(begin), blocks_[number].rows.subset(members)});
-      for (std::size_t k = begin; k < a; ++k) {
-        const std::vector<T>& row = cached_[which[k]];
-        if (row.empty()) continue;
-        T* kept = part.keep(static_cast<Integer>(k), static_cast<Integer>(members.size()));
-        for (std::size_t m = 0; kept != nullptr && m < members.size(); ++m) kept[m] = row[members[m]];
-      }
+      parts.push_back({begin, blocks_[number].rows.subset(these)});
     }
-    forget();
-    return part;
+    RowCache<T> cache =
+        cache_.subset(which, [&](std::size_t k) { return std::span<const Integer>(members[part_of[k]]); });
+    return KernelMatrix(kernel_, encoding_, std::move(parts), std::move(part_of), std::move(cache),
+                        caching_);
   }
 
   Integer count() const { return count_; }
   // Whether every row that is computed is still there when it is needed again.
-  bool keeps_all() const { return caching_ && lost_ == 0; }
+  bool keeps_all() const { return caching_ && !cache_.loses(); }
   Holding holding() const { return encoding_.holding; }
-  Integer cached_bytes() const { return used_; }
-  Integer computed() const { return computed_; }
+  Integer cached_bytes() const { return cache_.used(); }
+  Integer computed() const { return cache_.computed(); }
 
   // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order.
   void add(std::span<const Integer> which, std::span<const double> changes, double* f,
            const Budget& budget) {
-    if (caching_ && lost_ > kPatience && found_ < computed_ / 4) {
-      forget();  // rows are gone before they are asked for again: to keep them is only work
+    if (caching_ && cache_.is_of_no_use()) {
+      cache_.forget();
       caching_ = false;
     }
-    ++clock_;
+    cache_.begin();
     std::vector<Share> shares;
     Integer work = 0;
     for (std::size_t q = 0; q < which.size();) {
@@ -81,10 +79,8 @@ class KernelMatrix {
       std::vector<Integer> fresh;
       for (; q < which.size() && block_of_[which[q]] == number; ++q) {
         const Integer row = which[q];
-        if (!cached_[row].empty()) {
-          share.known.push_back({cached_[row].data(), changes[q]});
-          last_use_[row] = clock_;
-          ++found_;
+        if (const T* known = cache_.find(row)) {
+          share.known.push_back({known, changes[q]});
           continue;
         }
         fresh.push_back(row - block.begin);
@@ -95,7 +91,7 @@ class KernelMatrix {
         const std::size_t size = std::min<std::size_t>(kQueries, fresh.size() - first);
         share.batches.emplace_back().template read<T>(block.rows, std::span(fresh).subspan(first, size));
       }
-      computed_ += static_cast<Integer>(fresh.size());
+      cache_.count_computed(static_cast<Integer>(fresh.size()));
       work += block.rows.count() * (static_cast<Integer>(fresh.size()) * block.rows.work() +
                                     static_cast<Integer>(share.known.size()));
       shares.push_back(std::move(share));
@@ -115,7 +111,7 @@ class KernelMatrix {
     std::vector<Members> members(blocks_.size());
     for (std::size_t a = 0; a < which.size(); ++a) {
       const Integer number = block_of_[which[a]], place = static_cast<Integer>(a);
-      const T* row = blocks_[number].rows.work() > kCheap ? kept_row(which[a]) : nullptr;
+      const T* row = blocks_[number].rows.work() > kCheap ? cache_.look(which[a]) : nullptr;
       Members& mine = members[number];
       mine.local.push_back(which[a] - blocks_[number].begin);
       mine.places.push_back(place);
@@ -136,16 +132,16 @@ class KernelMatrix {
 
   // Row i, without what lies outside of its block: K(i, j) for j = first(i) .. first(i) + row.size() - 1.
   std::span<const T> row(Integer i, const Budget& budget) {
-    ++clock_;
+    cache_.begin();
     const Block& block = blocks_[block_of_[i]];
-    last_use_[i] = clock_;
-    if (!cached_[i].empty()) return cached_[i];
+    const std::size_t length = static_cast<std::size_t>(block.rows.count());
+    if (const T* known = cache_.find(i)) return {known, length};
     T* kept = keep(i, block.rows.count());
     if (kept == nullptr) {
-      scratch_[next_scratch_ ^= 1].resize(static_cast<std::size_t>(block.rows.count()));
+      scratch_[next_scratch_ ^= 1].resize(length);
       kept = scratch_[next_scratch_].data();
     }
-    ++computed_;
+    cache_.count_computed(1);
     const Integer local = i - block.begin;
     Encoded::Queries queries;
     queries.template read<T>(block.rows, std::span(&local, 1));
@@ -156,13 +152,11 @@ class KernelMatrix {
                 const Integer lanes = std::min<Integer>(kTile, block.rows.count() - tile * kTile);
                 std::copy(values[0], values[0] + lanes, kept + tile * kTile);
               });
-    return {kept, static_cast<std::size_t>(block.rows.count())};
+    return {kept, length};
   }
   Integer first(Integer i) const { return blocks_[block_of_[i]].begin; }
 
  private:
-  static constexpr Integer kPatience = 10'000;  // rows lost before the memory for them is given up
-
   // Up to this much work per value, computing it again is faster than finding it: values lie far apart in
   // memory, both in rows that are kept and across the diagonal.
   static constexpr Integer kCheap = 4;
@@ -172,13 +166,15 @@ class KernelMatrix {
     Encoded rows;
   };
 
-  KernelMatrix(const KernelSum& kernel, const Encoding& encoding, Integer count, Integer cache_bytes,
-               bool caching)
-      : kernel_(kernel), encoding_(encoding), count_(count), cache_bytes_(cache_bytes), caching_(caching) {
-    block_of_.resize(static_cast<std::size_t>(count));
-    cached_.resize(static_cast<std::size_t>(count));
-    last_use_.assign(static_cast<std::size_t>(count), 0);
-  }
+  KernelMatrix(const KernelSum& kernel, const Encoding& encoding, std::vector<Block> blocks,
+               std::vector<Integer> block_of, RowCache<T> cache, bool caching)
+      : kernel_(kernel),
+        encoding_(encoding),
+        count_(static_cast<Integer>(block_of.size())),
+        blocks_(std::move(blocks)),
+        block_of_(std::move(block_of)),
+        cache_(std::move(cache)),
+        caching_(caching) {}
 
   // The rows of a block that a square is made of, and their places in it.
   struct Members {
@@ -186,8 +182,6 @@ class KernelMatrix {
     std::vector<std::pair<const T*, Integer>> kept;
     std::vector<Integer> missing, missing_places;
   };
-
-  const T* kept_row(Integer row) const { return cached_[row].empty() ? nullptr : cached_[row].data(); }
 
   // Of rows that are kept, both ways: the matrix is symmetric.
   void copy_kept(const Members& members, T* out, Integer stride, const Budget& budget) const {
@@ -278,56 +272,16 @@ class KernelMatrix {
     for (Integer lane = 0; lane < lanes; ++lane) f[first + lane] += sums[lane];
   }
 
-  // Memory for a row that is about to be computed, taken from rows not used for long; null if there is
-  // none.
-  T* keep(Integer row, Integer length) {
-    const Integer bytes = length * static_cast<Integer>(sizeof(T));
-    if (!caching_) return nullptr;
-    while (used_ + bytes > cache_bytes_) {
-      ++lost_;
-      if (!evict()) return nullptr;
-    }
-    used_ += bytes;
-    cached_[row].resize(static_cast<std::size_t>(length));
-    last_use_[row] = clock_;
-    kept_.push_back(row);
-    return cached_[row].data();
-  }
-  void forget() {
-    for (const Integer row : kept_) std::vector<T>().swap(cached_[row]);
-    kept_.clear();
-    used_ = 0;
-  }
-  bool evict() {
-    // The oldest of a few: as good as the oldest of all, and found at once.
-    std::size_t oldest = kept_.size();
-    for (int trial = 0; trial < 8 && !kept_.empty(); ++trial) {
-      const std::size_t place = (hand_ += 7919) % kept_.size();
-      // The row asked for before this one may still be in use.
-      if (last_use_[kept_[place]] >= clock_ - 1) continue;
-      if (oldest == kept_.size() || last_use_[kept_[place]] < last_use_[kept_[oldest]]) oldest = place;
-    }
-    if (oldest == kept_.size()) return false;
-    std::vector<T>& row = cached_[kept_[oldest]];
-    used_ -= static_cast<Integer>(row.size() * sizeof(T));
-    std::vector<T>().swap(row);
-    kept_[oldest] = kept_.back();
-    kept_.pop_back();
-    return true;
-  }
+  T* keep(Integer row, Integer length) { return caching_ ? cache_.keep(row, length) : nullptr; }
 
   KernelSum kernel_;
   Encoding encoding_{};
   Integer count_;
   std::vector<Block> blocks_;
   std::vector<Integer> block_of_;
-  std::vector<std::vector<T>> cached_;
-  std::vector<Integer> last_use_;
-  std::vector<Integer> kept_;
+  RowCache<T> cache_;
   std::array<std::vector<T>, 2> scratch_;
   int next_scratch_ = 0;
-  Integer cache_bytes_, used_ = 0, clock_ = 0, computed_ = 0, found_ = 0, lost_ = 0;
-  std::size_t hand_ = 0;
   bool caching_ = false;
 };
 

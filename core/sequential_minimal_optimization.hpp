@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "budget.hpp"
+#include "kernel_dual.hpp"
 #include "kernel_matrix.hpp"
-#include "working_set.hpp"
 
 namespace maxmargin {
 

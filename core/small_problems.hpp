@@ -15,6 +15,7 @@ namespace maxmargin {
 // What a problem is worth at a feasible alpha, with the best intercept for its w.
 struct Proof {
   double b = 0, primal = 0, dual = 0;
+  double low = 0, high = 0;  // any b between these is as good
 };
 
 // Makes sum alpha_i y_i zero where it is nearly so: free multipliers of the heavier class give up the
@@ -78,12 +79,12 @@ inline Proof prove(const double* matrix, Integer stride, std::span<const double>
     kinks[i] = labels[i] - margins[i];
   }
   const auto [low, high] = weighted_quantile(kinks, costs, level, 0.0);
-  const double b = 0.5 * (low + high);
+  const double b = middle_of(low, high);
   for (std::size_t i = 0; i < alpha.size(); ++i) {
     margins[i] = labels[i] * (margins[i] + b);
     loss += costs[i] * std::max(0.0, 1 - margins[i]);
   }
-  return {b, 0.5 * squared_norm + loss, gain - 0.5 * squared_norm};
+  return {b, 0.5 * squared_norm + loss, gain - 0.5 * squared_norm, low, high};
 }
 
 // Problems on rows of one matrix; problem p has the numbers begins[p] .. begins[p + 1] - 1 of each array.
@@ -97,7 +98,7 @@ struct SmallProblems {
 
 // Sequential minimal optimisation on all rows of each problem until its gap is within tol, or, for a
 // problem of at most `tiny` rows, until rounding is all that is left. Returns the steps of each; the proof
-// of problem p is values[3 p] .. values[3 p + 2].
+// of problem p is values[5 p] .. values[5 p + 4].
 inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, Integer tiny,
                                         Integer most_rounds, double* values, Watch& watch) {
   constexpr double rounding = 1e-13;
@@ -148,8 +149,8 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
     }
     const Proof proof =
         prove(small.matrix(), small.stride(), labels, costs, alpha, all.margins.subspan(begin, m));
-    const double three[] = {proof.b, proof.primal, proof.dual};
-    std::copy(three, three + 3, values + 3 * p);
+    const double five[] = {proof.b, proof.primal, proof.dual, proof.low, proof.high};
+    std::copy(five, five + 5, values + 5 * p);
   }
   return steps;
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,7 +14,8 @@
 namespace maxmargin {
 
 // All t that minimise  ridge / 2 t^2 + sum_i weight_i max(0, t - value_i) - level t, as an
-// interval. Without the ridge this is a weighted quantile, and may be a whole interval.
+// interval. Without the ridge this is a weighted quantile, and may be a whole interval, with an infinite
+// end where the level is 0 or that of all weights.
 inline std::pair<double, double> weighted_quantile(std::span<const double> values,
                                                    std::span<const double> weights, double level,
                                                    double ridge) {
@@ -24,7 +27,8 @@ inline std::pair<double, double> weighted_quantile(std::span<const double> value
     points.emplace_back(values[i], weights[i]);
     total += weights[i];
   }
-  if (points.empty()) return {0, 0};
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (points.empty()) return ridge > 0 ? std::pair{0.0, 0.0} : std::pair{-infinity, infinity};
   const double rounding = 1e-13 * total;  // sums of the same weights in another order differ by this
   auto begin = points.begin();
   auto end = points.end();
@@ -48,8 +52,16 @@ inline std::pair<double, double> weighted_quantile(std::span<const double> value
     const double beyond = (level - before - begin->second) / ridge;
     return {std::max(at, beyond), std::max(at, beyond)};
   }
-  const bool flat = before >= level - rounding && begin != points.begin();
-  return {flat ? std::max_element(points.begin(), begin)->first : at, at};
+  if (end == points.end() && before + begin->second <= level + rounding) return {at, infinity};
+  if (before < level - rounding) return {at, at};
+  return {begin == points.begin() ? -infinity : std::max_element(points.begin(), begin)->first, at};
+}
+
+// The middle of such an interval; its finite end where it has only one, and 0 where it has none.
+inline double middle_of(double low, double high) {
+  if (std::isinf(low) && std::isinf(high)) return 0;
+  if (std::isinf(low)) return high;
+  return std::isinf(high) ? low : 0.5 * (low + high);
 }
 
 }  // namespace maxmargin

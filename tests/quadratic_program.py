@@ -16,15 +16,21 @@ from scipy import optimize, sparse
 from scipy.special import expit
 
 
-def solve_by_quadratic_program(X, y, costs, loss, intercept, intercept_scaling=1.0):
-    """``(w, b, objective)`` at the optimum, to about ten digits of the objective."""
+def solve_by_quadratic_program(X, y, costs, loss, intercept, intercept_scaling=1.0, *, fixed_intercept=0.0):
+    """``(w, b, objective)`` at the optimum, to about ten digits of the objective.
+
+    A fixed_intercept is a b that is not sought: for the hinge and the squared hinge without intercept.
+    """
     X, y, costs = (np.asarray(array, np.float64) for array in (X, y, costs))
     if loss == "perceptron":
         return np.zeros(X.shape[1]), 0.0, 0.0
     # A row of cost 0 is no part of the problem, and would leave its slack undetermined.
     used = costs > 0
     solve = _solve_logistic if loss == "logistic" else _solve_hinge
-    w, b = solve(X[used], y[used], costs[used], loss, intercept, intercept_scaling)
+    if fixed_intercept:
+        w, b = _solve_hinge(X[used], y[used], costs[used], loss, "none", 1.0, fixed_intercept)
+    else:
+        w, b = solve(X[used], y[used], costs[used], loss, intercept, intercept_scaling)
     return w, b, objective(X, y, costs, loss, intercept, intercept_scaling, w, b)
 
 
@@ -42,7 +48,7 @@ def objective(X, y, costs, loss, intercept, intercept_scaling, w, b):
     return 0.5 * (w @ w + own) + costs @ losses
 
 
-def _solve_hinge(X, y, costs, loss, intercept, intercept_scaling):
+def _solve_hinge(X, y, costs, loss, intercept, intercept_scaling, fixed_intercept=0.0):
     n, d = X.shape
     with_b = int(intercept != "none")
     own = 1.0 / intercept_scaling**2 if intercept == "regularised" else 0.0
@@ -54,14 +60,14 @@ def _solve_hinge(X, y, costs, loss, intercept, intercept_scaling):
     q = np.concatenate([np.zeros(d + with_b), np.zeros(n) if squared else costs])
     margins = sparse.csc_array(np.hstack([y[:, None] * X, np.repeat(y[:, None], with_b, axis=1)]))
     A = sparse.hstack([-margins, -sparse.eye_array(n)])  # 1 - xi - m <= 0
-    limits = -np.ones(n)
+    limits = y * fixed_intercept - np.ones(n)
     if not squared:
         # Needless for the squared hinge, where a negative slack only costs more, and its presence
         # would leave two of three conditions without strict complementarity.
         nonnegative = sparse.hstack([sparse.csc_array((n, d + with_b)), -sparse.eye_array(n)])
         A, limits = sparse.vstack([A, nonnegative]), np.append(limits, np.zeros(n))  # -xi <= 0
     x = _interior_point(sparse.csc_matrix(P), q, sparse.csc_matrix(A), limits)
-    return x[:d], float(x[d]) if with_b else 0.0
+    return x[:d], float(x[d]) if with_b else fixed_intercept
 
 
 def _interior_point(P, q, A, limits):

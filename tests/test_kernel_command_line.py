@@ -61,6 +61,7 @@ def test_train_tells_kernel_support_vectors_and_how_rows_are_held(run, folder, t
         "is within the --tol of 0.001",
         "Kernel: Gaussian(gamma=0.05); ",
         "support vectors; rows held as dense in one block.",
+        "Kernel cache: at most ",
         "Test accuracy: 9",
     ):
         assert words in out
@@ -70,6 +71,11 @@ def test_the_objective_is_that_of_others(answer, folder, tmp_path):
     model = tmp_path / "model.mm"
     options = ["--kernel", "gaussian", "--gamma", GAMMA, "-C", "3", "--tol", "1e-6"]
     code, said = answer("train", folder / "two.svm", "-o", model, *options)
+    assert said["cache"]["budget_bytes"] == 1_000_000_000
+    assert 0 < said["cache"]["peak_bytes"] <= 1_000_000_000
+    assert said["cache"]["rows_computed"] >= 379
+    (interval,) = [proof["b_interval"] for proof in said["certificates"]]
+    assert interval[0] <= interval[1]
     assert (code, said["certified"], said["kernel"]) == (0, True, {"kernel": "gaussian", "gamma": GAMMA})
     X, y = read_libsvm(folder / "two.svm")
     X = X.toarray()
@@ -163,6 +169,13 @@ def test_no_kernel_is_told_and_proves_nothing(run, answer, folder, tmp_path):
     options = ["--kernel", "sigmoid", "--gamma", "0.5", "--coef0", "-1", "--max-time", "0.3"]
     code, _, err = run("train", folder / "two.svm", "-o", tmp_path / "model.mm", *options)
     assert "Warning: No kernel: a vector v" in err
+    loose = [*options, "--tol", "0.99"]
+    code, out, err = run("train", folder / "two.svm", "-o", tmp_path / "model.mm", *loose)
+    assert code == 3
+    assert "Not proven: the relative distance of " in err
+    assert "No (w, b) can bring it below" not in out
+    code, said = answer("train", folder / "two.svm", "-o", tmp_path / "model.mm", *loose)
+    assert (code, said["status"], said["certified"]) == (3, "not_proven", False)
     code, said = answer("train", folder / "two.svm", "-o", tmp_path / "model.mm", *options)
     assert said["warnings"][0].startswith("No kernel")
     code, said = answer("certify", tmp_path / "model.mm", folder / "two.svm")

@@ -443,9 +443,16 @@ def test_an_indefinite_kernel_warns_with_its_proof_and_ends(cancer):
         with pytest.warns(UserWarning, match=r"v'Kv = -.*no proof"):
             model.fit(X, y)
     assert np.isfinite(model.decision_function(X)).all()
+    assert not model.status_.certified
+    assert model.fit_status_ == 1
+    assert not model.certificate_.proven
+    assert "no lower bound" in str(model.certificate_)
+    assert "No (w, b) can bring it below" not in str(model.certificate_)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        SVC(kernel="precomputed").fit(X @ X.T, y)
+        given = SVC(kernel="precomputed").fit(X @ X.T, y)
+    assert given.status_.certified
+    assert given.certificate_.proven
 
 
 def test_feature_names_and_labels_of_any_kind():

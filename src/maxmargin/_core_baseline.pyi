@@ -115,6 +115,15 @@ class GrowingBytes:
 class KernelSum:
     def __init__(self, terms: list[tuple[float, list[tuple[str, str, float, float, int]]]]) -> None: ...
 
+class CacheCounts:
+    def __init__(self) -> None: ...
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def rows_computed(self) -> int: ...
+    @property
+    def rows_found(self) -> int: ...
+
 class KernelMatrix:
     def __init__(
         self,
@@ -124,6 +133,7 @@ class KernelMatrix:
         begins: Indices,
         cache_bytes: int,
         single: bool,
+        counts: CacheCounts | None = None,
     ) -> None: ...
     @property
     def count(self) -> int: ...
@@ -148,7 +158,6 @@ class WorkingSet:
         beta: Vector,
         f: Vector,
         rounds: int,
-        gap: float,
         budget: Budget,
     ) -> tuple[int, float, float, float, float]: ...
 

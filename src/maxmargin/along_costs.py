@@ -150,7 +150,7 @@ def path(
                 end = Status.INTERRUPTED
                 known = carried_over(last[1], here, C / last[0])
         if end is not None and known is not None:
-            status = Status.CERTIFIED if known.relative_gap <= tol else end
+            status = Status.within_tol(known) if known.relative_gap <= tol else end
             model = Model(known, Trace(), status, tol, 0, reason, {})
         else:
             model = solve(
@@ -223,10 +223,10 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
     multiple = factor
     if problem.loss.name in ("hinge", "squared_hinge"):
         # D(t alpha) = t linear - t^2 quadratic
-        linear = float(alpha.sum())
+        linear = problem.linear_gain(alpha)
         quadratic = linear - problem.dual_of(alpha, w_of_alpha)
         room = np.divide(problem.upper, alpha, out=np.full(len(alpha), np.inf), where=alpha > 0)
-        multiple = min(float(room.min()), 0.5 * linear / quadratic if quadratic > 0 else factor)
+        multiple = min(float(room.min()), max(0.0, 0.5 * linear / quadratic) if quadratic > 0 else factor)
     alpha = np.minimum(multiple * alpha, problem.upper)  # beyond it by rounding at most
     w_of_alpha = multiple * w_of_alpha
     dual = min(problem.dual_of(alpha, w_of_alpha), primal)

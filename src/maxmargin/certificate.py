@@ -23,6 +23,8 @@ from maxmargin.types import Vector
 
 FROM_MARGINS = "the margins"
 ROUNDING = 1e-12
+_NO_ROUNDING = 1e-6
+"""A dual value above the primal one by this share of it is no matter of rounding."""
 
 
 class RowClass(IntEnum):
@@ -46,7 +48,7 @@ class Certificate:
     """None in a fitted estimator, which does not hold on to its training data."""
     w: Vector
     b: float
-    """The best intercept for w."""
+    """The best intercept for w, the middle of ``b_interval``."""
     primal: float
     """P(w, b), an upper bound on the best value."""
     alpha: Vector
@@ -109,6 +111,41 @@ class Certificate:
         classes[bounded & wrong] = RowClass.MISCLASSIFIED
         return classes
 
+    @cached_property
+    def proven(self) -> bool:
+        """Whether the dual value is a lower bound: not if the kernel is none, as most sigmoids are.
+
+        False where the rows' kernel is known to be none, or where these very points show it: for a kernel,
+        no dual value is above a primal one. True means that nothing speaks against the kernel.
+        """
+        if self.problem is not None and self.problem.rows.kernel_is_none:
+            return False
+        return not self.dual - self.primal > _NO_ROUNDING * abs(self.primal)
+
+    @cached_property
+    def b_interval(self) -> tuple[float, float] | None:
+        """All b that are as good as this one for w: (low, high), a point where low = high.
+
+        A free support vector, one with 0 < alpha < C, leaves one b only. None where the problem is gone and
+        its file does not tell.
+        """
+        if self.problem is None:
+            return None
+        low, high = self.problem.best_intercepts(self.problem.y * self.margins - self.b)
+        return self._snapped(low), self._snapped(high)
+
+    def _snapped(self, end: float) -> float:
+        """An end of the interval, or b where only the rounding of scores tells the two apart."""
+        return self.b if abs(end - self.b) <= ROUNDING * (1.0 + abs(self.b)) else end
+
+    @property
+    def other_intercepts(self) -> str:
+        """The sentence about ``b_interval`` where no row is on the margin to tell b; else empty."""
+        if self.b_interval is None or (self.row_classes == RowClass.ON_MARGIN).any():
+            return ""
+        low, high = (f"{end:.6g}" for end in self.b_interval)
+        return "" if low == high else f"Any intercept from {low} to {high} is as good as {self.b:.6g}."
+
     def _its_problem(self) -> Problem:
         if self.problem is None:
             raise AttributeError("This certificate was separated from its problem.")
@@ -118,13 +155,21 @@ class Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
         alone = replace(self, problem=None, w=w, w_of_alpha=w_of_alpha)
-        return alone.with_known(self.kkt_violation, self.row_classes)
+        return alone.with_known(self.kkt_violation, self.row_classes, self.b_interval, self.proven)
 
-    def with_known(self, kkt_violation: float, row_classes: NDArray[np.int8]) -> Certificate:
+    def with_known(
+        self,
+        kkt_violation: float,
+        row_classes: NDArray[np.int8],
+        b_interval: tuple[float, float] | None,
+        proven: bool,
+    ) -> Certificate:
         """The same, told what it could not find out without its problem."""
         # A frozen dataclass keeps its cached properties in __dict__ like any other object.
         self.__dict__["kkt_violation"] = kkt_violation
         self.__dict__["row_classes"] = row_classes
+        self.__dict__["b_interval"] = b_interval
+        self.__dict__["proven"] = proven
         return self
 
     @property
@@ -135,20 +180,33 @@ class Certificate:
     def __str__(self) -> str:
         counts = np.bincount(self.row_classes, minlength=4)
         support, on, inside, wrong = counts[1:].sum(), counts[1], counts[2], counts[3]
+        bound = "lower bound" if self.proven else "dual value"
+        lines = [
+            self._claim,
+            f"Largest KKT violation {self.kkt_violation:.2e}; the {bound} comes from {self.alpha_from}.",
+            f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
+            f"{inside} inside it, {wrong} misclassified.",
+            self.other_intercepts,
+        ]
+        return "\n".join(filter(None, lines))
+
+    @property
+    def _claim(self) -> str:
+        if not self.proven:
+            return (
+                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the kernel "
+                f"is none,\nso the dual value of {self.dual:.8g}, at a relative distance of "
+                f"{self.relative_gap:.2e}, is no lower bound."
+            )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"
-            f"this fit is within {self.gap:.3g} of the best, a relative gap of "
-            f"{self.relative_gap:.2e}.\n"
-            f"Largest KKT violation {self.kkt_violation:.2e}; the lower bound comes from "
-            f"{self.alpha_from}.\n"
-            f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
-            f"{inside} inside it, {wrong} misclassified."
+            f"this fit is within {self.gap:.3g} of the best, a relative gap of {self.relative_gap:.2e}."
         )
 
     def __repr__(self) -> str:
         return (
             f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
-            f"relative_gap={self.relative_gap:.3e})"
+            f"relative_gap={self.relative_gap:.3e}{'' if self.proven else ', proven=False'})"
         )
 
 

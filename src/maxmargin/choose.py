@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 
 from maxmargin.kernels.rows import KernelRows
-from maxmargin.problem import Problem
+from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers import (
     SOLVERS,
     AnySolver,
     AugmentedLagrangian,
+    KernelDualAscent,
     Newton,
     Subgradient,
     WorkingSet,
@@ -65,6 +66,10 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
     if isinstance(problem.rows, KernelRows):
+        if problem.intercept is not Intercept.EXACT:
+            return KernelDualAscent(), (
+                "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
+            )
         return WorkingSet(), (
             "working_set: of the kernel matrix it computes rows only for multipliers that change."
         )
@@ -95,21 +100,33 @@ def find_solver(solver: str | AnySolver, problem: Problem, tol: float = 1e-4) ->
 
     Raises ValueError where the name is unknown or the solver does not take the problem.
     """
+    reason = ""
     if solver == "auto":
-        return choose_solver(problem, tol)
-    if isinstance(solver, str):
+        solver, reason = choose_solver(problem, tol)
+    elif isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(
                 f"solver must be 'auto', one of {', '.join(map(repr, SOLVERS))}, or a configured solver. "
                 f"Got {solver!r} instead."
             )
         solver = SOLVERS[solver]()
-    if isinstance(problem.rows, KernelRows) and not solver.takes_kernels:
-        raise ValueError(_no_kernels(solver))
-    refusal = solver.accepts(problem)
+    refusal = _refusal(solver, problem)
     if refusal is not None:
         raise ValueError(refusal)
-    return solver, f"{solver.name}: asked for."
+    return solver, reason or f"{solver.name}: asked for."
+
+
+def _refusal(solver: AnySolver, problem: Problem) -> str | None:
+    """Why the solver does not take the problem, or None."""
+    if isinstance(problem.rows, KernelRows) and not solver.takes_kernels:
+        return _no_kernels(solver)
+    if problem.fixed_intercept != 0.0 and not solver.takes_fixed_intercept:
+        return (
+            f"{solver.name} takes no intercept that is fixed at {problem.fixed_intercept:g}. Use "
+            "kernel_dual_ascent with KernelRows(X, Linear()) or another kernel as rows, or "
+            "fixed_intercept=0."
+        )
+    return solver.accepts(problem)
 
 
 def _no_kernels(solver: AnySolver) -> str:

@@ -28,6 +28,7 @@ else:
     _core = import_module(f"maxmargin._core_{INSTRUCTION_SET}")
 
 Budget = _core.Budget
+CacheCounts = _core.CacheCounts
 CompactData = _core.CompactData
 Data = _core.Data
 GrowingBytes = _core.GrowingBytes

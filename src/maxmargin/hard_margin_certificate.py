@@ -95,6 +95,17 @@ class HardMarginCertificate(Certificate):
             classes[counted & (self.margins <= 0.0)] = RowClass.MISCLASSIFIED
         return classes
 
+    @cached_property
+    def b_interval(self) -> tuple[float, float] | None:
+        """All b that leave every margin at 1 or more for w; a point where there are two classes."""
+        problem = self.problem
+        if problem is None:
+            return None
+        low, high = self.b, self.b
+        if self.separated and problem.intercept is Intercept.EXACT:
+            low, high = problem.intercepts_without_loss(problem.y * self.margins - self.b)
+        return min(self._snapped(low), self.b), max(self._snapped(high), self.b)
+
     def __str__(self) -> str:
         if not self.separated:
             return (
@@ -128,6 +139,7 @@ def certify_hard_margin(
     The problem's loss and C are without effect, and a row of cost 0 is no part of it. With ``known``, the
     better primal point and the better dual point of the two are kept: any two such points make a proof.
     """
+    refuse_fixed_intercept(problem)
     alpha, w, w_of_alpha = solution.alpha, solution.w, None
     alpha_from = solution.alpha_from
     if w is None:
@@ -159,6 +171,15 @@ def certify_hard_margin(
         alpha, dual, w_of_alpha = known.alpha, known.dual, known.w_of_alpha
         alpha_from = known.alpha_from
     return HardMarginCertificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
+
+
+def refuse_fixed_intercept(problem: Problem) -> None:
+    """A hard margin is scaled, and b with it."""
+    if problem.fixed_intercept != 0.0:
+        raise ValueError(
+            f"The hard margin has no fixed intercept. Got fixed_intercept={problem.fixed_intercept:g}. Use "
+            "fixed_intercept=0 or intercept='exact'."
+        )
 
 
 def smallest_margin(problem: Problem, w: Vector, b: float, margins: Vector) -> float:

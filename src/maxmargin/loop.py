@@ -155,7 +155,7 @@ def solve(
         # A run cut short on badly scaled data can be worse than no model at all.
         certificate = run.certify_zero(None)
     if certificate.relative_gap <= tol:
-        status = Status.CERTIFIED
+        status = Status.within_tol(certificate)
     story = "" if state is None else configured.story(state)
     return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story)
 
@@ -254,8 +254,8 @@ class _Run:
 
     @property
     def primal_of_zero(self) -> float:
-        """The objective at w = 0, b = 0."""
-        return self.problem.total_cost * float(self.problem.loss.value(np.zeros(1))[0])
+        """The objective at w = 0 and b = 0, or at the b that is fixed."""
+        return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
 
 
 class _Lookout:

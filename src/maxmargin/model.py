@@ -35,12 +35,22 @@ class Status(Enum):
         "Budget spent: the callback asked to stop after {steps} steps, at a relative gap of {gap:.1e} "
         "(tol = {tol:.1e})."
     )
+    NOT_PROVEN = (
+        "Not proven: the relative distance of {gap:.1e} between the two values is within tol = {tol:.1e}, "
+        "but the kernel is none on these rows, so that it bounds nothing. Use a Gaussian kernel, or a "
+        "polynomial one with coef0 >= 0."
+    )
     RULE_FIRED = (
         "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "
         "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold or epsilon, or rounding error "
         "leaves it nothing to gain. Lower stop_threshold or epsilon, loosen tol, or give the data in "
         "float64."
     )
+
+    @classmethod
+    def within_tol(cls, certificate: Certificate) -> Status:
+        """Of a run that ended with a gap within tol."""
+        return cls.CERTIFIED if certificate.proven else cls.NOT_PROVEN
 
     @property
     def certified(self) -> bool:

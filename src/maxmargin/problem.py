@@ -2,10 +2,13 @@
 """The one problem that every solver minimises.
 
 minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_i = C weight_i
+
+or over w alone, where b is a number that is given, as a rule 0.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -24,7 +27,7 @@ class Intercept(StrEnum):
     """The three forms of b."""
 
     NONE = "none"
-    """b = 0."""
+    """b = 0, or another number that is given with the problem."""
     REGULARISED = "regularised"
     """One more feature of constant value s (the augmentation trick, 000): b^2 / (2 s^2) is added."""
     EXACT = "exact"
@@ -47,6 +50,8 @@ class Problem:
     intercept: Intercept
     intercept_scaling: float = 1.0
     """Value s of the constant feature when the intercept is regularised."""
+    fixed_intercept: float = 0.0
+    """b itself when there is none to be sought."""
 
     @classmethod
     def of(
@@ -59,6 +64,7 @@ class Problem:
         intercept: str | Intercept = Intercept.EXACT,
         weights: ArrayLike | None = None,
         intercept_scaling: float = 1.0,
+        fixed_intercept: float = 0.0,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = X if isinstance(X, Rows) else Rows(X)
@@ -86,6 +92,12 @@ class Problem:
         if intercept not in list(Intercept):
             names = ", ".join(repr(form.value) for form in Intercept)
             raise ValueError(f"intercept must be one of {names}. Got {intercept!r} instead.")
+        if not np.isfinite(fixed_intercept) or (fixed_intercept != 0.0 and intercept != Intercept.NONE):
+            raise ValueError(
+                "fixed_intercept must be a finite number, and 0 unless intercept='none'. Got "
+                f"{fixed_intercept!r} with intercept={str(intercept)!r} instead. A b that is fixed is not "
+                "sought: use intercept='none'."
+            )
         costs = np.full(rows.count, float(C))
         if weights is not None:
             costs *= _checked_weights(np.asarray(weights, dtype=np.float64), rows.count)
@@ -93,7 +105,8 @@ class Problem:
             if loss not in LOSSES:
                 raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
             loss = LOSSES[loss]
-        return cls(rows, labels, costs, loss, Intercept(intercept), float(intercept_scaling))
+        scaling, fixed = float(intercept_scaling), float(fixed_intercept)
+        return cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed)
 
     def with_costs_times(self, factor: float) -> Problem:
         """The same problem with every C_i multiplied; the rows and all that is known of them are shared."""
@@ -155,7 +168,12 @@ class Problem:
         b = 0.0
         if self.intercept is Intercept.REGULARISED:
             b = self.intercept_scaling**2 * core.dot(alpha, self.y)
-        return float(self.loss.dual_gain(alpha, self.costs).sum()) - self.regulariser(w, b)
+        gain = float(self.loss.dual_gain(alpha, self.costs).sum()) - self._cost_of_fixed(alpha)
+        return gain - self.regulariser(w, b)
+
+    def _cost_of_fixed(self, alpha: Vector) -> float:
+        """``b sum_i alpha_i y_i`` for a fixed b: what alpha_i gains is (1 - y_i b) alpha_i for hinges."""
+        return self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
 
     def best_multiple(self, alpha: Vector, w: Vector) -> float:
         """The t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose dual is quadratic in t.
@@ -165,9 +183,13 @@ class Problem:
         """
         if self.loss.name not in ("hinge", "squared_hinge"):
             return 1.0
-        linear = float(alpha.sum())
+        linear = self.linear_gain(alpha)
         quadratic = linear - self.dual_of(alpha, w)
-        return min(1.0, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
+        return min(1.0, max(0.0, 0.5 * linear / quadratic)) if quadratic > 0 else 1.0
+
+    def linear_gain(self, alpha: Vector) -> float:
+        """The part of ``D(t alpha)`` that is linear in t, for the hinge and the squared hinge."""
+        return float(alpha.sum()) - self._cost_of_fixed(alpha)
 
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
         """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
@@ -175,9 +197,22 @@ class Problem:
         return w, self.best_intercept(self.rows.scores(w))
 
     def best_intercept(self, scores: Vector) -> float:
-        """The b that minimises the objective for given ``<w, x_i>``: exact, O(n) per look."""
-        if self.intercept is Intercept.NONE:
+        """A b that minimises the objective for given ``<w, x_i>``: the middle of ``best_intercepts``."""
+        low, high = self.best_intercepts(scores)
+        if math.isinf(low) and math.isinf(high):
             return 0.0
+        if math.isinf(low) or math.isinf(high):
+            return high if math.isinf(low) else low
+        return 0.5 * (low + high)
+
+    def best_intercepts(self, scores: Vector) -> tuple[float, float]:
+        """All b that minimise the objective for given ``<w, x_i>``, as an interval: O(n) per look.
+
+        A point where the intercept is regularised or 0, and as a rule for smooth losses. With one class
+        only an end may be infinite.
+        """
+        if self.intercept is Intercept.NONE:
+            return self.fixed_intercept, self.fixed_intercept
         ridge = 0.0
         if self.intercept is Intercept.REGULARISED:
             ridge = self.intercept_scaling**-2
@@ -185,9 +220,20 @@ class Problem:
             # The losses' slope by b is a step function that rises by C_i at row i's kink.
             kink = self.y if self.loss.name == "hinge" else 0.0
             level = float(self.costs[self.y > 0].sum())
-            low, high = core.weighted_quantile(kink - scores, self.costs, level, ridge)
-            return 0.5 * (low + high)
-        return core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
+            return core.weighted_quantile(kink - scores, self.costs, level, ridge)
+        if self.loss.name == "squared_hinge" and self.intercept is Intercept.EXACT:
+            low, high = self.intercepts_without_loss(scores)
+            if low < high:
+                return low, high
+        b = core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
+        return b, b
+
+    def intercepts_without_loss(self, scores: Vector) -> tuple[float, float]:
+        """The ends of the interval of all b with margins of at least 1; there is none if low > high."""
+        counted = self.costs > 0
+        low = float((1.0 - scores[counted & (self.y > 0)]).max(initial=-np.inf))
+        high = float((-1.0 - scores[counted & (self.y < 0)]).min(initial=np.inf))
+        return low, high
 
 
 def _checked_weights(weights: Vector, count: int) -> Vector:

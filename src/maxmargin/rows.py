@@ -42,6 +42,9 @@ class Rows:
     leaves dense data dense, however many zeros there are.
     """
 
+    kernel_is_none: bool = False
+    """Whether the rows are seen through a function that is known to be no kernel: that proves nothing."""
+
     def __init__(self, X: Any, *, check_finite: bool = True, keep_zeros: bool = False) -> None:
         self.data: core.Data | core.MonomialData
         self.dtype: np.dtype[Any]

@@ -37,7 +37,7 @@ def test_rounds_on_all_rows_are_the_oracle_s():
     beta, f = np.zeros(41), -y
     theirs = np.zeros(41)
     for _ in range(4):
-        rounds.run(low, high, y, beta, f, 1, 0.0, UNLIMITED)
+        rounds.run(low, high, y, beta, f, 1, UNLIMITED)
         theirs = one_round(K, y, low, high, theirs, range(41), INNER_SHARE)
         np.testing.assert_allclose(beta, theirs, atol=1e-10)
         np.testing.assert_allclose(f, K @ beta - y, atol=1e-10)

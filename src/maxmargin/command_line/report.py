@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 _ENDINGS = {
     "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
+    "NOT_PROVEN": (
+        "Not proven: the relative distance of {gap:.1e} between the two values is within the --tol of "
+        "{tol:g}, but the kernel is none on these rows, so that it bounds nothing. Use --kernel gaussian, "
+        "or polynomial with --coef0 of at least 0."
+    ),
     "STEPS_SPENT": (
         "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. "
         "Raise --max-iter, loosen --tol, choose another --solver, or scale the columns (maxmargin info "
@@ -204,6 +209,7 @@ def _as_json(
                 "relative_gap": certificate.relative_gap,
                 "kkt_violation": certificate.kkt_violation,
                 "support_vectors": len(certificate.support),
+                "b_interval": certificate.b_interval,
                 "margin": getattr(certificate, "margin", None),
                 "margin_bound": getattr(certificate, "margin_bound", None),
             }
@@ -254,6 +260,7 @@ def kernel_as_json(training: Training) -> dict[str, Any]:
         "support_vectors": len(estimator.support_),
         "held_as": _held_as(training),
         "blocks": training.blocks,
+        "cache": {**asdict(estimator.cache_use_), "hit_share": estimator.cache_use_.hit_share},
     }
 
 
@@ -267,7 +274,7 @@ def kernel_in_words(training: Training) -> str:
         blocks = " in one block" if count == 1 else f" in {count} blocks that the kernel cannot couple"
     return (
         f"Kernel: {estimator.kernel_}; {len(estimator.support_)} support vectors; rows held as "
-        f"{_held_as(training)}{blocks}."
+        f"{_held_as(training)}{blocks}.\n{estimator.cache_use_}"
     )
 
 

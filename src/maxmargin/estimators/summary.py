@@ -42,6 +42,8 @@ def fitted_summary(estimator: CertifiedClassifier) -> str:
     if len(certificates) == 1:
         parts.append(_values_table(certificates[0]))
         parts.append(_paragraph(_rows_in_words(certificates[0])))
+        if certificates[0].other_intercepts:
+            parts.append(_paragraph(certificates[0].other_intercepts))
     else:
         pairs = isinstance(proof, PairCertificates)
         names = [f"{i} against {j}" for i, j in proof.pairs] if pairs else estimator.classes_
@@ -52,6 +54,8 @@ def fitted_summary(estimator: CertifiedClassifier) -> str:
             kind = "pairs" if pairs else "classes"
             parts.append(_paragraph(f"and {hidden} more {kind}, none with a larger relative gap."))
     parts.append(_paragraph(f"Solver: {estimator.solver_}"))
+    if hasattr(estimator, "cache_use_"):
+        parts.append(_paragraph(str(estimator.cache_use_)))
     return f"<div class='maxmargin-certificate' style='{_BOX}'>{''.join(parts)}</div>"
 
 
@@ -74,9 +78,10 @@ def _row_counts(certificate: Certificate) -> list[int]:
 
 
 def _values_table(certificate: Certificate) -> str:
+    bound = "no model can be below" if certificate.proven else "no bound: the kernel is none"
     values = [
         ("primal value", f"{certificate.primal:.8g}", "of this model"),
-        ("dual value", f"{certificate.dual:.8g}", "no model can be below"),
+        ("dual value", f"{certificate.dual:.8g}", bound),
         ("relative gap", f"{certificate.relative_gap:.2e}", "between the two"),
         ("KKT violation", f"{certificate.kkt_violation:.2e}", "the largest"),
     ]

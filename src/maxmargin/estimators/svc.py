@@ -33,6 +33,7 @@ from maxmargin.estimators.named_kernels import (
 )
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.cache_use import CacheUse, cache_use
 from maxmargin.kernels.expansions import Expansions
 from maxmargin.loop import Callback, solve
 from maxmargin.model import Model, Status, Trace
@@ -88,7 +89,8 @@ class SVC(CertifiedClassifier):
     tol : float
         The relative gap to reach: ``(primal - dual) / |primal|``.
     cache_size : float
-        Memory for rows of the kernel matrix, in megabytes, of all problems together.
+        Memory for rows of the kernel matrix, in megabytes, of all problems together; ``cache_use_`` tells
+        how much of it was used. The data, and the matrix of a working set, come on top.
     class_weight : dict, "balanced" or None
         Multiplies C for rows of a class.
     verbose : int
@@ -131,7 +133,7 @@ class SVC(CertifiedClassifier):
         Of the linear kernel only.
     classes_, class_weight_ : ndarray of shape (n_classes,)
     fit_status_ : int
-        0 if every problem is within ``tol``, else 1.
+        0 if every problem is proven to be within ``tol``, else 1.
     shape_fit_ : tuple
         Shape of the training data.
     n_iter_ : ndarray of shape (n_problems,)
@@ -146,10 +148,12 @@ class SVC(CertifiedClassifier):
         Why the fit ended; for several problems the status of the worst certificate.
     solver_ : str
         What ran and why, in one sentence.
+    cache_use_ : CacheUse
+        Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
-    kernel that is none (most sigmoids) is trained with, but its certificates prove nothing, and a warning
-    says so.
+    kernel that is none (most sigmoids) is trained with, but its certificates prove nothing: a warning, the
+    status and the certificates say so.
 
     Examples
     --------
@@ -244,14 +248,16 @@ class SVC(CertifiedClassifier):
         task.see(X, kernel, self._matrix(X, kernel))
         doubt = why_invalid(kernel, X, task.matrix)
         if doubt:
+            task.kernel_is_none = True
             warnings.warn(doubt, UserWarning, stacklevel=2)
         models, reason = self._solve(task)
         self.classes_, self.class_weight_, self.kernel_ = labels, factors, kernel
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(targets),)
         self._stated_problem = self._statement(weights)
         self._set_model(task, X, models)
+        self.cache_use_ = self._cache_use(task, models)
         shortfall = self._set_proof(task, models, reason)
-        if shortfall:
+        if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
         return self
 
@@ -300,8 +306,7 @@ class SVC(CertifiedClassifier):
             if all(model.status is not Status.RULE_FIRED for model in done):
                 return done, STORY
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        # Steps of small problems are too short for threads to take turns.
-        threads = 1 if len(task.codes) <= _SMALL else self._threads()
+        threads = self._threads_of(task)
         solver, reason = self._configured(task, min(threads, len(task)))
         starts = self._starts(task)
 
@@ -328,6 +333,20 @@ class SVC(CertifiedClassifier):
             return replace(model, certificate=model.certificate.without_problem(model.w))
 
         return solve_each(len(task), solve_one, seconds, threads), reason
+
+    def _threads_of(self, task: ClassProblems) -> int:
+        """Of a fit; steps of small problems are too short for threads to take turns."""
+        return 1 if len(task.codes) <= _SMALL else self._threads()
+
+    def _cache_use(self, task: ClassProblems, models: list[Model]) -> CacheUse:
+        side = min(self._threads_of(task), len(task))
+        shared_bytes = shared_rows = 0
+        if task.matrix is not None and not isinstance(self.kernel_, Precomputed):
+            shared_bytes, shared_rows = int(task.matrix.nbytes), len(task.codes)
+        budget_bytes = int(self.cache_size * 1e6)
+        if not isinstance(self.solver, str):  # it brings its own, for each problem
+            budget_bytes = shared_bytes + side * int(getattr(self.solver, "cache_size", 0.0) * 1e6)
+        return cache_use(budget_bytes, shared_bytes, shared_rows, [model.notes for model in models], side)
 
     def _may_be_quick(self) -> bool:
         """Whether nobody wants to watch, to choose how, or to go on from somewhere."""
@@ -400,7 +419,8 @@ class SVC(CertifiedClassifier):
         self.solver_ = worst.story or reason
         worst = replace(worst, tol=float(self.tol))
         if worst.certificate.relative_gap <= self.tol:
-            worst = replace(worst, status=Status.CERTIFIED)
+            unproven = (model for model in models if not model.certificate.proven)
+            worst = replace(worst, status=Status.within_tol(next(unproven, worst).certificate))
         self.status_: Status = worst.status
         self.fit_status_ = 0 if worst.status.certified else 1
         return "" if worst.status.certified else worst.message

@@ -57,7 +57,13 @@ def described(model: StoredModel) -> str:
         ]
     if model.certificates is not None:
         whole["certificates"] = [
-            {"b": proof.b, "w_is_w_of_alpha": proof.w_of_alpha is proof.w} for proof in model.certificates
+            {
+                "b": proof.b,
+                "b_interval": proof.b_interval and [_number_to_json(end) for end in proof.b_interval],
+                "proven": proof.proven,
+                "w_is_w_of_alpha": proof.w_of_alpha is proof.w,
+            }
+            for proof in model.certificates
         ]
     if isinstance(model, SavedKernelModel):
         _add_kernel(whole, model)
@@ -197,6 +203,10 @@ class _Fields:
             raise ModelError(f"{self.where} lacks {name!r}.")
         return check(self.left.pop(name), f"{name!r} of {self.where}")
 
+    def if_there(self, name: str, check: Callable[[Any, str], Any]) -> Any:
+        """None for a field that files of earlier versions lack."""
+        return self(name, _or_none(check)) if name in self.left else None
+
     def nothing_is_left(self) -> None:
         if self.left:
             raise ModelError(f"{self.where} has an unknown field {_short(min(self.left))}.")
@@ -243,6 +253,13 @@ def _finite_number(value: Any, where: str) -> float:
     if not math.isfinite(number):
         raise _wrong(value, where, "a finite number")
     return number
+
+
+def _interval(value: Any, where: str) -> tuple[float, float]:
+    ends = _list_of(_number)(value, where)
+    if len(ends) != 2 or not ends[0] <= ends[1]:
+        raise _wrong(value, where, "the two ends of an interval")
+    return ends[0], ends[1]
 
 
 def _count(value: Any, where: str) -> int:
@@ -296,7 +313,12 @@ def _claim(value: Any, where: str) -> Claim:
 
 def _proof(value: Any, where: str) -> dict[str, Any]:
     taken = _Fields(value, where)
-    proof = {"b": taken("b", _finite_number), "w_is_w_of_alpha": taken("w_is_w_of_alpha", _flag)}
+    proof = {
+        "b": taken("b", _finite_number),
+        "b_interval": taken.if_there("b_interval", _interval),
+        "proven": taken.if_there("proven", _flag) is not False,
+        "w_is_w_of_alpha": taken("w_is_w_of_alpha", _flag),
+    }
     taken.nothing_is_left()
     return proof
 

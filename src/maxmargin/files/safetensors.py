@@ -245,7 +245,6 @@ def _certificates(
             w_of_alpha,
         )
         # What follows from the data, which are not here; see Certificate.without_problem.
-        certificate.__dict__["kkt_violation"] = claim.kkt_violation
-        certificate.__dict__["row_classes"] = row_classes[k]
-        certificates.append(certificate)
+        known = claim.kkt_violation, row_classes[k], proof["b_interval"], proof["proven"]
+        certificates.append(certificate.with_known(*known))
     return certificates

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +17,7 @@ from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.kernels.blocks import split
+from maxmargin.kernels.cache_use import cache_notes
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.losses import HINGE
 from maxmargin.model import Model
@@ -37,6 +39,8 @@ class ClassProblems:
     kernel: Kernel
     matrix: NDArray[Any] | None
     """All values of the kernel, where they are at hand."""
+    kernel_is_none: bool = False
+    """Whether some rows have shown that the kernel is none."""
 
     def __init__(
         self, labels: NDArray[Any], codes: NDArray[np.intp], costs: Vector, one_vs_rest: bool
@@ -105,6 +109,7 @@ class ClassProblems:
         """Rows are shared, not copied."""
         which, y, costs = self.part(k)
         rows = KernelRows(self.rows, self.kernel, which=which)
+        rows.kernel_is_none = self.kernel_is_none
         if len(which) >= _SPLIT_FROM and self.matrix is None:
             rows.blocks = split(
                 self.rows, self.kernel, float(costs.sum()), _affordable(rows, y, costs), which
@@ -115,7 +120,8 @@ class ClassProblems:
         """All problems in one call, with all values of the kernel at hand; see ``solve_small``."""
         matrix = np.ascontiguousarray(self.matrix, np.float64)
         parts = [self.part(k) for k in range(len(self))]
-        return solve_small(matrix, parts, tol, tiny, Budget(math.inf, 1))
+        options = {"kernel_is_none": self.kernel_is_none}
+        return solve_small(matrix, parts, tol, tiny, Budget(math.inf, 1), **options)
 
     def solve_alone(self, k: int, tol: float, tiny: int, budget: Budget) -> Model:
         """One problem in one call, with all values of the kernel on its own rows."""
@@ -128,7 +134,9 @@ class ClassProblems:
         matrix = values[: size**2].reshape(size, size)
         data = self.rows.stored_data
         core.kernel_block(self.kernel.compiled, data, which, data, which, matrix, budget)
-        return solve_small(matrix, [Part(np.arange(size), y, costs)], tol, tiny, budget)[0]
+        parts, options = [Part(np.arange(size), y, costs)], {"kernel_is_none": self.kernel_is_none}
+        (model,) = solve_small(matrix, parts, tol, tiny, budget, **options)
+        return replace(model, notes=cache_notes(matrix.nbytes, size, 0))
 
     def _members(self, i: int) -> NDArray[np.intp]:
         members: NDArray[np.intp] = self.order[self.ends[i] - self.sizes[i] : self.ends[i]]

@@ -26,7 +26,11 @@ import numpy as np
 
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
-from maxmargin.hard_margin_certificate import HardMarginCertificate, certify_hard_margin
+from maxmargin.hard_margin_certificate import (
+    HardMarginCertificate,
+    certify_hard_margin,
+    refuse_fixed_intercept,
+)
 from maxmargin.inseparable import (
     InseparableError,
     equal_rows,
@@ -86,6 +90,7 @@ def solve_hard_margin(
     or a proof against it is found, ``model.certificate.separated`` is false.
     """
     _check_arguments(tol, max_steps, max_time, None, threads)
+    refuse_fixed_intercept(problem)
     labels = problem.y[problem.costs > 0]
     if problem.intercept is Intercept.EXACT and not (labels.min() < 0 < labels.max()):
         raise ValueError(

@@ -46,6 +46,11 @@ class Certificates(Sequence[Certificate]):
         return self.worst.relative_gap
 
     @property
+    def proven(self) -> bool:
+        """Whether all of them are."""
+        return all(certificate.proven for certificate in self._certificates)
+
+    @property
     def kkt_violation(self) -> float:
         """The largest of all classes."""
         return max(certificate.kkt_violation for certificate in self._certificates)

@@ -37,18 +37,24 @@ class Part(NamedTuple):
 
 
 def solve_small(
-    matrix: NDArray[np.float64], parts: Sequence[Part], tol: float, tiny: int, budget: core.Budget
+    matrix: NDArray[np.float64],
+    parts: Sequence[Part],
+    tol: float,
+    tiny: int,
+    budget: core.Budget,
+    *,
+    kernel_is_none: bool = False,
 ) -> list[Model]:
     """Minimise the hinge problem with exact intercept on each part of a kernel matrix.
 
     Until the relative gap is at most ``tol``, or, for at most ``tiny`` rows, until only rounding is left. A
-    model may fall short: its status says so.
+    model may fall short: its status says so. So it does where the kernel is known to be none.
     """
     begun = time.perf_counter()
     order = np.concatenate([part.which for part in parts])
     y, costs = np.concatenate([part.y for part in parts]), np.concatenate([part.costs for part in parts])
     begins = np.concatenate([[0], np.cumsum([len(part.which) for part in parts])])
-    alpha, margins, values = np.zeros(len(y)), np.empty(len(y)), np.empty((len(parts), 3))
+    alpha, margins, values = np.zeros(len(y)), np.empty(len(y)), np.empty((len(parts), 5))
     status = Status.RULE_FIRED
     try:
         steps = core.solve_small(
@@ -64,16 +70,16 @@ def solve_small(
     classes = together.row_classes
     violations = np.maximum.reduceat(HINGE.kkt_violation(margins, alpha, costs), begins[:-1])
     models = []
-    for k, (b, primal, dual) in enumerate(values.tolist()):
+    for k, (b, primal, dual, low, high) in enumerate(values.tolist()):
         these = slice(begins[k], begins[k + 1])
         if 0.0 < dual - primal <= ROUNDING * abs(primal):
             dual = primal
         w = beta[these]
-        proof = Certificate(
-            None, w, b, primal, alpha[these], dual, together.alpha_from, margins[these], w
-        ).with_known(float(violations[k]), classes[these])
+        proof = Certificate(None, w, b, primal, alpha[these], dual, together.alpha_from, margins[these], w)
+        proven = proof.proven and not kernel_is_none
+        proof = proof.with_known(float(violations[k]), classes[these], (low, high), proven)
         gap = proof.relative_gap
         trace = Trace([Record(steps[k], seconds, primal, dual, gap)])
-        ended = Status.CERTIFIED if gap <= tol else status
+        ended = Status.within_tol(proof) if gap <= tol else status
         models.append(Model(proof, trace, ended, tol, steps[k], STORY, {}, STORY))
     return models

@@ -28,6 +28,8 @@ class Solver(ABC, Generic[State]):
     """Whether it solves problems whose rows are seen through a kernel."""
     needs_kernels: ClassVar[bool] = False
     """Whether it solves no others."""
+    takes_fixed_intercept: ClassVar[bool] = False
+    """Whether it solves problems whose b is given and not 0."""
     seed: int
     """Of all random choices: the same seed gives the same result."""
 

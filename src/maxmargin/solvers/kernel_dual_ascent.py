@@ -9,9 +9,10 @@
     3      a      = clip(alpha_i - g / (K_ii + D_i), 0, U_i)    exact maximiser on the line
     4      score += (a - alpha_i) y_i K_i;  alpha_i = a         keeps score_k = sum_j alpha_j y_j K_kj
 
-Without intercept b = 0. A regularised one is 000's augmentation trick, one more feature of constant value
-s: K_ij + s^2 in the place of K_ij, and b = s^2 sum_j alpha_j y_j changes in line 4. A visit that moves
-nothing costs O(1); one that does needs a row of the kernel matrix and O(n).
+Without intercept b = 0. A b that the problem fixes takes ``b sum_i alpha_i y_i`` from what is maximised. A
+regularised one is 000's augmentation trick, one more feature of constant value s: K_ij + s^2 in the place
+of K_ij, and b = s^2 sum_j alpha_j y_j changes in line 4. A visit that moves nothing costs O(1); one that
+does needs a row of the kernel matrix and O(n).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
+from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
@@ -55,6 +57,7 @@ class State:
     order: Indices
     """Of the visits: all rows of cost above 0."""
     random: int
+    cache: core.CacheCounts
     bias: float = 0.0
     dual: float = 0.0
     gap: float = math.inf
@@ -68,6 +71,7 @@ class KernelDualAscent(Solver[State]):
     name: ClassVar[str] = "kernel_dual_ascent"
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
+    takes_fixed_intercept: ClassVar[bool] = True
 
     cache_size: float = 1000.0
     """Memory for rows of the kernel matrix, in megabytes."""
@@ -75,7 +79,7 @@ class KernelDualAscent(Solver[State]):
     """Of the order."""
 
     def accepts(self, problem: Problem) -> str | None:
-        """The problem of 000 without bias term, or with the augmentation trick."""
+        """The problem of 000 without bias term, with a fixed one, or with the augmentation trick."""
         if problem.loss.name not in ("hinge", "squared_hinge"):
             return f"{self.name} solves the hinge and the squared hinge, not {problem.loss.name}."
         if not isinstance(problem.rows, KernelRows):
@@ -97,7 +101,8 @@ class KernelDualAscent(Solver[State]):
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
         single = rows.count > DOUBLE
-        matrix = kernel_matrix(rows, self.cache_size, single=single)
+        cache = core.CacheCounts()
+        matrix = kernel_matrix(rows, self.cache_size, cache, single=single)
         coordinates = np.zeros((rows.count, 5))
         own = np.zeros(rows.count)
         if problem.loss.name == "squared_hinge":
@@ -109,7 +114,8 @@ class KernelDualAscent(Solver[State]):
         # A row whose image is 0 has no curvature: its step is as good as infinite, and clipped to C.
         coordinates[:, INVERSE_CURVATURE] = 1.0 / np.maximum(curvature, 1e-300)
         scores, visits = np.zeros(rows.count), np.flatnonzero(costs > 0)
-        state = State(matrix, single, coordinates, scores, visits, self.seed)
+        b = problem.fixed_intercept
+        state = State(matrix, single, coordinates, scores, visits, self.seed, cache, bias=b)
         alpha = starting_alpha(problem, start)
         if alpha is not None:
             coordinates[:, ALPHA] = np.where(costs > 0, alpha[order], 0.0)
@@ -135,7 +141,7 @@ class KernelDualAscent(Solver[State]):
         state.finished = whole and unrest <= _ROUNDING * max(largest, 1.0)
         if state.single and (state.finished or self.estimate(state) < SINGLE_IS_EXHAUSTED):
             assert isinstance(problem.rows, KernelRows)
-            state.matrix = kernel_matrix(problem.rows, self.cache_size, single=False)
+            state.matrix = kernel_matrix(problem.rows, self.cache_size, state.cache, single=False)
             state.single = state.finished = False
             _restore_scores(problem, state)
         return state
@@ -145,7 +151,7 @@ class KernelDualAscent(Solver[State]):
         assert isinstance(problem.rows, KernelRows)
         alpha = np.empty(len(state.scores))
         alpha[problem.rows.blocks.order] = state.coordinates[:, ALPHA]
-        return Solution(b=state.bias, alpha=alpha)
+        return Solution(b=state.bias, alpha=alpha, notes=notes_of(state.cache))
 
     def estimate(self, state: State) -> float:
         """Free: all scores are known."""
@@ -161,9 +167,11 @@ def _restore_scores(problem: Problem, state: State) -> None:
     state.scores = np.zeros(len(alpha))
     support = np.flatnonzero(alpha)
     state.matrix.add(support, (alpha * y)[support], state.scores, core.ALL_CORES)
-    state.bias = _bias_curvature(problem) * float(np.sum(alpha * y))
-    # The objective above, with y_i (score_i + b) for the sums over j.
-    state.dual = float(np.sum(alpha * (1.0 - 0.5 * (y * (state.scores + state.bias) + own * alpha))))
+    sought, fixed = _bias_curvature(problem) * float(np.sum(alpha * y)), problem.fixed_intercept
+    state.bias = sought + fixed
+    # The objective above, with y_i (score_i + b) for the sums over j; a fixed b is no half of a square.
+    halves = 0.5 * (y * (state.scores + sought) + own * alpha)
+    state.dual = float(np.sum(alpha * (1.0 - y * fixed - halves)))
 
 
 def _bias_curvature(problem: Problem) -> float:

@@ -25,8 +25,13 @@ def needs_a_kernel(name: str) -> str:
     )
 
 
-def kernel_matrix(rows: KernelRows, cache_size: float, *, single: bool) -> core.KernelMatrix:
-    """The matrix in the order of the blocks; ``cache_size`` is the memory for its rows, in megabytes."""
+def kernel_matrix(
+    rows: KernelRows, cache_size: float, counts: core.CacheCounts, *, single: bool
+) -> core.KernelMatrix:
+    """The matrix in the order of the blocks; ``cache_size`` is the memory for its rows, in megabytes.
+
+    ``counts`` are those of all matrices of a run.
+    """
     return core.KernelMatrix(
         rows.data,
         rows.kernel.compiled,
@@ -34,6 +39,7 @@ def kernel_matrix(rows: KernelRows, cache_size: float, *, single: bool) -> core.
         rows.blocks.begins,
         int(cache_size * 1e6),
         single,
+        counts,
     )
 
 

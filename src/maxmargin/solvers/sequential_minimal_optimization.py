@@ -27,6 +27,7 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
+from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
@@ -56,6 +57,7 @@ class State:
     single: bool
     """Whether it is in single precision."""
     pairs: core.SequentialMinimalOptimization
+    cache: core.CacheCounts
     dual: float = 0.0
     """W."""
     gap: float = math.inf
@@ -123,7 +125,8 @@ class SequentialMinimalOptimization(Solver[State]):
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
         single = rows.count > DOUBLE
-        matrix, pairs = self._machinery(rows, single)
+        cache = core.CacheCounts()
+        matrix, pairs = self._machinery(rows, cache, single)
         state = State(
             low=np.minimum(0.0, costs * y),
             high=np.maximum(0.0, costs * y),
@@ -133,6 +136,7 @@ class SequentialMinimalOptimization(Solver[State]):
             matrix=matrix,
             single=single,
             pairs=pairs,
+            cache=cache,
         )
         alpha = starting_alpha(problem, start)
         if alpha is not None:
@@ -141,9 +145,9 @@ class SequentialMinimalOptimization(Solver[State]):
         return state
 
     def _machinery(
-        self, rows: KernelRows, single: bool
+        self, rows: KernelRows, cache: core.CacheCounts, single: bool
     ) -> tuple[core.KernelMatrix, core.SequentialMinimalOptimization]:
-        matrix = kernel_matrix(rows, self.cache_size, single=single)
+        matrix = kernel_matrix(rows, self.cache_size, cache, single=single)
         second_order = self.selection == "second_order"
         diagonal = rows.squared_norms[rows.blocks.order]
         return matrix, core.SequentialMinimalOptimization(matrix, diagonal, second_order, self.shrinking)
@@ -165,7 +169,7 @@ class SequentialMinimalOptimization(Solver[State]):
         state.dual += ascent
         if state.single and (state.finished or self.estimate(state) < SINGLE_IS_EXHAUSTED):
             assert isinstance(problem.rows, KernelRows)
-            state.matrix, state.pairs = self._machinery(problem.rows, single=False)
+            state.matrix, state.pairs = self._machinery(problem.rows, state.cache, single=False)
             state.single = state.finished = False
             _restore_f(state)
         return state
@@ -175,7 +179,7 @@ class SequentialMinimalOptimization(Solver[State]):
         assert isinstance(problem.rows, KernelRows)
         alpha = np.empty(len(state.beta))
         alpha[problem.rows.blocks.order] = state.beta * state.labels
-        return Solution(alpha=alpha)
+        return Solution(alpha=alpha, notes=notes_of(state.cache))
 
     def estimate(self, state: State) -> float:
         """Free: f gives the margins of all rows that are not shrunk away."""

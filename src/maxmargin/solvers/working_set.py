@@ -21,13 +21,14 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
+from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.one_blas_thread import one_blas_thread
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.end_game import newton_changes
-from maxmargin.solvers.kernel_problem import balanced
+from maxmargin.solvers.kernel_problem import balanced, kernel_matrix
 from maxmargin.types import Indices, Vector
 
 _DOUBLE = 2_000
@@ -75,7 +76,7 @@ class Level:
     def run(self, rounds: int, budget: Budget) -> int:
         """So many rounds, or fewer where there is nothing left to do; returns their number."""
         done, self.least, self.greatest, self.primal, dual = self.rounds.run(
-            self.low, self.high, self.labels, self.beta, self.f, rounds, 0.0, budget
+            self.low, self.high, self.labels, self.beta, self.f, rounds, budget
         )
         self.gap = max(self.primal - dual, 0.0)
         return int(done)
@@ -91,6 +92,7 @@ class State:
     """The dual on all rows and, while some are put aside, on the others."""
 
     whole: Level
+    cache: core.CacheCounts
     part: Level | None = None
     rows: Indices | None = None
     """Those of the part."""
@@ -141,21 +143,17 @@ class WorkingSet(Solver[State]):
         if start is not None and start.alpha is not None:
             beta = balanced(np.clip(start.alpha[order], 0.0, costs), y) * y
         precise = len(y) <= _DOUBLE
-        return State(self._level(problem, beta, precise, core.ALL_CORES), precise=precise)
+        cache = core.CacheCounts()
+        return State(self._level(problem, beta, precise, cache, core.ALL_CORES), cache, precise=precise)
 
-    def _level(self, problem: Problem, beta: Vector, precise: bool, budget: Budget) -> Level:
+    def _level(
+        self, problem: Problem, beta: Vector, precise: bool, cache: core.CacheCounts, budget: Budget
+    ) -> Level:
         """All rows, with a matrix that has computed nothing yet but the gradient of beta."""
         rows = _kernel_rows(problem)
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
-        matrix = core.KernelMatrix(
-            rows.data,
-            rows.kernel.compiled,
-            rows.which[order],
-            rows.blocks.begins,
-            int(self.cache_size * 1e6),
-            not precise,
-        )
+        matrix = kernel_matrix(rows, self.cache_size, cache, single=not precise)
         f = -y
         changed = np.flatnonzero(beta)
         matrix.add(changed, beta[changed], f, budget)
@@ -176,13 +174,15 @@ class WorkingSet(Solver[State]):
         idle = level.run(rounds, budget) < rounds and not budget.spent
         if state.part is not None:
             if idle or level.violation <= _COME_BACK * state.before:
+                del level  # its rows' memory is needed
                 _bring_back(state, budget)
             return state
         state.estimate = level.relative_gap
         if not state.precise and (idle or state.estimate <= _END_GAME):
             beta = level.beta
             del level.matrix, level.rounds  # their memory is needed
-            state.whole, state.precise = self._level(problem, beta, True, budget), True
+            state.whole = self._level(problem, beta, True, state.cache, budget)
+            state.precise = True
         elif self.shrinking and not idle and not state.precise:
             self._put_aside(state)
         else:
@@ -239,7 +239,7 @@ class WorkingSet(Solver[State]):
             beta[state.rows] = state.part.beta
         alpha = np.empty(len(beta))
         alpha[problem.rows.blocks.order] = beta * state.whole.labels
-        return Solution(alpha=alpha, alpha_from="the working sets")
+        return Solution(alpha=alpha, alpha_from="the working sets", notes=notes_of(state.cache))
 
     def estimate(self, state: State) -> float:
         """The gap with the gradient as it is known; while rows are put aside, the last one."""

@@ -192,10 +192,7 @@ class MonomialRow {
     for (Integer l = k + width; l < base_.count; ++l) {
       const double x = values[l];
       const Integer j = columns[l];
-      // All are read before any is written: they are different places, which the compiler cannot know.
-      double sums[width];
-      unrolled<width>([&](auto r) { sums[r] = pairs[r][j] + factors[r] * x; });
-      unrolled<width>([&](auto r) { pairs[r][j] = sums[r]; });
+      unrolled<width>([&](auto r) { pairs[r][j] += factors[r] * x; });
     }
   }
 

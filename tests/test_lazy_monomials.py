@@ -154,6 +154,8 @@ def test_the_core_trusts_no_one():
     for lowest, scales in ((3, [1.0] * 3), (-1, [1.0] * 3), (0, [1.0] * 2), (0, [1.0, math.nan, 1.0])):
         with pytest.raises(ValueError, match="scales"):
             core.MonomialData(good, lowest, scales, False, False)
+    with pytest.raises(ValueError, match="without squares, degree 1 is needed"):
+        core.MonomialData(good, 2, [1.0] * 3, True, False)
     for wrong in (np.ones((2, 3)), sparse.csr_matrix(np.ones((2, 3), np.float32))):
         with pytest.raises(ValueError, match="float64 with 32-bit columns"):
             core.MonomialData(Rows(wrong).stored_data, 1, [1.0] * 3, False, False)

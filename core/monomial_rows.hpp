@@ -34,6 +34,8 @@ class Degree2 {
     if (scales.size() != 3 || lowest < 0 || lowest > 2 || columns < 0 || columns > kMostColumns) {
       throw std::invalid_argument("three scales, for the degrees 0 to 2, and 32-bit columns are needed");
     }
+    // pairs_of(0) would lie before the first column.
+    if (once && lowest == 2) throw std::invalid_argument("without squares, degree 1 is needed");
     for (const double scale : scales) {
       if (!std::isfinite(scale)) throw std::invalid_argument("scales must be finite");
     }
@@ -192,10 +194,7 @@ class MonomialRow {
     for (Integer l = k + width; l < base_.count; ++l) {
       const double x = values[l];
       const Integer j = columns[l];
-      // All are read before any is written: they are different places, which the compiler cannot know.
-      double sums[width];
-      unrolled<width>([&](auto r) { sums[r] = pairs[r][j] + factors[r] * x; });
-      unrolled<width>([&](auto r) { pairs[r][j] = sums[r]; });
+      unrolled<width>([&](auto r) { pairs[r][j] += factors[r] * x; });
     }
   }
 

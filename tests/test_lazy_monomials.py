@@ -154,6 +154,8 @@ def test_the_core_trusts_no_one():
     for lowest, scales in ((3, [1.0] * 3), (-1, [1.0] * 3), (0, [1.0] * 2), (0, [1.0, math.nan, 1.0])):
         with pytest.raises(ValueError, match="scales"):
             core.MonomialData(good, lowest, scales, False, False)
+    with pytest.raises(ValueError, match="without squares, degree 1 is needed"):
+        core.MonomialData(good, 2, [1.0] * 3, True, False)
     for wrong in (np.ones((2, 3)), sparse.csr_matrix(np.ones((2, 3), np.float32))):
         with pytest.raises(ValueError, match="float64 with 32-bit columns"):
             core.MonomialData(Rows(wrong).stored_data, 1, [1.0] * 3, False, False)
@@ -357,6 +359,22 @@ def test_rows_with_nothing_in_them(loss):
         assert ours.primal == pytest.approx(theirs.primal, rel=1e-6)
     one = Monomials(2, lazy=True).fit_transform([[2.0, 3.0]])
     assert Rows(one).scores(np.array([1.0, 10.0, 100.0, 1e3, 1e4])).tolist() == [32.0 + 400.0 + 6e3 + 9e4]
+
+
+def test_the_automatic_choice():
+    small, large = np.ones((100, 20)), np.ones((20_000, 20))
+
+    def result(X, degree=2, **options):
+        expansion = Monomials(degree, lazy="auto", **options)
+        mapped = expansion.fit_transform(X)
+        assert isinstance(expansion.transform(small), LazyMonomials) == expansion.lazy_  # as for X
+        return mapped
+
+    assert isinstance(result(sparse.csr_array(small)), LazyMonomials)
+    assert isinstance(result(large), LazyMonomials)
+    assert isinstance(result(small, max_bytes=10_000), LazyMonomials)
+    np.testing.assert_array_equal(result(small), Monomials(2).fit_transform(small))
+    assert result(sparse.csr_array(small), degree=3).shape == (100, 1770)
 
 
 # ---- what cannot be ------------------------------------------------------------------------------

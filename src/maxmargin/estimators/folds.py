@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from maxmargin import core
-from maxmargin.along_costs import carried_over, start_of
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.estimators.linear_svc import _TINY, Begin, LinearSVC
 from maxmargin.loop import Callback, Progress
 from maxmargin.model import Status
+from maxmargin.other_costs import carried_over, start_of
 from maxmargin.problem import Problem
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution

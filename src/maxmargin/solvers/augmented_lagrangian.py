@@ -38,6 +38,7 @@ from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces
+from maxmargin.solvers.newton_system import NewtonSystem
 from maxmargin.types import Vector
 
 _STIFFEST = 1e7
@@ -119,7 +120,17 @@ class AugmentedLagrangian(Solver[State]):
             return State(ascent, self.sweeps, iterate, np.zeros(problem.rows.count), self.stiffness)
         return self._begin(problem, start or Solution(), core.ALL_CORES)
 
-    def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
+    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
+        """With the Hessian of ``before``, as far as the same rows are free."""
+        if start is None:
+            return self.init(problem, start)
+        last = before.iterate
+        factor = problem.total_cost / last.problem.total_cost * self.stiffness / before.stiffness
+        return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
+
+    def _begin(
+        self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
+    ) -> State:
         alpha = np.zeros(problem.rows.count)
         if start.alpha is not None:
             alpha = np.clip(np.nan_to_num(start.alpha), 0.0, problem.costs)
@@ -127,7 +138,7 @@ class AugmentedLagrangian(Solver[State]):
         if w is None and start.alpha is not None:
             w = problem.rows.combine(alpha * problem.y, budget)
         known = None if start.margins is None else (start.b, start.margins)
-        iterate = Iterate.at(problem, w, budget, known)
+        iterate = Iterate.at(problem, w, budget, known, system)
         iterate.multipliers[:] = alpha
         iterate.combined = iterate.system.combine(alpha * problem.y, budget)
         free = (alpha > 0.0) & (alpha < problem.costs)

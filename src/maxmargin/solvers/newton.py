@@ -29,6 +29,7 @@ from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces
+from maxmargin.solvers.newton_system import NewtonSystem
 from maxmargin.types import Vector
 
 _ROUNDING = 1e-15
@@ -68,6 +69,15 @@ class Newton(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """At zero, or at the w of a start."""
+        return self._init(problem, start, None)
+
+    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
+        """With the Hessian of ``before``: most rows have the same curvature, but for the costs' factor."""
+        last = before.iterate
+        factor = problem.total_cost / last.problem.total_cost
+        return self._init(problem, start, last.system.at_costs_of(problem, factor))
+
+    def _init(self, problem: Problem, start: Solution | None, system: NewtonSystem | None) -> State:
         w = known = None
         if start is not None:
             if start.margins is not None:
@@ -77,7 +87,8 @@ class Newton(Solver[State]):
                 w = problem.rows.combine(start.alpha * problem.y)
         pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
         sweeps = self._sweeps(problem) if start is None else 0
-        return State(self._begin(problem, w, pieces, core.ALL_CORES, known), pieces, sweeps)
+        iterate = self._begin(problem, w, pieces, core.ALL_CORES, known, system)
+        return State(iterate, pieces, sweeps)
 
     def _sweeps(self, problem: Problem) -> int:
         if DualCoordinateAscent().accepts(problem) is not None:
@@ -93,8 +104,9 @@ class Newton(Solver[State]):
         pieces: Pieces,
         budget: Budget,
         known: tuple[float, Vector] | None = None,
+        system: NewtonSystem | None = None,
     ) -> Iterate:
-        iterate = Iterate.at(problem, w, budget, known)
+        iterate = Iterate.at(problem, w, budget, known, system)
         iterate.refresh(pieces, budget)
         return iterate
 

@@ -65,6 +65,16 @@ class NewtonSystem:
         self._matrix: Hessian | None = Hessian(self) if small else None
         self._products: _Products | None = None
 
+    def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
+        """Of a problem on the same rows whose curvatures are about ``factor`` times the last ones.
+
+        The matrices go along, so this system is of no use afterwards.
+        """
+        other = NewtonSystem(problem)
+        other._matrix, other._products = self._matrix, self._products
+        other.scale(factor)
+        return other
+
     @property
     def small_hessian(self) -> Hessian | None:
         """The matrix, where it is so small that calls cost more than factors."""
@@ -88,8 +98,8 @@ class NewtonSystem:
 
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """Make the system ready for the curvatures h."""
-        free = np.flatnonzero(curvatures)
-        if len(free) < min(0.8 * self.columns, LARGEST_SIDE):
+        if np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE):
+            free = np.flatnonzero(curvatures)
             if self._products is None:
                 self._products = _Products(self)
             return _OnRows(self, free, curvatures, self._products.of(free, budget), budget)

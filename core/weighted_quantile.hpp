@@ -27,15 +27,24 @@ struct Bracketed {
 inline Bracketed points_in(std::span<const double> values, std::span<const double> weights, double low,
                            double high) {
   Bracketed found;
+  double below = 0, last = -INFINITY;
+  std::size_t inside = 0;
+#pragma omp simd reduction(+ : below, inside) reduction(max : last)
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (weights[i] <= 0) continue;
-    if (values[i] < low) {
-      found.below += weights[i];
-      found.last = std::max(found.last, values[i]);
-    } else if (values[i] <= high) {
-      found.inside.push_back({values[i], weights[i]});
-    }
+    const bool counts = weights[i] > 0, left = counts && values[i] < low;
+    below += left ? weights[i] : 0.0;
+    last = std::max(last, left ? values[i] : -INFINITY);
+    inside += counts && !left && values[i] <= high ? 1 : 0;
   }
+  found.below = below;
+  found.last = last;
+  found.inside.resize(inside + 1);  // every point is written, and the next one over it if it is outside
+  WeightedPoint* next = found.inside.data();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    *next = {values[i], weights[i]};
+    next += weights[i] > 0 && !(values[i] < low) && values[i] <= high ? 1 : 0;
+  }
+  found.inside.resize(inside);
   return found;
 }
 
@@ -73,7 +82,8 @@ inline std::pair<double, double> weighted_quantile(std::span<const double> value
                                                    std::span<const double> weights, double level,
                                                    double ridge) {
   double total = 0;
-  for (const double weight : weights) total += std::max(weight, 0.0);
+#pragma omp simd reduction(+ : total)
+  for (std::size_t i = 0; i < weights.size(); ++i) total += std::max(weights[i], 0.0);
   const double rounding = 1e-13 * total;  // sums of the same weights in another order differ by this
   const auto [low, high] = sampled_bracket(values, weights, level, ridge, total);
   Bracketed found = points_in(values, weights, low, high);

@@ -116,7 +116,7 @@ def path(
     Cs : array
         Values of C, in any order; the models come back in the same.
     solver : str or Solver
-        For all of them; "auto" chooses for the largest C.
+        For all of them; "auto" chooses for every C.
     tol : float
         Relative gap ``(primal - dual) / |primal|`` to reach at every C.
     max_steps : int, optional
@@ -138,12 +138,12 @@ def path(
     values = _checked(Cs)
     if direction not in ("up", "down"):
         raise ValueError(f"direction must be 'up' or 'down'. Got {direction!r} instead.")
-    configured, reason = find_solver(solver, problem.with_costs_times(values.max()), tol)
+    find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
     budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
     different, places = np.unique(values, return_inverse=True)
     if direction == "down":
         different, places = different[::-1], len(different) - 1 - places
-    walk = _Walk(problem, different, configured, reason, tol, max_steps, budget, _Teller(callback))
+    walk = _Walk(problem, different, solver, tol, max_steps, budget, _Teller(callback))
     walk.go()
     models = tuple(walk.models[int(place)] for place in places)
     return Path(values, models, time.perf_counter() - started)
@@ -156,20 +156,19 @@ class _Walk:
         self,
         problem: Problem,
         values: Vector,
-        solver: AnySolver,
-        reason: str,
+        solver: str | AnySolver,
         tol: float,
         max_steps: int | None,
         budget: Budget,
         teller: _Teller,
     ) -> None:
-        self.problem, self.values, self.solver, self.reason = problem, values, solver, reason
+        self.problem, self.values, self.solver = problem, values, solver
         self.tol, self.max_steps, self.budget, self.teller = tol, max_steps, budget, teller
         self.models: dict[int, Model] = {}
         self.solved: list[int] = []
         """The places where steps were taken, in ascending order; all others follow from these."""
-        self.state: Any = None
-        """The solver's last."""
+        self.last: tuple[AnySolver | None, Any] = None, None
+        """The solver that took the last steps, and its state."""
         self.end: Status | None = None
         """Why the path ends early."""
 
@@ -209,15 +208,16 @@ class _Walk:
         except KeyboardInterrupt:
             self.end = Status.INTERRUPTED
             known, start = self.start(place, here)
+        solver, reason = find_solver(self.solver, here, self.tol)
         if self.end is not None and known is not None:
             status = Status.CERTIFIED if known.relative_gap <= self.tol else self.end
-            self.models[place] = Model(known, Trace(), status, self.tol, 0, self.reason, {})
+            self.models[place] = Model(known, Trace(), status, self.tol, 0, reason, {})
             return known.relative_gap
         model, state = solve_after(
-            self.state,
+            self.last[1] if self.last[0] == solver else None,
             here,
-            self.solver,
-            self.reason,
+            solver,
+            reason,
             tol=self.tol,
             max_steps=self.max_steps,
             start=start,
@@ -227,7 +227,7 @@ class _Walk:
         )
         self.models[place] = model
         if state is not None or not self.solved:
-            self.state = state
+            self.last = solver, state
             bisect.insort(self.solved, place)
         if self.teller.stopped:
             self.end = Status.STOPPED

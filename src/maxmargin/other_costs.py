@@ -91,7 +91,9 @@ def combined(
     elif min(factors) < 1.0 < max(factors):
         share = (1.0 - 1.0 / factors[0]) / (1.0 / factors[1] - 1.0 / factors[0])
         multiples = np.array([1.0 - share, share])
-    alpha = np.minimum(_sum(multiples, first.alpha, second.alpha), problem.upper)
+    alpha = _sum(multiples, first.alpha, second.alpha)
+    if problem.loss.name != "squared_hinge":
+        alpha = np.minimum(alpha, problem.upper)  # beyond it by rounding at most
     w_of_alpha = _sum(multiples, first.w_of_alpha, second.w_of_alpha)
     dual = min(problem.dual_of(alpha, w_of_alpha), primal)
     known = Certificate(problem, w, b, primal, alpha, dual, second.alpha_from, margins, w_of_alpha)
@@ -139,14 +141,12 @@ def _best_on_line(problem: Problem, point: _Point, along: _Point, budget: core.B
         pull = problem.intercept_scaling**-2
     slope = core.dot(point.w, along.w) + pull * point.b * along.b
     curvature = core.dot(along.w, along.w) + pull * along.b**2
-    pieces = (problem.loss.name, problem.costs, 0.5 * problem.costs, 1.0 / _ROUNDED_OVER)
-    for sign in (1.0, -1.0):
-        changes = along.margins if sign > 0 else -along.margins
-        length = core.line_search(*pieces, point.margins, changes, sign * slope, curvature, budget)
-        if length > 0.0:
-            s = sign * length
-            return _Point(point.w + s * along.w, point.b + s * along.b, point.margins + s * along.margins)
-    return point
+    centre = 0.5 * problem.costs if problem.loss.name == "hinge" else problem.costs
+    pieces = (problem.loss.name, problem.costs, centre, 1.0 / _ROUNDED_OVER)
+    s = core.line_search(*pieces, point.margins, along.margins, slope, curvature, budget)
+    if s == 0.0:
+        s = -core.line_search(*pieces, point.margins, -along.margins, -slope, curvature, budget)
+    return _Point(point.w + s * along.w, point.b + s * along.b, point.margins + s * along.margins)
 
 
 def _dual_in_multiples(pair: tuple[Certificate, Certificate], problem: Problem) -> tuple[Vector, Vector]:

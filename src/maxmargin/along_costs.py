@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One problem at many values of C, each solved from its neighbour and each certified.
+"""One problem at many values of C, each solved from its neighbours and each certified.
 
-    1  for C in ascending order:
-    2      (w, alpha) = the last solution;      t = the multiple of alpha that is worth most at this C
-    3      if the gap between w and t alpha is within tol, that is the answer
-    4      solve from (w, t alpha)
+    1  here = the first C;  solve;  leap = 1
+    2  repeat
+    3      there = ``leap`` values further;  solve from what the last two solved values prove there
+    4      for the values between, the middle first:  solve from what their solved neighbours prove there
+    5      leap = twice as many if line 4 had nothing to do, else half
+    6      here = there
 
-Lines 2 and 3 need no pass over the data: the margins of w are known, sum_i t alpha_i y_i x_i is t times
-what is known, and any multiple of a balanced alpha is balanced. Where alpha hardly depends on C any more
-(separable data), or w (data that overlap, C large), they are all there is to do.
+To solve is nothing where the gap of the start is within tol: see other_costs.py, which makes no pass over the
+data. A first leap over one value is tried when the gap of a start one value ahead is small enough.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
     5      leap = twice as many if line 4 had nothing to do, else half
     6      here = there
 
-To solve is nothing where the gap of the start is within tol: see other_costs.py, which makes no pass over the
-data. A first leap over one value is tried when the gap of a start one value ahead is small enough.
+To solve is nothing where the gap of the start is within tol: see other_costs.py, which makes no pass over
+the data. A first leap over one value is tried when the gap of a start one value ahead is small enough.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ class KernelRows(Rows):
     kernel, or a precomputed one, needs memory for all pairs.
     """
 
+    data: core.Data
+
     def __init__(
         self,
         X: Any,
@@ -50,6 +52,7 @@ class KernelRows(Rows):
             self.__dict__.update(X.__dict__)
         else:
             super().__init__(X, check_finite=check_finite, keep_zeros=given)
+        self.data = self.stored_data
         kernel.refuse_negative(self)
         self.kernel = kernel
         self.which = np.arange(self.data.count) if which is None else np.asarray(which, np.int64)

@@ -126,9 +126,8 @@ class ClassProblems:
         if values is None or len(values) < size**2:
             values = self._scratch.values = np.empty(size**2)
         matrix = values[: size**2].reshape(size, size)
-        core.kernel_block(
-            self.kernel.compiled, self.rows.data, which, self.rows.data, which, matrix, budget
-        )
+        data = self.rows.stored_data
+        core.kernel_block(self.kernel.compiled, data, which, data, which, matrix, budget)
         return solve_small(matrix, [Part(np.arange(size), y, costs)], tol, tiny, budget)[0]
 
     def _members(self, i: int) -> NDArray[np.intp]:

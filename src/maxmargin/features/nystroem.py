@@ -41,6 +41,8 @@ class Nystroem(NumberedMap):
         The rows Z.
     projection_ : ndarray
         M.
+    kernel_ : Kernel
+        What the map stands for.
     error_estimate_ : ErrorEstimate
         Measured at fit on pairs of rows outside the sample; NaN if it has all rows.
 
@@ -72,7 +74,7 @@ class Nystroem(NumberedMap):
         self.seed = seed
 
     def _learn(self, X: Any) -> None:
-        self._kernel = self._find_kernel()
+        self.kernel_ = self._find_kernel()
         count = min(check_count(self, "count", 1), X.shape[0])
         random = np.random.default_rng(check_count(self, "seed", 0))
         order = random.permutation(X.shape[0])
@@ -80,7 +82,7 @@ class Nystroem(NumberedMap):
         self.projection_ = self._project(X.dtype)
         self._n_features_out = self.projection_.shape[1]
         pairs = draw_pairs(order[count:], random)
-        self.error_estimate_ = measure_error(X, pairs, self._map, self._kernel)
+        self.error_estimate_ = measure_error(X, pairs, self._map, self.kernel_)
 
     def _find_kernel(self) -> Kernel:
         if isinstance(self.kernel, Precomputed):
@@ -108,7 +110,7 @@ class Nystroem(NumberedMap):
         Any rotation M Q would do as well. The one that makes M upper triangular, or nearly so where
         eigenvectors are left out, spares half of the multiplications of every row.
         """
-        eigenvalues, vectors = np.linalg.eigh(pair_values(self._kernel, self.sample_, self.sample_))
+        eigenvalues, vectors = np.linalg.eigh(pair_values(self.kernel_, self.sample_, self.sample_))
         largest = eigenvalues[-1]
         if not largest > 0.0:
             raise wrong(self, "kernel", self.kernel, "positive for some of the rows")
@@ -118,7 +120,7 @@ class Nystroem(NumberedMap):
         return np.ascontiguousarray(triangle, dtype)
 
     def _map(self, X: Any) -> NDArray[Any]:
-        values = values_at(self._kernel, self.sample_, X)
+        values = values_at(self.kernel_, self.sample_, X)
         M = self.projection_.astype(X.dtype, copy=False)
         count, columns = M.shape
         step = max(64, columns // 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m benchmarks linear``, ``choice``, ``reading`` or ``sweep``: run from the repository's root."""
+"""``python -m benchmarks linear``, ``kernel``, ``features``, ...: run from the repository's root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import choice, datasets, kernel, machine, memory, pegasos, reading, sweep
+from benchmarks import choice, datasets, features, kernel, machine, memory, pegasos, reading, sweep
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
 from benchmarks.picture import draw
@@ -35,6 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _reading(options, _command(given), console)
     if options.command == "kernel":
         return _kernel(options, _command(given), console)
+    if options.command == "features":
+        return _features(options, _command(given), console)
     if options.command == "sweep":
         return _sweep(options, _command(given), console)
     measured = Measurements(
@@ -83,6 +85,9 @@ def _parser() -> argparse.ArgumentParser:
     text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
     text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
     text.add_argument("--output", type=Path, default=Path("docs/results"))
+    maps = commands.add_parser("features", help="monomials, Nystroem, and bounds on the exact kernel")
+    maps.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
+    maps.add_argument("--output", type=Path, default=Path("docs/results"))
     swept = commands.add_parser("sweep", help="every C from 2^-15 to 2^15: certified, and how fast")
     swept.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(sweep.DATA))
     swept.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
@@ -138,6 +143,22 @@ def _reading(options: argparse.Namespace, command: str, console: Console) -> int
     page = reading.markdown(readings, command, options.repeat, warning)
     (options.output / "reading.md").write_text(page, encoding="utf-8")
     console.print("Written: reading.md.")
+    return 0
+
+
+def _features(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        try:
+            found = features.measure(options.repeat, lambda text: progress.update(task, description=text))
+        except datasets.MissingData as error:
+            console.print(str(error), highlight=False)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = features.markdown(found, command, options.repeat, warning)
+    (options.output / "features.md").write_text(page, encoding="utf-8")
+    console.print("Written: features.md.")
     return 0
 
 

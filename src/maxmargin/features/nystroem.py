@@ -15,6 +15,10 @@ from maxmargin.features.error_estimate import draw_pairs, measure_error
 from maxmargin.features.kernel_values import pair_values, values_at
 from maxmargin.features.numbered import NumberedMap
 from maxmargin.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
+from maxmargin.one_blas_thread import one_blas_thread
+
+_PART = 64
+"""Columns of a product with a triangular matrix: more would multiply zeros, fewer would be slower."""
 
 
 class Nystroem(NumberedMap):
@@ -79,7 +83,8 @@ class Nystroem(NumberedMap):
         random = np.random.default_rng(check_count(self, "seed", 0))
         order = random.permutation(X.shape[0])
         self.sample_ = X[np.sort(order[:count])]
-        self.projection_ = self._project(X.dtype)
+        with one_blas_thread():
+            self.projection_ = self._project(X.dtype)
         self._n_features_out = self.projection_.shape[1]
         pairs = draw_pairs(order[count:], random)
         self.error_estimate_ = measure_error(X, pairs, self._map, self.kernel_)
@@ -123,8 +128,7 @@ class Nystroem(NumberedMap):
         values = values_at(self.kernel_, self.sample_, X)
         M = self.projection_.astype(X.dtype, copy=False)
         count, columns = M.shape
-        step = max(64, columns // 8)
-        parts = [slice(begin, min(begin + step, columns)) for begin in range(0, columns, step)]
+        parts = [slice(begin, min(begin + _PART, columns)) for begin in range(0, columns, _PART)]
 
         def work(rows: Any, out: NDArray[Any]) -> None:
             k = values(rows).astype(X.dtype, copy=False)

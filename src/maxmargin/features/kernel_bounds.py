@@ -189,7 +189,7 @@ def _in_exact_space(expansion: Expansion, features: Nystroem, certificate: Certi
     norm = function.squared_norm + rounding_of_norm(function)
     model_value = exact.value(function.at(exact.X), norm, certificate.b)
     upper = Bound(model_value, "the model itself")
-    return _bound(expansion.lower_bound(features), [upper, expansion.upper_bound()], model_value, True)
+    return _bound(expansion.lower_bound(), [upper, expansion.upper_bound()], model_value, True)
 
 
 def _beside_it(
@@ -205,8 +205,7 @@ def _beside_it(
     scores = np.asarray(features.transform(exact.X[rows]) @ certificate.w, np.float64)
     function = stand_in(exact, span, rows, scores)
     upper = upper_bound_by(exact, function, function.squared_norm + rounding_of_norm(function))
-    lower = expansion.lower_bound(span)
-    return _bound(lower, [upper, expansion.upper_bound()], certificate.primal, False)
+    return _bound(expansion.lower_bound(), [upper, expansion.upper_bound()], certificate.primal, False)
 
 
 def _bound(

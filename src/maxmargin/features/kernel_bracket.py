@@ -26,6 +26,8 @@ from maxmargin.types import Vector
 _ROWS_PER_LANDMARK = 10
 """On so many rows a stand-in learns to follow its model."""
 _SMALLEST_GROUP = 16
+_MOST_LANDMARKS = 4000
+"""Their kernel matrix has to be factorised."""
 _LARGEST_MULTIPLE = 2.0
 
 
@@ -112,7 +114,7 @@ class Expansion:
             return None
         return self.function.at(self.exact.X)
 
-    def squared_norm(self, features: Nystroem) -> Bound:
+    def squared_norm(self) -> Bound:
         """``|g|^2``, or an upper bound on it by a projection where pairs are too many."""
         count = len(self.support)
         if self.scores is not None:
@@ -120,17 +122,18 @@ class Expansion:
             return Bound(value, f"the kernel between all {count} support vectors")
         if count**2 <= self.exact.max_values:
             return Bound(self.function.squared_norm, f"the kernel between all {count} support vectors")
-        landmarks = len(features.projection_)
-        group = max(_SMALLEST_GROUP, self.exact.max_values // count - landmarks)
-        words = f"between {count} support vectors and {landmarks} rows, and within groups of {group}"
+        each = max(2 * _SMALLEST_GROUP, self.exact.max_values // count)
+        landmarks = min(_MOST_LANDMARKS, each // 2)
+        group = each - landmarks
+        words = f"between {count} support vectors and {landmarks} of them, and within groups of {group}"
         return Bound(
-            squared_norm_bound(self.function, features, group),
+            squared_norm_bound(self.function, landmarks, group),
             f"the kernel {words}, with the triangle inequality for the rest",
         )
 
-    def lower_bound(self, features: Nystroem) -> Bound:
+    def lower_bound(self) -> Bound:
         """The best D(t alpha)."""
-        norm = self.squared_norm(features)
+        norm = self.squared_norm()
         t, value = self.exact.best_share(self.alpha, norm.value)
         return Bound(value, f"{_times(t)}the model's multipliers, and {norm.rests_on}")
 

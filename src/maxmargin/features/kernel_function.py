@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from maxmargin.features.kernel_values import pair_values
 from maxmargin.features.nystroem import Nystroem
@@ -16,6 +17,8 @@ from maxmargin.kernels.expansions import Expansions
 from maxmargin.types import Vector
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
+_RIDGE = 1e-9
+"""Times the mean of the diagonal, on a matrix whose smallest eigenvalues are lost to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,30 +62,32 @@ def rounding_of_norm(function: KernelFunction) -> float:
     return _ROUNDING * float(size @ values @ size)
 
 
-def squared_norm_bound(function: KernelFunction, features: Nystroem, group: int) -> float:
+def squared_norm_bound(function: KernelFunction, landmarks: int, group: int) -> float:
     """An upper bound on ``|f|^2`` without the kernel between all pairs of points.
 
-    f is a sum of parts f_B, one for each group of points, and h_B is the part's projection into the span
-    of Nystroem's sample. With h the sum of the h_B,
+    f is a sum of parts f_B, one for each group of points, and h_B is about the part's projection into the
+    span of a few of the points, the landmarks. With h the sum of the h_B,
 
         |f|^2 = |h|^2 + 2 <h, f - h> + |f - h|^2,        |f - h| <= sum_B |f_B - h_B|
 
     where the last is the triangle inequality and all the rest is computed. It holds for any h_B in the
-    span, so no accuracy of the projection is presumed. Needs, per point, the kernel at the sample and at
+    span, so no accuracy of the projection is presumed. Needs, per point, the kernel at the landmarks and at
     its own group. Groups are random: parts of mixed signs are smaller than parts that agree.
     """
-    Z = features.sample_.astype(np.float64, copy=False)
-    K = pair_values(features.kernel_, Z, Z)
-    M = features.projection_.astype(np.float64, copy=False)
-    order = np.random.default_rng(0).permutation(len(function.coefficients))
+    random = np.random.default_rng(0)
+    order = random.permutation(len(function.coefficients))
+    Z = function.points[np.sort(order[:landmarks])].astype(np.float64, copy=False)
+    K = pair_values(function.kernel, Z, Z)
+    factor = cho_factor(K + _RIDGE * np.trace(K) / len(K) * np.eye(len(K)))
+    order = random.permutation(order)
     h, values, remainder = np.zeros(len(K)), np.zeros(len(K)), 0.0
     for begin in range(0, len(order), group):
         members = np.sort(order[begin : begin + group])
         part = KernelFunction(function.kernel, function.points[members], function.coefficients[members])
-        at_sample = part.at(Z)
-        c = M @ (M.T @ at_sample)
-        distance = part.squared_norm - 2.0 * float(c @ at_sample) + float(c @ K @ c)
+        at_landmarks = part.at(Z)
+        c = cho_solve(factor, at_landmarks)
+        distance = part.squared_norm - 2.0 * float(c @ at_landmarks) + float(c @ K @ c)
         remainder += max(distance, 0.0) ** 0.5
         h += c
-        values += at_sample
+        values += at_landmarks
     return float(h @ K @ h) + 2.0 * float(h @ (values - K @ h)) + remainder**2

@@ -225,7 +225,7 @@ def certify(
     if solution.w is None:
         if solution.alpha is None:
             raise ValueError("A solution needs w, alpha, or both. Got neither.")
-        alpha, alpha_from = _feasible(problem, solution.alpha), solution.alpha_from
+        alpha, alpha_from = feasible(problem, solution.alpha), solution.alpha_from
         w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         b, margins = _best_margins(problem, w, budget)
     else:
@@ -234,7 +234,7 @@ def certify(
         proposed, alpha_from = solution.alpha, solution.alpha_from
         if proposed is None:
             proposed, alpha_from = problem.loss.multiplier(margins, problem.costs), FROM_MARGINS
-        alpha = _feasible(problem, proposed)
+        alpha = feasible(problem, proposed)
         w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         if alpha_from == FROM_MARGINS:
             factor = problem.best_multiple(alpha, w_of_alpha)
@@ -267,7 +267,7 @@ def _best_margins(problem: Problem, w: Vector, budget: core.Budget) -> tuple[flo
     return b, scores
 
 
-def _feasible(problem: Problem, alpha: Vector) -> Vector:
+def feasible(problem: Problem, alpha: Vector) -> Vector:
     """The nearest thing to alpha that is inside the box and, for an exact intercept, balanced."""
     alpha = np.array(alpha, np.float64)
     core.make_feasible(alpha, problem.y, problem.upper, problem.intercept is Intercept.EXACT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m benchmarks linear``, ``choice``, ``reading`` or ``sweep``: run from the repository's root."""
+"""``python -m benchmarks linear``, ``choice``, ``path``, ``reading`` or ``sweep``: run from the root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import choice, datasets, kernel, machine, memory, pegasos, reading, sweep
+from benchmarks import along_costs, choice, datasets, kernel, machine, memory, pegasos, reading, sweep
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
 from benchmarks.picture import draw
@@ -35,6 +35,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _reading(options, _command(given), console)
     if options.command == "kernel":
         return _kernel(options, _command(given), console)
+    if options.command == "path":
+        return _path(options, _command(given), console)
     if options.command == "sweep":
         return _sweep(options, _command(given), console)
     measured = Measurements(
@@ -88,6 +90,14 @@ def _parser() -> argparse.ArgumentParser:
     swept.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
     swept.add_argument("--longest", type=float, default=20.0, help="seconds for one fit")
     swept.add_argument("--output", type=Path, default=Path("docs/results"))
+    walked = commands.add_parser(
+        "path", help="the path along C, and the choice of C against scikit-learn's"
+    )
+    walked.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(along_costs.DATA))
+    walked.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    walked.add_argument("--repeat", type=int, default=3, help="rounds; the best time counts")
+    walked.add_argument("--no-search", action="store_true", help="leave out the choice of C: minutes")
+    walked.add_argument("--output", type=Path, default=Path("docs/results"))
     return parser
 
 
@@ -138,6 +148,28 @@ def _reading(options: argparse.Namespace, command: str, console: Console) -> int
     page = reading.markdown(readings, command, options.repeat, warning)
     (options.output / "reading.md").write_text(page, encoding="utf-8")
     console.print("Written: reading.md.")
+    return 0
+
+
+def _path(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+
+        def tell(text: str) -> None:
+            progress.update(task, description=text)
+
+        chosen = (options.data, options.loss, options.repeat, tell)
+        try:
+            walks = along_costs.measure(*chosen)
+            searches = [] if options.no_search else along_costs.search(*chosen)
+        except datasets.MissingData as error:
+            console.print(str(error), highlight=False)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = along_costs.markdown(walks, searches, command, options.repeat, warning)
+    (options.output / "path.md").write_text(page, encoding="utf-8")
+    console.print("Written: path.md.")
     return 0
 
 

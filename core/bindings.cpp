@@ -20,6 +20,7 @@
 #include "budget.hpp"
 #include "columns.hpp"
 #include "dual_coordinate_ascent.hpp"
+#include "feasible.hpp"
 #include "kernel_dual_ascent.hpp"
 #include "kernel_matrix.hpp"
 #include "large_array.hpp"
@@ -421,6 +422,12 @@ void bind_passes(nb::module_& m) {
     nb::gil_scoped_release unlocked;
     return with_loss(loss,
                      [&](auto kind) { return loss_sum<decltype(kind)>(span(margins), costs.data()); });
+  });
+  m.def("make_feasible", [](Vector alpha, ConstVector labels, ConstVector upper, bool balanced) {
+    require(alpha.size() == labels.size() && alpha.size() == upper.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    clip_to_box(span(alpha), upper.data());
+    if (balanced) balance_classes(span(alpha), labels.data(), upper.data());
   });
   m.def("best_intercept", [](const std::string& loss, ConstVector scores, ConstVector labels,
                              ConstVector costs, double ridge) {

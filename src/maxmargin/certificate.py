@@ -211,33 +211,6 @@ def _best_margins(problem: Problem, w: Vector, budget: core.Budget) -> tuple[flo
 
 def _feasible(problem: Problem, alpha: Vector) -> Vector:
     """The nearest thing to alpha that is inside the box and, for an exact intercept, balanced."""
-    alpha = np.asarray(alpha, np.float64)
-    if not np.isfinite(alpha.sum()):
-        alpha = np.nan_to_num(alpha)
-    alpha = np.clip(alpha, 0.0, problem.upper)
-    if problem.intercept is not Intercept.EXACT:
-        return alpha
-    # Free multipliers cost least, since their margin is 1 and the dual value is flat there: those of the
-    # heavier class give up the excess, then those of the lighter class take on what is left. Bounded ones
-    # follow only if these do not suffice. The second round is for rounding.
-    for _ in range(2):
-        excess = core.dot(alpha, problem.y)
-        if excess == 0.0:
-            break
-        heavier = problem.y == np.sign(excess)
-        free = (alpha > 0.0) & (alpha < problem.upper)
-        down, up = np.flatnonzero(free & heavier), np.flatnonzero(free & ~heavier)
-        left = abs(excess)
-        spare = float(alpha[down].sum())
-        if spare > 0.0:
-            alpha[down] *= max(0.0, 1.0 - left / spare)
-            left = max(0.0, left - spare)
-        room = problem.upper[up] - alpha[up]
-        if left > 0.0 and len(up):
-            share = min(1.0, left / float(room.sum()))
-            alpha[up] += share * room
-            left -= share * float(room.sum())
-        bounded = float(alpha[heavier].sum())
-        if left > 0.0 and bounded > 0.0:
-            alpha[heavier] *= max(0.0, 1.0 - left / bounded)
+    alpha = np.array(alpha, np.float64)
+    core.make_feasible(alpha, problem.y, problem.upper, problem.intercept is Intercept.EXACT)
     return alpha

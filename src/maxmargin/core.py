@@ -57,6 +57,7 @@ kernel_encoding = _core.kernel_encoding
 kernel_expansions = _core.kernel_expansions
 line_search = _core.line_search
 loss_sum = _core.loss_sum
+make_feasible = _core.make_feasible
 parse_libsvm = _core.parse_libsvm
 read_columns = _core.read_columns
 refresh = _core.refresh

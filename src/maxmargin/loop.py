@@ -102,9 +102,42 @@ def solve(
     """
     _check_arguments(tol, max_steps, max_time, certify_every, threads)
     configured, reason = find_solver(solver, problem, tol)
-    max_steps = 1000 if max_steps is None else max_steps
     if budget is None:
         budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
+    return solve_after(
+        None,
+        problem,
+        configured,
+        reason,
+        tol=tol,
+        max_steps=max_steps,
+        start=start,
+        known=known,
+        callback=callback,
+        certify_every=certify_every,
+        budget=budget,
+    )[0]
+
+
+def solve_after(
+    before: Any,
+    problem: Problem,
+    configured: AnySolver,
+    reason: str,
+    *,
+    tol: float,
+    max_steps: int | None,
+    start: Solution | None,
+    known: Certificate | None,
+    callback: Callback | None,
+    budget: Budget,
+    certify_every: int | None = None,
+) -> tuple[Model, Any]:
+    """As ``solve``, after a run on the same rows that ended in the state ``before``; and its own state.
+
+    That is None where nothing was left to do.
+    """
+    max_steps = 1000 if max_steps is None else max_steps
     run = _Run(problem, configured, tol, callback, budget)
     state = None
     steps = 0
@@ -121,7 +154,10 @@ def solve(
         elif stop:
             status = Status.STOPPED
         if status is None:
-            state = configured.init(problem, start)
+            if before is None:
+                state = configured.init(problem, start)
+            else:
+                state = configured.resume(problem, start, before)
         while status is None:
             if steps >= max_steps:
                 status = Status.STEPS_SPENT
@@ -157,7 +193,7 @@ def solve(
     if certificate.relative_gap <= tol:
         status = Status.CERTIFIED
     story = "" if state is None else configured.story(state)
-    return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story)
+    return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story), state
 
 
 def _check_arguments(

@@ -113,6 +113,11 @@ class Problem:
         """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost."""
         return float(self.costs.sum())
 
+    @cached_property
+    def positive_cost(self) -> float:
+        """``sum_i C_i`` of the rows with y = 1."""
+        return core.dot(self.costs, np.maximum(self.y, 0.0))
+
     @property
     def bias_feature(self) -> float:
         """Value of the constant feature that makes b a coordinate of w; 0 without intercept."""
@@ -184,8 +189,7 @@ class Problem:
         if not self.loss.smooth:
             # The losses' slope by b is a step function that rises by C_i at row i's kink.
             kink = self.y if self.loss.name == "hinge" else 0.0
-            level = float(self.costs[self.y > 0].sum())
-            low, high = core.weighted_quantile(kink - scores, self.costs, level, ridge)
+            low, high = core.weighted_quantile(kink - scores, self.costs, self.positive_cost, ridge)
             return 0.5 * (low + high)
         return core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
 

@@ -38,6 +38,7 @@ from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.newton_step import Iterate, Pieces
+from maxmargin.solvers.newton_system import NewtonSystem
 from maxmargin.solvers.opening import Opening
 from maxmargin.types import Vector
 
@@ -55,6 +56,8 @@ _AFTER_SAMPLE = 10.0
 """The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
 _NEAR_ROUNDING = 1e-8
 """Before, steps may well bring the smooth problem closer to its end and neither value to the other."""
+_SMALL_SHARE = 0.1
+"""Of the free multipliers' sum: up to here they can make up for an imbalance."""
 
 
 @dataclass
@@ -122,7 +125,17 @@ class AugmentedLagrangian(Solver[Opening | State]):
             return Opening.by_sweeps(problem, self.sweeps, self.seed)
         return self._begin(problem, start or Solution(), core.ALL_CORES)
 
-    def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
+    def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
+        """With the Hessian of ``before``, as far as the same rows are free."""
+        if start is None or isinstance(before, Opening):
+            return self.init(problem, start)
+        last = before.iterate
+        factor = problem.total_cost / last.problem.total_cost * self.stiffness / before.stiffness
+        return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
+
+    def _begin(
+        self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
+    ) -> State:
         # Multipliers that nothing is known of are in the middle: the rounded kink is then around m = 1.
         alpha = 0.5 * problem.costs
         if start.alpha is not None:
@@ -131,7 +144,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
         if w is None and start.alpha is not None:
             w = problem.rows.combine(alpha * problem.y, budget)
         known = None if start.margins is None else (start.b, start.margins)
-        iterate = Iterate.at(problem, w, budget, known)
+        iterate = Iterate.at(problem, w, budget, known, system)
         iterate.multipliers[:] = alpha
         iterate.combined = iterate.system.combine(alpha * problem.y, budget)
         free = (alpha > 0.0) & (alpha < problem.costs)
@@ -162,20 +175,21 @@ class AugmentedLagrangian(Solver[Opening | State]):
             gradient -= iterate.system.combine(unclipped, budget)
             state.begun = True
         length = iterate.advance(pieces, gradient, budget)
-        self._remember(state)
+        balancing = _cost_of_balancing(problem, iterate, state.stiffness)
+        self._remember(state, balancing)
         state.finished |= length == 0.0 and not first
         residual = iterate.gradient
-        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + abs(iterate.imbalance)
+        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + balancing
         if error <= self.small_part * (iterate.primal - iterate.dual):
             self._next_alpha(state)
         if state.finished and state.restarts < _MOST_RESTARTS and _is_wide(problem, state):
             return self._restart(problem, state, budget)
         return state
 
-    def _remember(self, state: State) -> None:
+    def _remember(self, state: State, balancing: float) -> None:
         before = state.primal - state.dual
         self._remember_point(state)
-        self._remember_multipliers(state)
+        self._remember_multipliers(state, balancing)
         gap = state.primal - state.dual
         state.relative_gap = gap / abs(state.primal) if state.primal else 0.0
         stands = state.relative_gap <= _NEAR_ROUNDING and before - gap <= _ROUNDING * abs(state.primal)
@@ -193,12 +207,11 @@ class AugmentedLagrangian(Solver[Opening | State]):
         if _is_false(state, state.dual, state.best_imbalance):
             state.dual = -math.inf
 
-    def _remember_multipliers(self, state: State) -> None:
+    def _remember_multipliers(self, state: State, balancing: float) -> None:
         iterate = state.iterate
         assert state.best_v is not None
-        # Restoring the balance moves margins by about 1, in the end.
         moved = iterate.imbalance * (state.best_v[-1] - iterate.v[-1])
-        dual = iterate.dual - moved - abs(iterate.imbalance)
+        dual = iterate.dual - moved - balancing
         if _is_false(state, dual, iterate.imbalance):
             dual = -math.inf
         if dual > state.dual or state.dual == -math.inf:
@@ -238,6 +251,20 @@ class AugmentedLagrangian(Solver[Opening | State]):
     def finished(self, state: Opening | State) -> bool:
         """Whether rounding leaves nothing to gain."""
         return not isinstance(state, Opening) and state.finished
+
+
+def _cost_of_balancing(problem: Problem, iterate: Iterate, stiffness: float) -> float:
+    """What the dual value loses, about, when the balance of the multipliers is restored.
+
+    Free rows do it for next to nothing: their margins are within 1 / stiffness of 1, where the dual value
+    is flat. The others' are about 1 away.
+    """
+    missing = abs(iterate.imbalance)
+    if missing == 0.0:
+        return 0.0
+    multipliers = iterate.multipliers
+    free = core.dot(multipliers, (multipliers < problem.costs).astype(np.float64))
+    return missing / stiffness if missing < _SMALL_SHARE * free else missing
 
 
 def _is_false(state: State, dual: float, imbalance: float) -> bool:

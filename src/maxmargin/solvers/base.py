@@ -45,6 +45,13 @@ class Solver(ABC, Generic[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """The state before the first step, from zero or from a start."""
 
+    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
+        """As ``init``, after a run on the same rows at other costs that ended in ``before``.
+
+        A solver that has made something of the rows that costs do not change can take it over.
+        """
+        return self.init(problem, start)
+
     @abstractmethod
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One epoch or one outer iteration."""

@@ -29,6 +29,7 @@ from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces
+from maxmargin.solvers.newton_system import NewtonSystem
 from maxmargin.solvers.opening import Opening
 
 _ROUNDING = 1e-15
@@ -77,6 +78,14 @@ class Newton(Solver[Opening | State]):
             return Opening.by_sweeps(problem, sweeps, self.seed)
         return self._begin(problem, start or Solution(), core.ALL_CORES)
 
+    def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
+        """With the Hessian of ``before``: most rows have the same curvature, but for the costs' factor."""
+        if start is None or isinstance(before, Opening):
+            return self.init(problem, start)
+        last = before.iterate
+        factor = problem.total_cost / last.problem.total_cost
+        return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
+
     def _sweeps(self, problem: Problem) -> int:
         if DualCoordinateAscent().accepts(problem) is not None:
             return 0
@@ -84,12 +93,14 @@ class Newton(Solver[Opening | State]):
             return self.sweeps
         return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
 
-    def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
+    def _begin(
+        self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
+    ) -> State:
         w = start.w
         if w is None and start.alpha is not None:
             w = problem.rows.combine(start.alpha * problem.y, budget)
         known = None if start.margins is None else (start.b, start.margins)
-        iterate = Iterate.at(problem, w, budget, known)
+        iterate = Iterate.at(problem, w, budget, known, system)
         pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
         iterate.refresh(pieces, budget)
         return State(iterate, pieces)

@@ -54,9 +54,10 @@ class Iterate:
         w: Vector | None,
         budget: Budget,
         known: tuple[float, Vector] | None = None,
+        system: NewtonSystem | None = None,
     ) -> Iterate:
         """At w, with its intercept and margins if ``known``, else the best intercept; at zero for None."""
-        system = NewtonSystem(problem)
+        system = system or NewtonSystem(problem)
         v = np.zeros(len(system.regulariser))
         zeros = np.zeros(problem.rows.count)
         if w is not None and known is not None:

@@ -277,9 +277,10 @@ class LinearSVC(CertifiedClassifier):
             # Shared by all classes, so made before they start side by side.
             _ = rows.squared_norms, rows.without_private_columns
         seconds = math.inf if self.max_time is None else float(self.max_time)
+        threads = self._threads()
+        if rows.stored <= _SMALL:
+            threads = 1  # more of them would cost more than the problems
         try:
-            # Threads would cost more than small problems.
-            threads = self._threads() if rows.stored > _SMALL else 1
             models = solve_each(len(positives), solve_one, seconds, threads)
         except InseparableError as error:
             self._refuse(error.certificate)

@@ -81,8 +81,7 @@ class Certificate:
         A regularised intercept counts as the coordinate of w that it is.
         """
         problem = self._its_problem()
-        rows = problem.loss.kkt_violation(self.margins, self.alpha, problem.costs)
-        worst = float(rows.max(initial=0.0))
+        worst = core.largest_violation(problem.loss.name, self.margins, self.alpha, problem.costs)
         if problem.intercept is Intercept.REGULARISED:
             s = problem.intercept_scaling
             worst = max(worst, abs(self.b / s - s * core.dot(self.alpha, problem.y)))
@@ -98,17 +97,9 @@ class Certificate:
         multipliers that were themselves made from the margins.
         """
         problem = self._its_problem()
-        slack = self.margins < 1.0
-        wrong = self.margins <= 0.0
-        classes = np.zeros(len(self.alpha), np.int8)
-        if problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS:
-            classes[slack] = RowClass.INSIDE_MARGIN
-            classes[wrong] = RowClass.MISCLASSIFIED
-            return classes
-        classes[self.alpha > 0] = RowClass.ON_MARGIN
-        bounded = (self.alpha >= problem.costs) & (self.alpha > 0)
-        classes[bounded] = RowClass.INSIDE_MARGIN
-        classes[bounded & wrong] = RowClass.MISCLASSIFIED
+        by_margins = problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS
+        classes = np.empty(len(self.alpha), np.int8)
+        core.row_classes(self.margins, self.alpha, problem.costs, by_margins, classes)
         return classes
 
     @cached_property
@@ -233,7 +224,7 @@ def certify(
         b, margins = _best_margins(problem, w, budget)
         proposed, alpha_from = solution.alpha, solution.alpha_from
         if proposed is None:
-            proposed, alpha_from = problem.loss.multiplier(margins, problem.costs), FROM_MARGINS
+            proposed, alpha_from = problem.multipliers(margins), FROM_MARGINS
         alpha = feasible(problem, proposed)
         w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         if alpha_from == FROM_MARGINS:

@@ -25,6 +25,8 @@ from maxmargin.solvers import AnySolver
 logger = logging.getLogger("maxmargin")
 
 _SECONDS_BETWEEN_CALLS = 0.1
+_MANY_STEPS = 100
+"""Whoever allows fewer counts them."""
 
 # Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
 # be made on the way, often enough to have a recent one.
@@ -138,6 +140,8 @@ def solve_after(
     That is None where nothing was left to do.
     """
     max_steps = 1000 if max_steps is None else max_steps
+    if callback is None and certify_every is None and max_steps >= _MANY_STEPS:
+        configured = configured.at_once(tol)
     run = _Run(problem, configured, tol, callback, budget)
     state = None
     steps = 0
@@ -165,7 +169,7 @@ def solve_after(
                 status = Status.INTERRUPTED if budget.stopped else Status.TIME_SPENT
             else:
                 state = configured.step(problem, state, budget)
-                steps += 1
+                steps += configured.taken(state)
                 if configured.finished(state):
                     status = Status.RULE_FIRED
                 elif budget.spent or not lookout.due(steps, configured.estimate(state)):
@@ -291,7 +295,9 @@ class _Run:
     @property
     def primal_of_zero(self) -> float:
         """The objective at w = 0 and b = 0, or at the b that is fixed."""
-        return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
+        if self.problem.fixed_intercept:
+            return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
+        return self.problem.total_cost * self.problem.loss.at_zero
 
 
 class _Lookout:

@@ -121,7 +121,7 @@ class Problem:
         """Upper end of each multiplier's box."""
         return self.loss.upper(self.costs)
 
-    @property
+    @cached_property
     def total_cost(self) -> float:
         """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost."""
         return float(self.costs.sum())
@@ -151,6 +151,12 @@ class Problem:
         """``sum_i C_i loss(m_i)``."""
         return core.loss_sum(self.loss.name, margins, self.costs)
 
+    def multipliers(self, margins: Vector) -> Vector:
+        """``-C_i loss'(m_i)``, feasible multipliers for any margins."""
+        out = np.empty_like(margins)
+        core.multipliers(self.loss.name, margins, self.costs, out)
+        return out
+
     def margins(self, w: Vector, b: float) -> Vector:
         """``y_i (<w, x_i> + b)``: one pass over the data."""
         return self.y * (self.rows.scores(w) + b)
@@ -173,7 +179,7 @@ class Problem:
         b = 0.0
         if self.intercept is Intercept.REGULARISED:
             b = self.intercept_scaling**2 * core.dot(alpha, self.y)
-        gain = float(self.loss.dual_gain(alpha, self.costs).sum()) - self._cost_of_fixed(alpha)
+        gain = core.dual_gain(self.loss.name, alpha, self.costs) - self._cost_of_fixed(alpha)
         return gain - self.regulariser(w, b)
 
     def _cost_of_fixed(self, alpha: Vector) -> float:

@@ -34,6 +34,9 @@ LARGEST_SIDE = 6000
 """A factor of this size takes 300 MB and about two seconds."""
 _SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
+FEW_VALUES = 50_000
+"""Up to so many stored values calls cost more than passes."""
+_SMALLEST_BLOCKED_OF_FEW = 128
 _BLOCK = 512
 _ROUNDING = 1e-14
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
@@ -62,8 +65,9 @@ class NewtonSystem:
             self.regulariser[-1] = 0.0
         self.pull = np.where(self.regulariser > 0.0, self.regulariser, 1.0)
         """The same, and 1 where nothing holds the intercept."""
-        small = len(self.regulariser) <= _SMALLEST_BLOCKED
-        self._matrix: Hessian | None = Hessian(self) if small else None
+        few = problem.rows.stored <= FEW_VALUES
+        self._small = len(self.regulariser) <= (_SMALLEST_BLOCKED_OF_FEW if few else _SMALLEST_BLOCKED)
+        self._matrix: Hessian | None = Hessian(self) if self._small else None
         self._products: _Products | None = None
 
     def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
@@ -79,7 +83,7 @@ class NewtonSystem:
     @property
     def small_hessian(self) -> Hessian | None:
         """The matrix, where it is so small that calls cost more than factors."""
-        return self._matrix if len(self.regulariser) <= _SMALLEST_BLOCKED else None
+        return self._matrix if self._small else None
 
     def margin_changes(self, step: Vector, budget: Budget) -> Vector:
         """``y_i <p, z_i>``: one pass."""

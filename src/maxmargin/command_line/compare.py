@@ -262,7 +262,7 @@ def _race(
 
 
 def _certified_evenly(solver: AnySolver) -> AnySolver:
-    """The solver, silent about its gap and step by step: ``solve`` certifies at steps that grow by a quarter.
+    """The solver, silent about its gap and step by step: ``solve`` certifies ever more rarely.
 
     With its estimate a solver is certified when it is about to be done: best for a fit, and a curve of
     two points.

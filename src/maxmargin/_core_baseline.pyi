@@ -2,7 +2,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.types import Indices, Vector
+from maxmargin.types import Indices, Tell, Vector
 
 class Data:
     @staticmethod
@@ -35,6 +35,7 @@ class CompactData:
 class Budget:
     def __init__(self, seconds: float, threads: int) -> None: ...
     def stop(self) -> None: ...
+    def part(self, seconds: float) -> Budget: ...
     @property
     def seconds_left(self) -> float: ...
     @property
@@ -202,6 +203,7 @@ def kernel_expansions(
     out: Vector,
     single: bool,
     budget: Budget,
+    tell: Tell | None = None,
 ) -> None: ...
 def kernel_dual_ascent(
     matrix: KernelMatrix,

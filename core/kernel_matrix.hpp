@@ -62,11 +62,14 @@ class KernelMatrix {
   Integer cached_bytes() const { return cache_.used(); }
   Integer computed() const { return cache_.computed(); }
 
-  // What a value costs, in multiply-adds.
-  Integer work() const {
-    Integer most = 0;
-    for (const Block& block : blocks_) most = std::max(most, block.rows.work());
-    return most;
+  // What `add` would take for these rows, in multiply-adds.
+  Integer work(std::span<const Integer> which) const {
+    Integer sum = 0;
+    for (const Integer row : which) {
+      const Encoded& rows = blocks_[block_of_[row]].rows;
+      sum += rows.count() * (cache_.has(row) ? 1 : rows.work());
+    }
+    return sum;
   }
 
   // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order. A call that goes on

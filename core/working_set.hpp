@@ -199,7 +199,7 @@ class WorkingSet {
   static constexpr double kNoise = 0.5;       // of the largest violation
   static constexpr double kSample = 16;       // violators looked at for each place in the set
   static constexpr double kFresh = 0.8;       // share of the set that is chosen anew
-  static constexpr Integer kPiece = Integer{1} << 27;  // multiply-adds between two looks at the clock
+  static constexpr Integer kPiece = Integer{1} << 28;  // multiply-adds between two looks at the clock
 
   static bool done(const DualState& state) {
     return state.primal <= state.dual || state.greatest <= state.least;
@@ -208,9 +208,10 @@ class WorkingSet {
   // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it
   // may be missing: f is right for beta as it is, but the sum of beta is no longer 0.
   bool apply(KernelDual& dual, const Budget& budget, Watch& watch) {
-    const Integer row = matrix_.count() * matrix_.work();
-    const std::size_t pieces =
-        static_cast<std::size_t>(1 + static_cast<Integer>(changed_.size()) * row / kPiece);
+    rows_.clear();
+    for (const std::size_t place : changed_) rows_.push_back(chosen_[place]);
+    const Integer work = matrix_.work(rows_);
+    const std::size_t pieces = static_cast<std::size_t>(1 + work / kPiece);
     for (std::size_t piece = 0; piece < pieces; ++piece) {
       rows_.clear();
       changes_.clear();
@@ -223,7 +224,7 @@ class WorkingSet {
         dual.beta[i] = beta;
       }
       matrix_.add(rows_, changes_, dual.f.data(), budget, piece > 0);
-      if (watch.spend(row * static_cast<Integer>(rows_.size()))) return true;
+      if (watch.spend(work / static_cast<Integer>(pieces))) return true;
     }
     return false;
   }

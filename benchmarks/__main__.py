@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m benchmarks linear``, ``choice``, ``reading`` or ``sweep``: run from the repository's root."""
+"""``python -m benchmarks linear``, ``kernel``, ``degree2`` and others: run from the repository's root."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import choice, datasets, kernel, machine, memory, pegasos, reading, sweep
+from benchmarks import choice, datasets, degree2, kernel, machine, memory, pegasos, reading, sweep
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
 from benchmarks.picture import draw
@@ -37,6 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _kernel(options, _command(given), console)
     if options.command == "sweep":
         return _sweep(options, _command(given), console)
+    if options.command == "degree2":
+        return _degree2(options, _command(given), console)
     measured = Measurements(
         facts=machine.facts(),
         command=_command(given),
@@ -88,6 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     swept.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
     swept.add_argument("--longest", type=float, default=20.0, help="seconds for one fit")
     swept.add_argument("--output", type=Path, default=Path("docs/results"))
+    squared = commands.add_parser("degree2", help="monomials of degree 2 that are not written out")
+    squared.add_argument("--data", type=_list_of(tuple(degree2.CASES)), default=list(degree2.DATA))
+    squared.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
+    squared.add_argument("--output", type=Path, default=Path("docs/results"))
     return parser
 
 
@@ -159,6 +165,24 @@ def _sweep(options: argparse.Namespace, command: str, console: Console) -> int:
     page = sweep.markdown(fits, command, options.longest, warning)
     (options.output / "sweep.md").write_text(page, encoding="utf-8")
     console.print("Written: sweep.md.")
+    return 0
+
+
+def _degree2(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        try:
+            results = degree2.run(
+                options.data, options.repeat, lambda text: progress.update(task, description=text)
+            )
+        except (datasets.MissingData, MissingPackage) as error:
+            console.print(str(error), highlight=False, markup=False)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = degree2.markdown(results, command, options.repeat, warning)
+    (options.output / "degree2.md").write_text(page, encoding="utf-8")
+    console.print("Written: degree2.md.")
     return 0
 
 

@@ -26,6 +26,7 @@
 #include "large_array.hpp"
 #include "libsvm.hpp"
 #include "losses.hpp"
+#include "monomial_rows.hpp"
 #include "monomials.hpp"
 #include "newton.hpp"
 #include "passes.hpp"
@@ -36,6 +37,7 @@
 #include "small_problems.hpp"
 #include "stochastic_subgradient.hpp"
 #include "subgradient.hpp"
+#include "taken_rows.hpp"
 #include "weighted_quantile.hpp"
 #include "working_set.hpp"
 #include "zeros.hpp"
@@ -182,6 +184,13 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
     return visit([&](const auto& rows) { return sparse_copy(rows, budget); });
   }
 
+  // A copy of some rows, in the order given.
+  Data take(ConstIndices order) const {
+    require_rows(span(order));
+    const nb::gil_scoped_release unlocked;
+    return visit([&](const auto& rows) { return taken(rows, span(order)); });
+  }
+
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }
 
@@ -221,22 +230,67 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
   static std::optional<Data> sparse_copy(const DenseRows<Value>& rows, const Budget& budget) {
     auto copy = maxmargin::without_zeros(rows, budget);
     if (!copy) return std::nullopt;
-    auto owned = std::make_shared<SparseCopy<Value>>(std::move(*copy));
-    const SparseRows<Value, std::int32_t> view{owned->values.get(), owned->indices.get(),
-                                               owned->offsets.data(), rows.count, rows.columns};
-    Data data({}, view);
-    data.owned_ = std::move(owned);
-    return data;
+    return owning(std::move(*copy), rows.columns);
   }
   template <class Value, class Index>
   static std::optional<Data> sparse_copy(const SparseRows<Value, Index>&, const Budget&) {
     return std::nullopt;
   }
 
+  template <class Value>
+  static Data taken(const DenseRows<Value>& rows, std::span<const Integer> order) {
+    auto owned = std::make_shared<LargeArray<Value>>(take_rows(rows, order));
+    const Integer count = static_cast<Integer>(order.size());
+    Data data({}, DenseRows<Value>{owned->get(), count, rows.columns, rows.columns});
+    data.owned_ = std::move(owned);
+    return data;
+  }
+  template <class Value, class Index>
+  static Data taken(const SparseRows<Value, Index>& rows, std::span<const Integer> order) {
+    constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
+    Integer stored = 0;
+    for (const Integer i : order) stored += rows[i].count;
+    require(rows.columns <= kLargest && stored <= kLargest, "too many columns or values to be copied");
+    return owning(take_rows(rows, order), rows.columns);
+  }
+
+  template <class Value>
+  static Data owning(SparseCopy<Value>&& copy, Integer columns) {
+    auto owned = std::make_shared<SparseCopy<Value>>(std::move(copy));
+    const SparseRows<Value, std::int32_t> view{owned->values.get(), owned->indices.get(),
+                                               owned->offsets.data(),
+                                               static_cast<Integer>(owned->offsets.size()) - 1, columns};
+    Data data({}, view);
+    data.owned_ = std::move(owned);
+    return data;
+  }
+
   std::vector<AnyArray> arrays_;
   std::shared_ptr<void> owned_;  // memory of copies made here
   bool sorted_ = true;
   std::shared_ptr<Memo> memo_ = std::make_shared<Memo>();
+};
+
+// Monomials that are formed on the way, of sparse rows that are kept alive.
+class MonomialData : public RowsOf<MonomialRows> {
+ public:
+  MonomialData(const Data& base, Integer lowest, const std::vector<double>& scales, bool once,
+               bool shared_repeats)
+      : RowsOf(rows_of(base, Degree2(base.columns(), lowest, scales, once, shared_repeats))), base_(base) {}
+
+ private:
+  static MonomialRows rows_of(const Data& base, const Degree2& monomials) {
+    require(base.sorted(), "columns in order are needed");
+    return base.visit([&]<class Rows>(const Rows& rows) -> MonomialRows {
+      if constexpr (std::is_same_v<Rows, SparseRows<double, std::int32_t>>) {
+        return MonomialRows(rows, monomials);
+      } else {
+        throw std::invalid_argument("sparse rows of float64 with 32-bit columns are needed");
+      }
+    });
+  }
+
+  Data base_;
 };
 
 template <class Visitor>
@@ -293,6 +347,7 @@ void bind_data(nb::module_& m) {
       .def_static("dense", &Data::dense, "values"_a)
       .def_static("sparse", &Data::sparse, "values"_a, "indices"_a, "offsets"_a, "columns"_a)
       .def("without_zeros", &Data::without_zeros, "budget"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("take", &Data::take, "order"_a)
       .def_prop_ro("sorted", &Data::sorted)
       .def_prop_ro("count", &Data::count)
       .def_prop_ro("columns", &Data::columns)
@@ -302,6 +357,13 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("count", &CompactData::count)
       .def_prop_ro("columns", &CompactData::columns)
       .def_prop_ro("stored", &CompactData::stored);
+
+  nb::class_<MonomialData>(m, "MonomialData")
+      .def(nb::init<const Data&, Integer, const std::vector<double>&, bool, bool>(), "base"_a, "lowest"_a,
+           "scales"_a, "once"_a, "shared_repeats"_a)
+      .def_prop_ro("count", &MonomialData::count)
+      .def_prop_ro("columns", &MonomialData::columns)
+      .def_prop_ro("stored", &MonomialData::stored);
 
   nb::class_<Budget>(m, "Budget")
       .def(nb::init<double, Integer>(), "seconds"_a, "threads"_a)
@@ -336,6 +398,21 @@ void combined(const AnyRows& data, ConstVector coefficients, Vector out, const B
   data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
 }
 
+template <class AnyRows>
+void bind_passes_over(nb::module_& m) {
+  m.def("scores", [](const AnyRows& data, ConstVector w, Vector out, const Budget& budget) {
+    data.require_lengths(out.size(), w.size());
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
+  });
+  m.def("combine", &combined<AnyRows>);
+  m.def("squared_norms", [](const AnyRows& data, Vector out, const Budget& budget) {
+    data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) { squared_norms(rows, span(out), budget); });
+  });
+}
+
 void bind_passes(nb::module_& m) {
   m.def("dot", [](ConstVector a, ConstVector b) {
     require(a.size() == b.size(), "vectors of one length are needed");
@@ -356,18 +433,9 @@ void bind_passes(nb::module_& m) {
     const auto find = loss == "logistic" ? best_intercept<Logistic> : best_intercept<SquaredHinge>;
     return find(span(scores), labels.data(), costs.data(), ridge);
   });
-  m.def("scores", [](const Data& data, ConstVector w, Vector out, const Budget& budget) {
-    data.require_lengths(out.size(), w.size());
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
-  });
-  m.def("combine", &combined<Data>);
+  bind_passes_over<Data>(m);
+  bind_passes_over<MonomialData>(m);
   m.def("combine", &combined<CompactData>);
-  m.def("squared_norms", [](const Data& data, Vector out, const Budget& budget) {
-    data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { squared_norms(rows, span(out), budget); });
-  });
   m.def("without_private_columns", [](const Data& data, const Budget& budget) -> nb::object {
     auto compact = [&] {
       nb::gil_scoped_release unlocked;
@@ -490,37 +558,26 @@ auto swept(const AnyRows& data, bool squared, Table coordinates, Indices order, 
   return std::make_tuple(sweep.active, sweep.bias, sweep.largest, sweep.smallest, sweep.ascent, sweep.gap);
 }
 
-void bind_solvers(nb::module_& m) {
-  m.def("subgradient", [](const Data& data, const std::string& loss, ConstVector labels, ConstVector costs,
-                          ConstVector w, double b, Vector gradient, const Budget& budget) {
-    data.require_lengths(labels.size(), w.size());
-    data.require_lengths(costs.size(), gradient.size());
-    nb::gil_scoped_release unlocked;
-    const LossSum sum = with_loss(loss, [&](auto kind) {
-      return data.visit([&](const auto& rows) {
-        return subgradient<decltype(kind)>(rows, labels.data(), costs.data(), w.data(), b, span(gradient),
-                                           budget);
-      });
-    });
-    return std::make_tuple(sum.loss, sum.bias);
-  });
+template <class AnyRows>
+void bind_solvers_over(nb::module_& m) {
+  m.def("subgradient",
+        [](const AnyRows& data, const std::string& loss, ConstVector labels, ConstVector costs,
+           ConstVector w, double b, Vector gradient, const Budget& budget) {
+          data.require_lengths(labels.size(), w.size());
+          data.require_lengths(costs.size(), gradient.size());
+          nb::gil_scoped_release unlocked;
+          const LossSum sum = with_loss(loss, [&](auto kind) {
+            return data.visit([&](const auto& rows) {
+              return subgradient<decltype(kind)>(rows, labels.data(), costs.data(), w.data(), b,
+                                                 span(gradient), budget);
+            });
+          });
+          return std::make_tuple(sum.loss, sum.bias);
+        });
 
-  m.def("dual_coordinate_ascent", &swept<Data>);
-  m.def("dual_coordinate_ascent", &swept<CompactData>);
+  m.def("dual_coordinate_ascent", &swept<AnyRows>);
 
-  nb::class_<Iterate>(m, "Iterate")
-      .def(
-          "__init__", [](Iterate* self, Vector v, Vector u) { new (self) Iterate{span(v), span(u)}; },
-          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("rescale", &Iterate::rescale)
-      .def_rw("scale", &Iterate::scale)
-      .def_rw("mass", &Iterate::mass)
-      .def_rw("counted", &Iterate::counted)
-      .def_rw("squared_norm", &Iterate::squared_norm)
-      .def_rw("beta", &Iterate::beta)
-      .def_rw("beta_sum", &Iterate::beta_sum);
-
-  m.def("stochastic_subgradient", [](const Data& data, const std::string& loss, ConstVector labels,
+  m.def("stochastic_subgradient", [](const AnyRows& data, const std::string& loss, ConstVector labels,
                                      ConstVector weights, ConstVector norms, ConstIndices order,
                                      Integer batch, ConstVector steps, double lambda, double radius,
                                      double bias_feature, bool bias_shrinks, Iterate& iterate,
@@ -547,6 +604,24 @@ void bind_solvers(nb::module_& m) {
   });
 }
 
+void bind_solvers(nb::module_& m) {
+  nb::class_<Iterate>(m, "Iterate")
+      .def(
+          "__init__", [](Iterate* self, Vector v, Vector u) { new (self) Iterate{span(v), span(u)}; },
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("rescale", &Iterate::rescale)
+      .def_rw("scale", &Iterate::scale)
+      .def_rw("mass", &Iterate::mass)
+      .def_rw("counted", &Iterate::counted)
+      .def_rw("squared_norm", &Iterate::squared_norm)
+      .def_rw("beta", &Iterate::beta)
+      .def_rw("beta_sum", &Iterate::beta_sum);
+
+  bind_solvers_over<Data>(m);
+  bind_solvers_over<MonomialData>(m);
+  m.def("dual_coordinate_ascent", &swept<CompactData>);
+}
+
 template <class Visitor>
 decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
                           Visitor&& visitor) {
@@ -559,7 +634,8 @@ decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVecto
 // One Newton step where the Hessian is small: so short that its calls one by one would cost more than it
 // does. `lower` is the Hessian of the curvatures in `counted`. Returns how much of the step was taken, NaN
 // where there is none, and the sums of the new multipliers.
-auto small_newton_step(const Data& data, const std::string& loss, ConstVector costs, ConstVector centre,
+template <class AnyRows>
+auto small_newton_step(const AnyRows& data, const std::string& loss, ConstVector costs, ConstVector centre,
                        double stiffness, ConstVector labels, ConstVector regulariser, ConstVector gradient,
                        Vector v, Vector margins, Vector multipliers, Vector combined, Vector curvatures,
                        Table lower, Vector counted, const Budget& budget) {
@@ -617,8 +693,63 @@ auto small_newton_step(const Data& data, const std::string& loss, ConstVector co
   });
 }
 
+template <class AnyRows>
+void bind_newton_over(nb::module_& m) {
+  m.def("small_newton_step", &small_newton_step<AnyRows>);
+  m.def("add_outer_products", [](const AnyRows& data, ConstVector coefficients, Table lower,
+                                 const Budget& budget) {
+    const Integer size = static_cast<Integer>(lower.shape(0));
+    require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
+    require(size == data.columns() || size == data.columns() + 1, "a row for every column is needed");
+    require(static_cast<Integer>(coefficients.size()) == data.count(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) {
+      add_outer_products(rows, coefficients.data(), {lower.data(), lower.size()}, size, budget);
+    });
+  });
+  m.def("curvature_product", [](const AnyRows& data, ConstVector curvatures, ConstVector p, double bias,
+                                Vector out, const Budget& budget) {
+    data.require_lengths(curvatures.size(), p.size());
+    data.require_lengths(curvatures.size(), out.size());
+    nb::gil_scoped_release unlocked;
+    return data.visit([&](const auto& rows) {
+      return curvature_product(rows, curvatures.data(), p.data(), bias, span(out), budget);
+    });
+  });
+  m.def("inner_products",
+        [](const AnyRows& data, ConstIndices first, ConstIndices second, Table out, const Budget& budget) {
+          data.require_rows(span(first));
+          data.require_rows(span(second));
+          require(out.shape(0) == first.size() && out.shape(1) == second.size(),
+                  "a place for every pair is needed");
+          nb::gil_scoped_release unlocked;
+          data.visit([&](const auto& rows) {
+            inner_products(rows, span(first), span(second), out.data(), budget);
+          });
+        });
+  m.def("scores_of",
+        [](const AnyRows& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
+          data.require_rows(span(order));
+          require(order.size() == out.size(), "one number per row is needed");
+          require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
+          nb::gil_scoped_release unlocked;
+          data.visit([&](const auto& rows) { scores_of(rows, span(order), w.data(), out.data(), budget); });
+        });
+  m.def("gather", [](const AnyRows& data, ConstIndices order, ConstVector factors, Table out,
+                     const Budget& budget) {
+    const Integer size = static_cast<Integer>(out.shape(1));
+    data.require_rows(span(order));
+    require(size == data.columns() || size == data.columns() + 1, "a place for every column is needed");
+    require(order.size() == factors.size() && order.size() == out.shape(0), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    data.visit(
+        [&](const auto& rows) { gather(rows, span(order), factors.data(), out.data(), size, budget); });
+  });
+}
+
 void bind_newton(nb::module_& m) {
-  m.def("small_newton_step", &small_newton_step);
+  bind_newton_over<Data>(m);
+  bind_newton_over<MonomialData>(m);
   m.def("refresh", [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
                       ConstVector margins, ConstVector labels, Vector multipliers,
                       Vector multiplier_changes, Vector curvatures, const Budget& budget) {
@@ -632,55 +763,6 @@ void bind_newton(nb::module_& m) {
                      curvatures.data(), budget);
     });
     return std::make_tuple(sums.loss, sums.multipliers, sums.balance);
-  });
-  m.def("add_outer_products", [](const Data& data, ConstVector coefficients, Table lower,
-                                 const Budget& budget) {
-    const Integer size = static_cast<Integer>(lower.shape(0));
-    require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
-    require(size == data.columns() || size == data.columns() + 1, "a row for every column is needed");
-    require(static_cast<Integer>(coefficients.size()) == data.count(), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) {
-      add_outer_products(rows, coefficients.data(), {lower.data(), lower.size()}, size, budget);
-    });
-  });
-  m.def("curvature_product", [](const Data& data, ConstVector curvatures, ConstVector p, double bias,
-                                Vector out, const Budget& budget) {
-    data.require_lengths(curvatures.size(), p.size());
-    data.require_lengths(curvatures.size(), out.size());
-    nb::gil_scoped_release unlocked;
-    return data.visit([&](const auto& rows) {
-      return curvature_product(rows, curvatures.data(), p.data(), bias, span(out), budget);
-    });
-  });
-  m.def("inner_products",
-        [](const Data& data, ConstIndices first, ConstIndices second, Table out, const Budget& budget) {
-          data.require_rows(span(first));
-          data.require_rows(span(second));
-          require(out.shape(0) == first.size() && out.shape(1) == second.size(),
-                  "a place for every pair is needed");
-          nb::gil_scoped_release unlocked;
-          data.visit([&](const auto& rows) {
-            inner_products(rows, span(first), span(second), out.data(), budget);
-          });
-        });
-  m.def("scores_of",
-        [](const Data& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
-          data.require_rows(span(order));
-          require(order.size() == out.size(), "one number per row is needed");
-          require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
-          nb::gil_scoped_release unlocked;
-          data.visit([&](const auto& rows) { scores_of(rows, span(order), w.data(), out.data(), budget); });
-        });
-  m.def("gather", [](const Data& data, ConstIndices order, ConstVector factors, Table out,
-                     const Budget& budget) {
-    const Integer size = static_cast<Integer>(out.shape(1));
-    data.require_rows(span(order));
-    require(size == data.columns() || size == data.columns() + 1, "a place for every column is needed");
-    require(order.size() == factors.size() && order.size() == out.shape(0), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit(
-        [&](const auto& rows) { gather(rows, span(order), factors.data(), out.data(), size, budget); });
   });
   m.def("line_search",
         [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,

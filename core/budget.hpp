@@ -32,7 +32,7 @@ class Budget {
   bool stopped() const { return stopped_->load(std::memory_order_relaxed); }
   bool spent() const { return stopped() || seconds_left() <= 0; }
 
-  // No more threads than the work is worth: starting one costs as much as many multiply-adds.
+  // No more threads than the work is worth: waking one costs as much as many multiply-adds.
   Integer threads_for(Integer work) const {
     const Integer worth = 1 + work / kWorkPerThread;
     return threads_ < worth ? threads_ : worth;
@@ -40,7 +40,7 @@ class Budget {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr Integer kWorkPerThread = Integer{1} << 20;  // about a millisecond
+  static constexpr Integer kWorkPerThread = Integer{1} << 17;  // about a tenth of a millisecond
 
   Clock::time_point start_;
   double seconds_;

@@ -140,7 +140,7 @@ class ByteTiles {
       for_each_value(rows[which[i]], [&](Integer column, auto value) {
         const Integer place = places[column];
         if (place < 0) return;
-        const auto multiple = static_cast<std::uint8_t>(std::lround(static_cast<double>(value) / unit));
+        const auto multiple = static_cast<std::uint8_t>(static_cast<double>(value) / unit + 0.5);
         at(static_cast<Integer>(i), place / 4)[place % 4] = multiple;
         sums_[i] += multiple;
       });

@@ -127,35 +127,25 @@ class KernelMatrix {
 
   // out[a][b] = K(which_a, which_b), in rows of `stride`
   void square(std::span<const Integer> which, T* out, Integer stride, const Budget& budget) const {
-    std::vector<std::vector<Integer>> members(blocks_.size()), places(blocks_.size());
+    std::vector<Members> members(blocks_.size());
     for (std::size_t a = 0; a < which.size(); ++a) {
-      const Integer number = block_of_[which[a]];
-      members[number].push_back(which[a] - blocks_[number].begin);
-      places[number].push_back(static_cast<Integer>(a));
+      const Integer number = block_of_[which[a]], place = static_cast<Integer>(a);
+      const T* row = blocks_[number].rows.work() > kCheap ? cache_.look(which[a]) : nullptr;
+      Members& mine = members[number];
+      mine.local.push_back(which[a] - blocks_[number].begin);
+      mine.places.push_back(place);
+      if (row != nullptr) {
+        mine.kept.push_back({row, place});
+      } else {
+        mine.missing.push_back(mine.local.back());
+        mine.missing_places.push_back(place);
+      }
     }
     std::fill(out, out + static_cast<Integer>(which.size()) * stride, T{});
     for (std::size_t k = 0; k < blocks_.size(); ++k) {
-      const Integer size = static_cast<Integer>(members[k].size());
-      if (size == 0) continue;
-      const Encoded part = blocks_[k].rows.subset(members[k]);
-      std::vector<Integer> numbers(static_cast<std::size_t>(size));
-      for (Integer a = 0; a < size; ++a) numbers[a] = a;
-      const Integer items = (size + kQueries - 1) / kQueries;
-      share_out(budget.threads_for(size * size * part.work()), items, [&](Integer, Integer item) {
-        Encoded::Queries queries;
-        const Integer first = item * kQueries, last = std::min(first + kQueries, size);
-        queries.template read<T>(part, std::span(numbers).subspan(first, last - first));
-        alignas(64) TileSums<T> values;
-        for (Integer tile = 0; tile < part.tiles(); ++tile) {
-          part.template values<T>(kernel_, queries, tile, values);
-          const Integer lanes = std::min<Integer>(kTile, size - tile * kTile);
-          for (Integer q = first; q < last; ++q) {
-            T* row = out + places[k][q] * stride;
-            for (Integer lane = 0; lane < lanes; ++lane)
-              row[places[k][tile * kTile + lane]] = values[q - first][lane];
-          }
-        }
-      });
+      if (members[k].local.empty()) continue;
+      copy_kept(members[k], out, stride, budget);
+      if (!members[k].missing.empty()) compute_missing(blocks_[k], members[k], out, stride, budget);
     }
   }
 
@@ -186,6 +176,10 @@ class KernelMatrix {
   Integer first(Integer i) const { return blocks_[block_of_[i]].begin; }
 
  private:
+  // Up to this much work per value, computing it again is faster than finding it: values lie far apart in
+  // memory, both in rows that are kept and across the diagonal.
+  static constexpr Integer kCheap = 4;
+
   struct Block {
     Integer begin;
     Encoded rows;
@@ -200,6 +194,68 @@ class KernelMatrix {
         block_of_(std::move(block_of)),
         cache_(std::move(cache)),
         caching_(caching) {}
+
+  // The rows of a block that a square is made of, and their places in it.
+  struct Members {
+    std::vector<Integer> local, places;
+    std::vector<std::pair<const T*, Integer>> kept;
+    std::vector<Integer> missing, missing_places;
+  };
+
+  // Of rows that are kept, both ways: the matrix is symmetric.
+  void copy_kept(const Members& members, T* out, Integer stride, const Budget& budget) const {
+    const Integer size = static_cast<Integer>(members.local.size());
+    const Integer count = static_cast<Integer>(members.kept.size());
+    const Integer missing = static_cast<Integer>(members.missing.size());
+    const Integer items = (count + kQueries - 1) / kQueries;
+    share_out(budget.threads_for(size * count), items, [&](Integer, Integer item) {
+      const Integer first = item * kQueries, last = std::min(first + kQueries, count);
+      for (Integer q = first; q < last; ++q) {
+        const auto& [row, place] = members.kept[q];
+        T* target = out + place * stride;
+        for (Integer b = 0; b < size; ++b) target[members.places[b]] = row[members.local[b]];
+      }
+      for (Integer b = 0; b < missing; ++b) {
+        T* target = out + members.missing_places[b] * stride;
+        for (Integer q = first; q < last; ++q) {
+          target[members.kept[q].second] = members.kept[q].first[members.missing[b]];
+        }
+      }
+    });
+  }
+
+  // Among the others; where values are dear, each beyond the tile on the diagonal is computed once.
+  void compute_missing(const Block& block, const Members& members, T* out, Integer stride,
+                       const Budget& budget) const {
+    const Encoded part = block.rows.subset(members.missing);
+    const std::vector<Integer>& places = members.missing_places;
+    const Integer size = static_cast<Integer>(places.size());
+    std::vector<Integer> numbers(places.size());
+    for (Integer a = 0; a < size; ++a) numbers[a] = a;
+    const Integer items = (size + kQueries - 1) / kQueries;
+    share_out(budget.threads_for(size * size * part.work()), items, [&](Integer, Integer item) {
+      Encoded::Queries queries;
+      const Integer first = item * kQueries, last = std::min(first + kQueries, size);
+      queries.template read<T>(part, std::span(numbers).subspan(first, last - first));
+      alignas(64) TileSums<T> values;
+      const bool once = part.work() > kCheap;
+      const Integer diagonal = first / kTile;
+      for (Integer tile = once ? diagonal : 0; tile < part.tiles(); ++tile) {
+        part.template values<T>(kernel_, queries, tile, values);
+        const Integer* there = places.data() + tile * kTile;
+        const Integer lanes = std::min<Integer>(kTile, size - tile * kTile);
+        for (Integer q = first; q < last; ++q) {
+          T* row = out + places[q] * stride;
+          for (Integer lane = 0; lane < lanes; ++lane) row[there[lane]] = values[q - first][lane];
+        }
+        if (!once || tile == diagonal) continue;
+        for (Integer lane = 0; lane < lanes; ++lane) {
+          T* row = out + there[lane] * stride;
+          for (Integer q = first; q < last; ++q) row[places[q]] = values[q - first][lane];
+        }
+      }
+    });
+  }
 
   // What one call of `add` does in one block.
   struct Share {

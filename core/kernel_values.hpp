@@ -99,12 +99,15 @@ void kernel_diagonal(const KernelSum& kernel, const Rows& rows, std::span<double
   const bool given = kernel.uses(Common::given);
   for (Integer i = 0; i < rows.count; ++i) {
     double own[kCommons] = {};
-    for_each_value(rows[i], [&](Integer column, auto value) {
-      const double x = static_cast<double>(value);
-      if (given && column == i) own[3] = x;
-      for (int common = 0; !given && common < 3; ++common)
-        own[common] += own_share(static_cast<Common>(common), x);
-    });
+    // A row is at no distance from itself, whatever its values are.
+    if (!kernel.only_distances()) {
+      for_each_value(rows[i], [&](Integer column, auto value) {
+        const double x = static_cast<double>(value);
+        if (given && column == i) own[3] = x;
+        for (int common = 0; !given && common < 3; ++common)
+          own[common] += own_share(static_cast<Common>(common), x);
+      });
+    }
     out[i] = 0;
     for (const Term& term : kernel.terms) {
       double product = term.coefficient;

@@ -112,6 +112,18 @@ void add_outer_product(const SparseRow<Value, Index>& row, double c, double* low
   }
 }
 
+// Where rows are stored, a row needs no room to be read value by value; core/monomial_rows.hpp has rows
+// that do.
+struct NoRoom {};
+template <class Rows>
+NoRoom room_for_a_row(const Rows&) {
+  return {};
+}
+template <class Row>
+const Row& written_out(const Row& row, NoRoom&) {
+  return row;
+}
+
 // lower += sum_i c_i z_i z_i', the lower triangle of a matrix of `size` columns; z_i = x_i, or (x_i, 1)
 // where there is one more column than the data have. Rows with c_i = 0 cost nothing.
 template <class Rows>
@@ -125,6 +137,8 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
   const Integer threads = size * size < work / 4 ? budget.threads_for(work) : 1;
   std::vector<std::vector<double>> own(static_cast<std::size_t>(threads - 1));
   for (std::vector<double>& part : own) part.reserve(lower.size());
+  const std::size_t one_each = static_cast<std::size_t>(threads);
+  std::vector<decltype(room_for_a_row(rows))> rooms(one_each, room_for_a_row(rows));
   in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
     double* target = lower.data();
     if (thread > 0) {
@@ -134,7 +148,7 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
     for (; i < last; ++i) {
       const double c = coefficients[i];
       if (c == 0) continue;
-      add_outer_product(rows[i], c, target, size);
+      add_outer_product(written_out(rows[i], rooms[thread]), c, target, size);
       if (!bias) continue;
       double* border = target + rows.columns * size;
       rows[i].add_to(border, c);

@@ -4,35 +4,13 @@
 
 #include <algorithm>
 #include <span>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "budget.hpp"
 #include "rows.hpp"
+#include "threads.hpp"
 
 namespace maxmargin {
-
-// Calls work(thread, first, last) on equal shares of 0 .. count - 1; the caller's thread has the first.
-// `work` must not throw, since an exception on another thread would end the process: the memory that it
-// needs is reserved beforehand.
-template <class Work>
-void in_parallel(Integer threads, Integer count, const Work& work) {
-  std::vector<std::thread> helpers;
-  helpers.reserve(static_cast<std::size_t>(threads - 1));
-  for (Integer t = 1; t < threads; ++t) {
-    const auto share = [&work, t, threads, count] {
-      work(t, count * t / threads, count * (t + 1) / threads);
-    };
-    try {
-      helpers.emplace_back(share);
-    } catch (const std::system_error&) {
-      share();  // the system has no more threads to give
-    }
-  }
-  work(Integer{0}, Integer{0}, count / threads);
-  for (std::thread& helper : helpers) helper.join();
-}
 
 // NumPy's product would hand a long sum to BLAS and its threads, which get in the way of ours.
 inline double dot(std::span<const double> a, std::span<const double> b) {

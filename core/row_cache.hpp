@@ -54,6 +54,9 @@ class RowCache {
     return cached_[row].data();
   }
 
+  // The same, without counting it as use.
+  const T* look(Integer row) const { return cached_[row].empty() ? nullptr : cached_[row].data(); }
+
   // Memory for a row that is about to be computed, taken from rows not used for long; null if there is
   // none.
   T* keep(Integer row, Integer length) {

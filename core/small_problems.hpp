@@ -102,6 +102,7 @@ struct SmallProblems {
 inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, Integer tiny,
                                         Integer most_rounds, double* values, Watch& watch) {
   constexpr double rounding = 1e-13;
+  constexpr Integer kStepsPerRow = 20;  // of a round
   const Integer count = static_cast<Integer>(all.begins.size()) - 1;
   Integer largest = 2;
   for (Integer p = 0; p < count; ++p) largest = std::max(largest, all.begins[p + 1] - all.begins[p]);
@@ -131,7 +132,7 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
     for (Integer round = 0; round < most_rounds && !watch.spend(0); ++round) {
       small.load(dual, std::span(numbers).first(m));
       const double share = m <= tiny ? 0.0 : round == 0 ? 1e-2 : 1e-1;
-      const Integer taken = small.run(share, rounding, 100 * m);
+      const Integer taken = small.run(share, rounding, kStepsPerRow * m);
       steps[p] += taken;
       for (Integer i = 0; i < m; ++i) {
         beta[i] = small.beta(i);
@@ -143,7 +144,7 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
       const bool within = state.primal - state.dual <= tol * std::abs(state.primal);
       const double violation = state.greatest - state.least;
       if (taken == 0 || (m > tiny && within) || violation <= rounding) break;
-      if (taken < 100 * m && violation > 0.5 * before) break;  // rounding is larger here
+      if (taken < kStepsPerRow * m && violation > 0.5 * before) break;  // rounding is larger here
       before = violation;
       if (watch.spend(2 * taken * m)) break;
     }

@@ -208,13 +208,13 @@ def _models() -> dict[str, bytes]:
         "header_length": b"\xff\xff\xff\xff\xff\xff\xff\x7f{}",
         "others": (38).to_bytes(8, "little") + b'{"__metadata__":{"format":"of others"}}'[:38],
     }
-    own = _own_models() | _kernel_models()
+    own = _own_models() | _feature_models() | _kernel_models()
     models |= {f"own_{name}": content for name, content in own.items()}
     sound = own["two"]
     models["own_cut"] = sound[:-3]
     models["own_edited"] = sound[:-3] + b"abc"
     for name, changes in {
-        "newer": {"version": "3"},
+        "newer": {"version": "4"},
         "older": {"version": "0"},
         "version": {"version": "one"},
         "checksum": {"checksum": "blake2b:00"},
@@ -222,6 +222,32 @@ def _models() -> dict[str, bytes]:
     }.items():
         models[f"own_{name}"] = _with_texts(sound, changes)
     return models
+
+
+def _feature_models() -> dict[str, bytes]:
+    from scipy import sparse
+
+    from maxmargin.estimators import LinearSVC
+    from maxmargin.features.expansion import Expansion
+    from maxmargin.features.lazy import LazyMonomials
+
+    X = np.random.default_rng(0).normal(size=(9, 2))
+    y = np.arange(9) % 3
+    usual: dict[str, Any] = {"tol": 1e-2, "max_iter": 50, "random_state": 0}
+    plain = Expansion(2, 1, (1.0, 1.0, 1.0))
+    kernel = Expansion(2, 0, (1.0, 2.0**0.5, 2.0**0.5), shared_repeats=True)
+    fits = {
+        "features_two": (LazyMonomials(X, kernel), (y > 0).astype(int)),
+        "features_three": (LazyMonomials(sparse.csr_matrix(X), plain), y),
+    }
+    contents = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        for name, (rows, labels) in fits.items():
+            LinearSVC(**usual).fit(rows, labels).save(path, data=(rows, labels))
+            contents[name] = path.read_bytes()
+    assert all(_Parts.of(content) is not None for content in contents.values())
+    return contents
 
 
 def _kernel_models() -> dict[str, bytes]:

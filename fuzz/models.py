@@ -82,6 +82,10 @@ _STRANGE: list[Any] = [
     {"kernel": "chi_squared", "gamma": 0.5},
     {"kernel": "precomputed"},
     {"kernel": "sum", "terms": [{"coefficient": 1e308, "factors": [{"kernel": "linear"}]}]},
+    {"map": "monomials", "columns": 2, "lowest": 1, "scales": [0, 1, 1e200], "once": False}
+    | {"shared_repeats": True},
+    {"map": "monomials", "columns": 10**12, "lowest": 2, "scales": [1, 1, 1], "once": True}
+    | {"shared_repeats": False},
     {"format": "csr", "columns": 1048576, "open_ended": True},
     {"format": "dense", "columns": 2, "open_ended": False},
     {"format": "none", "columns": 9, "open_ended": False},
@@ -142,6 +146,9 @@ def _check_loaded(model: StoredModel, path: Path, random: Random, thorough: bool
     X = np.array([[0.0], [1.0], [0.25], [0.5]]) * np.ones(width)
     if width <= 1000:
         X[2] = [random.choice((0.0, 1.0, 2.0, 0.25)) for _ in range(width)]
+    expansion: Any = getattr(model, "expansion", None)
+    if expansion is not None and not math.isfinite(4.0 * max(expansion.scales)):
+        return "products beyond floats"  # refused when rows are seen, which decide whether they are
     labels, scores = _predicted(model, X)
     require(set(labels.tolist()) <= set(model.classes.tolist()), "a class was predicted that there is none")
     again = path.with_name("again")
@@ -278,7 +285,7 @@ class _Parts:
         else:
             name = random.choice([*self.texts, "more"])
             self.texts[name] = random.choice(
-                ("", "0", "1", "2", "-1", "99999999999", "1.0", "maxmargin model")
+                ("", "0", "1", "2", "3", "-1", "99999999999", "1.0", "maxmargin model")
             )
 
     def _edit_harmlessly(self, random: Random) -> None:

@@ -20,34 +20,10 @@ from maxmargin.command_line.words import bytes_in_words, seconds_in_words, some
 from maxmargin.files import DataSet, load_model, save_model
 from maxmargin.loop import Progress
 from maxmargin.solvers import LINEAR_SOLVERS
+from written_files import write_libsvm
 
 # newton needs a smooth loss.
 FOR_THE_HINGE = [name for name in LINEAR_SOLVERS if name != "newton"]
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        assert "Traceback" not in output.err
-        return ended.value.code, output.out, output.err
-
-    return run
-
-
-@pytest.fixture
-def answer(run):
-    """The JSON answer, and the exit code."""
-
-    def answer(*arguments):
-        code, out, err = run(*arguments, "--json")
-        assert err == ""
-        return code, json.loads(out)
-
-    return answer
 
 
 @pytest.fixture(scope="session")
@@ -66,14 +42,6 @@ def folder(tmp_path_factory):
             main(["train", str(folder / f"{name}.svm"), "-o", str(folder / f"{name}.mm"), "--json"])
         assert ended.value.code == 0
     return folder
-
-
-def write_libsvm(path, X, y):
-    lines = (
-        f"{label} " + " ".join(f"{j + 1}:{value:.17g}" for j, value in enumerate(row) if value) + "\n"
-        for label, row in zip(y, X, strict=True)
-    )
-    path.write_text("".join(lines))
 
 
 # demo

@@ -66,6 +66,7 @@ def test_the_corpus_has_every_fault_of_text(tmp_path):
 FOUND = {
     "model/found_class_beyond_its_type": "'classes' of the description should be finite numbers",
     "model/found_classes_without_order": "should be all text or all numbers",
+    "model/found_cost_beyond_floats": "'C' parameter .* Got 1000",
     "model/found_infinite_setting": "is beyond all floats",
     "model/found_infinite_step": "a step that is not a whole number",
     "model/found_number_beyond_floats": "'max_time' parameter .* Got 1000",

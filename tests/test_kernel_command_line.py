@@ -16,34 +16,10 @@ from maxmargin.command_line import main
 from maxmargin.files import SavedKernelModel, load_model, read_libsvm, save_model
 from maxmargin.kernels import Gaussian, Laplacian, Polynomial
 from maxmargin.solvers import SOLVERS
+from written_files import write_libsvm
 
 WITH_KERNELS = [name for name, solver in SOLVERS.items() if solver.takes_kernels]
 GAMMA = 0.05
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        assert "Traceback" not in output.err
-        return ended.value.code, output.out, output.err
-
-    return run
-
-
-@pytest.fixture
-def answer(run):
-    """The JSON answer, and the exit code."""
-
-    def answer(*arguments):
-        code, out, err = run(*arguments, "--json")
-        assert err == ""
-        return code, json.loads(out)
-
-    return answer
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +32,7 @@ def folder(tmp_path_factory):
     X = np.round(random.normal(size=(160, 5)), 12)
     y = np.argmax(X[:, :3] ** 2 + 0.3 * random.normal(size=(160, 3)), axis=1) + 1
     X[:, 3] = 0.0
-    lines = (
-        f"{label} " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row) if value) + "\n"
-        for label, row in zip(y.tolist(), X.tolist(), strict=True)
-    )
-    (folder / "three.svm").write_text("".join(lines))
+    write_libsvm(folder / "three.svm", X, y)
     for name in ("two", "three"):
         command = ["train", folder / f"{name}.svm", "-o", folder / f"{name}.mm", "--json"]
         with pytest.raises(SystemExit) as ended:

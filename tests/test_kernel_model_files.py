@@ -18,9 +18,18 @@ from maxmargin import SVC, LinearSVC
 from maxmargin.files import ModelError, SavedKernelModel, fingerprint, load_model, save_model
 from maxmargin.files.fitted_kernel import from_kernel_estimator
 from maxmargin.files.kernel_model import in_order
+from maxmargin.files.safetensors import VERSION
 from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.solvers import SOLVERS
-from test_model_files import assert_same_certificates, mutated, mutations, parts_of, signed, strange
+from written_files import (
+    PROBLEM,
+    assert_same_certificates,
+    mutated,
+    mutations,
+    parts_of,
+    replace_one_part,
+    signed,
+)
 
 ARRAYS_OF = ("support_", "n_support_", "dual_coef_", "intercept_", "support_vectors_", "classes_")
 ARRAYS_OF += ("class_weight_", "n_iter_")
@@ -242,13 +251,11 @@ def test_the_format_is_a_newer_one(sound, tmp_path):
     signed(tmp_path / "model", {**texts, "version": "1"}, description, arrays)
     with pytest.raises(ModelError, match="unknown field 'rows'"):
         load_model(tmp_path / "model")
-    signed(tmp_path / "model", {**texts, "version": "3"}, description, arrays)
-    with pytest.raises(ModelError, match="reads up to version 2"):
+    signed(tmp_path / "model", {**texts, "version": str(VERSION + 1)}, description, arrays)
+    with pytest.raises(ModelError, match=f"reads up to version {VERSION}"):
         load_model(tmp_path / "model")
 
 
-PROBLEM = {"loss": "hinge", "C": 2.0, "intercept": "exact", "intercept_scaling": 1.0, "class_weight": None}
-PROBLEM |= {"sample_weights": False, "penalty": "l2", "formulation": "separate"}
 DESCRIPTIONS = [
     ("kernel", {"kernel": "gaussian", "gamma": -1.0}, "gamma"),
     ("kernel", {"kernel": "cosine"}, "one of linear"),
@@ -270,7 +277,7 @@ DESCRIPTIONS = [
     ("class_factors", [1.0, -1.0, 1.0], "at least 0"),
     ("decision", "one_vs_rest", "lines of coefficients|there are"),
     ("rows", 100, "outside the 100|rows"),
-    ("problem", PROBLEM | {"loss": "logistic"}, "hinge loss"),
+    ("problem", PROBLEM | {"C": 2.0, "loss": "logistic"}, "hinge loss"),
     ("problem", PROBLEM | {"C": "inf"}, "finite C"),
     ("certificates", None, "does not speak of"),
 ]
@@ -430,14 +437,7 @@ def test_mutations_of_the_file(sound, fitted, iris, changes):
 @given(data=st.data())
 def test_mutations_with_a_right_checksum(sound, data):
     texts, description, arrays = parts_of(sound)
-    place = description
-    while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-        key = data.draw(st.sampled_from(keys))
-        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
-            break
-        place = place[key]
-    place[key] = data.draw(strange)
+    replace_one_part(description, data)
     path = sound.with_name("mutated")
     try:
         signed(path, texts, description, arrays)

@@ -14,8 +14,8 @@ from scipy import sparse
 from maxmargin import SVC, LinearSVC
 from maxmargin.files import ModelError, SavedKernelModel, load_model, save_model
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
-from test_model_files import mutated, mutations
 from test_peer_models import ATOL, as_rows, data_of, libsvm_values
+from written_files import mutated, mutations
 
 KERNELS = {
     "-t 1 -d 2 -g 0.3 -r 1.5": Polynomial(2, 0.3, 1.5),

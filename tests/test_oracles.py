@@ -22,6 +22,7 @@ from maxmargin.solvers import (
     newton_system,
 )
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.opening import Opening
 from maxmargin.solvers.quadratic_program import dual_program, primal_program
 from oracles import quadratic_program as written_out
 from oracles.augmented_lagrangian import augmented_lagrangian
@@ -413,7 +414,7 @@ def test_newton(loss, intercept, shape, way, layout, monkeypatch):
     for sweeps, start in ((0, None), (1, None), (0, Solution(w=far))):
         solver = Newton(sweeps=sweeps)
         state = solver.init(problem, start)
-        if state.sweeps_left > 0:
+        while isinstance(state, Opening):
             state = solver.step(problem, state, UNLIMITED)
         iterate = state.iterate
         oracle = newton(

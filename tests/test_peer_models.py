@@ -16,7 +16,7 @@ from sklearn.datasets import make_classification
 
 from maxmargin import LinearSVC
 from maxmargin.files import ModelError, load_model, save_model
-from test_model_files import mutated, mutations
+from written_files import mutated, mutations
 
 ATOL = 1e-10
 

@@ -22,8 +22,10 @@ from sklearn.preprocessing import minmax_scale, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, Problem, Solution, Status, certify, kernels
+from maxmargin.certificate import Certificate
 from maxmargin.estimators import svc
 from maxmargin.estimators.summary import fitted_summary
+from maxmargin.kernels import KernelRows, Linear
 from maxmargin.reductions.one_vs_one import PairCertificates
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.solvers import WorkingSet
@@ -529,3 +531,43 @@ def test_an_interrupt_keeps_the_best_certified_model():
     assert model.status_ is Status.INTERRUPTED
     assert model.certificate_.dual <= model.certificate_.primal
     assert model.predict(X).shape == (4000,)
+
+
+# ---- the linear kernel on its columns --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("shape", ["two classes", "ovo", "ovr"])
+def test_a_linear_kernel_is_solved_on_the_columns(shape, layout, monkeypatch):
+    monkeypatch.setattr(svc, "_QUICK", 0)  # easy ones are solved by pairs in no time
+    random = np.random.default_rng(5)
+    X = random.normal(size=(240, 5))
+    scores = X @ random.normal(size=5) + random.normal(size=240)
+    y = np.digitize(scores, [0.0] if shape == "two classes" else [-1.0, 1.0])
+    weights = random.integers(0, 3, 240)
+    options = {"kernel": "linear", "C": 10.0, "tol": 1e-6}
+    options["multi_class"] = "ovr" if shape == "ovr" else "ovo"
+    model = SVC(**options).fit(layout(X), y, sample_weight=weights)
+    assert "on the columns" in model.solver_
+    assert model.status_.certified
+    pairs = SVC(solver="sequential_minimal_optimization", **options).fit(
+        layout(X), y, sample_weight=weights
+    )
+    assert "on the columns" not in pairs.solver_
+    for mine, other in zip(_each(model), _each(pairs), strict=True):
+        assert mine.relative_gap <= 1e-6
+        assert mine.primal == pytest.approx(other.primal, rel=2e-6)
+        assert mine.w is mine.w_of_alpha  # held by its coefficients
+    np.testing.assert_allclose(model.decision_function(X), pairs.decision_function(X), rtol=0, atol=0.02)
+
+
+def _each(model):
+    proof = model.certificate_
+    return [proof] if isinstance(proof, Certificate) else list(proof)
+
+
+def test_linear_sums_take_two_passes_and_are_those_of_all_pairs():
+    random = np.random.default_rng(6)
+    X, which = random.normal(size=(30, 4)), np.array([3, 29, 0, 7, 3])
+    rows, w = KernelRows(X, Linear(), which=which), random.normal(size=5)
+    np.testing.assert_allclose(rows.scores(w), X[which] @ X[which].T @ w, atol=1e-12)

@@ -23,6 +23,7 @@ from maxmargin.solvers import (
 from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
 from maxmargin.solvers.hand_over import HandOver
 from maxmargin.solvers.newton_system import LARGEST_SIDE
+from maxmargin.solvers.opening import sample_size
 
 PASS = 0.7
 """A value in a pass, in visits of a sweep: rows come in order, and nothing is written."""
@@ -46,12 +47,13 @@ def second_order_cost(problem: Problem, tol: float) -> float:
     width = stored / max(n, 1)
     digits = -math.log10(min(max(tol, 1e-12), 0.1))
     outer_product = FLOP * d * d if stored > 0.25 * n * d else 0.5 * width * width
+    sampled = sample_size(problem) > 0
     if problem.loss.name == "hinge":
-        steps = 8.0 + 5.0 * digits
+        steps = (3.0 if sampled else 8.0) + (3.0 if sampled else 5.0) * digits
         # Of many short rows few end up on the margin, of few long ones most.
         free, changes = (0.1 if n > d else 0.7) * n, 0.02 * n * steps
     else:
-        steps = 5.0 + 0.5 * digits
+        steps = (3.0 if sampled else 5.0) + 0.5 * digits
         free, changes = 0.6 * n, n * (1.5 if problem.loss.name == "squared_hinge" else steps)
     if min(free, float(d)) > LARGEST_SIDE:
         return math.inf  # no factor: conjugate gradients may need any number of passes

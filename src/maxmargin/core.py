@@ -35,6 +35,7 @@ GrowingBytes = _core.GrowingBytes
 Iterate = _core.Iterate
 KernelMatrix = _core.KernelMatrix
 KernelSum = _core.KernelSum
+MonomialData = _core.MonomialData
 Monomials = _core.Monomials
 ParsedRows = _core.ParsedRows
 Place = _core.Place

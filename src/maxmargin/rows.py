@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.types import Tell, Vector
+from maxmargin.types import Indices, Tell, Vector
+
+
+class FormedRows(ABC):
+    """Rows whose values are formed when they are read; ``Rows`` takes them like a matrix."""
+
+    @abstractmethod
+    def core_data(self) -> core.MonomialData:
+        """As the core reads them."""
+
+    @property
+    @abstractmethod
+    def dtype(self) -> np.dtype[Any]:
+        """Of what they are formed from."""
 
 
 class Rows:
@@ -21,7 +35,8 @@ class Rows:
     matrices with sorted indices and no duplicates, of float32 or float64. Copied once: F-ordered
     matrices (to C order), CSC and other sparse formats (to CSR), CSR with unsorted or repeated
     indices, large dense data of which at most one value in four is not zero (to CSR, a smaller copy), and
-    values of any other type (to float64). Sparse data are never made dense.
+    values of any other type (to float64). Sparse data are never made dense. ``FormedRows`` are never
+    written out.
 
     NaN and infinite values are refused; ``check_finite=False`` trusts that there are none. ``keep_zeros``
     leaves dense data dense, however many zeros there are.
@@ -31,19 +46,24 @@ class Rows:
     """Whether the rows are seen through a function that is known to be no kernel: that proves nothing."""
 
     def __init__(self, X: Any, *, check_finite: bool = True, keep_zeros: bool = False) -> None:
+        self.data: core.Data | core.MonomialData
+        self.dtype: np.dtype[Any]
+        if isinstance(X, FormedRows):
+            self.data, self.dtype = X.core_data(), X.dtype
+            return  # what they are formed from has been checked
         if sparse.issparse(X):
             matrix = X if X.format == "csr" else X.tocsr()
             if matrix.dtype not in (np.float32, np.float64):
                 matrix = matrix.astype(np.float64)
-            self.data = _sparse_data(matrix)
-            if not self.data.sorted:
+            self.data = data = _sparse_data(matrix)
+            if not data.sorted:
                 # Only now: SciPy trusts indices that the core has just checked.
                 matrix = matrix.copy() if matrix is X else matrix
                 matrix.has_canonical_format = matrix.has_sorted_indices = False
                 matrix.sum_duplicates()
                 self.data = _sparse_data(matrix)
             values = matrix.data
-            self.dtype: np.dtype[Any] = matrix.dtype
+            self.dtype = matrix.dtype
         else:
             values = _row_major(X)
             dense = core.Data.dense(values)
@@ -53,6 +73,19 @@ class Rows:
             from sklearn.utils import assert_all_finite  # slow to import, quick to check
 
             assert_all_finite(values, input_name="X")
+
+    def take(self, order: Indices) -> Rows:
+        """A copy of some rows, in the order given."""
+        taken = object.__new__(Rows)
+        taken.data, taken.dtype = self.stored_data.take(order), self.dtype
+        return taken
+
+    @property
+    def stored_data(self) -> core.Data:
+        """The data, for what reads values in place and cannot do with rows that are formed."""
+        if isinstance(self.data, core.MonomialData):
+            raise ValueError("Stored rows are needed here: write the monomials out, with expand().")
+        return self.data
 
     @property
     def count(self) -> int:
@@ -78,11 +111,13 @@ class Rows:
 
     @cached_property
     def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
-        """A smaller float32 copy for dual methods, or None where it would not pay.
+        """A smaller float32 copy of stored rows for dual methods, or None where it would not pay.
 
         Columns that occur in one row only are left out; the second part holds, for every row, the sum
         of their squared values. See core/private_columns.hpp.
         """
+        if isinstance(self.data, core.MonomialData):
+            return None
         return core.without_private_columns(self.data, core.ALL_CORES)
 
     def squared_norm(self, w: Vector) -> float:

@@ -203,6 +203,8 @@ def test_the_limit_counts_the_rows_that_are_mapped():
         ({"scaling": "kernel", "interaction_only": True}, "use scaling='plain'"),
         ({"coef0": -1.0}, "it is no kernel"),
         ({"gamma": 0.0}, "'gamma' parameter"),
+        ({"scaling": "kernel", "gamma": 1e200}, "within the range of floats"),
+        ({"scaling": "kernel", "gamma": 1e154}, "within the range of floats"),
         ({"include_bias": 2}, "'include_bias' parameter"),
         ({"max_bytes": 0}, "'max_bytes' parameter"),
     ],

@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.command_line.answer import DONE, Failure, in_words, print_json, print_table
+from maxmargin.command_line.features import (
+    asked_features,
+    expanded,
+    features_as_json,
+    features_in_words,
+)
 from maxmargin.command_line.labels import label_text, labels_of
 from maxmargin.command_line.options import (
     CacheSize,
@@ -19,6 +25,7 @@ from maxmargin.command_line.options import (
     Columns,
     DataFile,
     Degree,
+    Features,
     Format,
     Gamma,
     Json,
@@ -39,6 +46,8 @@ from maxmargin.command_line.words import some
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxmargin.features import Monomials
+    from maxmargin.features.expansion import Expansion
     from maxmargin.loop import Progress
     from maxmargin.model import Model
     from maxmargin.problem import Problem
@@ -63,6 +72,7 @@ def compare(
     degree: Degree = None,
     coef0: Coef0 = None,
     cache_size: CacheSize = None,
+    features: Features = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 10.0,
     format: Format = None,
@@ -87,10 +97,13 @@ def compare(
     check_writable(output, data)
     check_readable(data)
     reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
-    own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=True)
+    own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=features is None)
+    asked = asked_features(features, own)
     memory = own.pop("cache_size", None)
     with Bars(quiet=as_json) as bars:
-        problem, against = _read_problem(data, reading, bars, C, loss, intercept, positive, own)
+        problem, against, expansion = _read_problem(
+            data, reading, bars, C, loss, intercept, positive, own, asked
+        )
         solvers = _entrants(problem, memory)
         runs, left_out = _race(problem, solvers, bars, tol=tol, max_time=max_time, threads=threads)
         bars.finish()
@@ -98,6 +111,8 @@ def compare(
     found: Any = getattr(problem.rows, "kernel", None)
     if found is not None:
         title += f", {found}"
+    if expansion is not None:
+        title += f", {features_in_words(expansion)}"
     rows = [run.row() for run in runs]
     from maxmargin.command_line.picture import draw
     from maxmargin.kernels.names import describe as described
@@ -108,6 +123,7 @@ def compare(
         size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
         answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
         answer["kernel"] = None if found is None else described(found)
+        answer["feature_map"] = features_as_json(expansion)
         print_json(answer | {"solvers": rows, "left_out": left_out, "picture": output})
     else:
         _print_answer(title, tol, rows, left_out, output)
@@ -126,8 +142,9 @@ def _read_problem(
     intercept: str,
     positive: str | None,
     kernel: dict[str, Any],
-) -> tuple[Problem, str]:
-    """The problem, and the words that say which class is told from which."""
+    asked: Monomials | None,
+) -> tuple[Problem, str, Expansion | None]:
+    """The problem, the words that say which class is told from which, and the expansion, if any."""
     import numpy as np
 
     from maxmargin import Problem
@@ -137,12 +154,14 @@ def _read_problem(
     Problem.of(rows_of(np.zeros((1, 1))), [1.0], C, loss=loss, intercept=intercept)
     data = reading.read(path, bars.reading(path.name))
     is_positive, against = _one_class(labels_of(data), positive)
-    rows = rows_of(data.X)
+    X = expanded(data.X, asked, None)
+    rows = rows_of(X)
     if kernel:
         from maxmargin.kernels import KernelRows
 
         rows = KernelRows(rows, kernel_of(kernel, data.X))
-    return Problem.of(rows, is_positive * 2.0 - 1.0, C, loss=loss, intercept=intercept), against
+    problem = Problem.of(rows, is_positive * 2.0 - 1.0, C, loss=loss, intercept=intercept)
+    return problem, against, getattr(X, "expansion", None)
 
 
 def _one_class(labels: NDArray[Any], wanted: str | None) -> tuple[NDArray[Any], str]:

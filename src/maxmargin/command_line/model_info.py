@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxmargin.command_line.answer import DONE, print_json
+from maxmargin.command_line.features import features_as_json, features_in_words, monomial_name
 from maxmargin.command_line.labels import label_text
 from maxmargin.command_line.support_vectors import with_support_vectors
 from maxmargin.command_line.verdict import kernel_described
@@ -43,8 +44,10 @@ def _lines(model: StoredModel) -> dict[str, str]:
     lines = {
         "classes": some([label_text(label) for label in model.classes], 10),
         "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
-        "problem": _problem(model),
     }
+    if isinstance(model, SavedModel) and model.expansion is not None:
+        lines["expanded"] = features_in_words(model.expansion)
+    lines["problem"] = _problem(model)
     if isinstance(model, SavedModel):
         lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight in heaviest(model))
     if isinstance(model, SavedKernelModel):
@@ -116,11 +119,15 @@ def heaviest(model: SavedModel) -> list[tuple[str, float]]:
     size = np.abs(model.coef).max(axis=0)
     order = np.argsort(-size, kind="stable")[:_HEAVIEST]
     row = np.abs(model.coef[:, order]).argmax(axis=0)
-    names = model.feature_names
-    return [
-        (names[column] if names is not None else str(column + 1), float(model.coef[row[k], column]))
-        for k, column in enumerate(order.tolist())
-    ]
+    weights = [float(model.coef[row[k], column]) for k, column in enumerate(order.tolist())]
+    return [(_name(model, column), weight) for column, weight in zip(order.tolist(), weights, strict=True)]
+
+
+def _name(model: SavedModel, column: int) -> str:
+    """What a column of coef weighs."""
+    if model.expansion is not None:
+        return monomial_name(model.expansion, column, model.feature_names)
+    return str(column + 1) if model.feature_names is None else model.feature_names[column]
 
 
 def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
@@ -150,6 +157,7 @@ def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
         "rows": model.rows,
         "fingerprint": model.fingerprint,
         "kernel": kernel_described(model),
+        "feature_map": features_as_json(getattr(model, "expansion", None)),
     }
     if isinstance(model, SavedModel):
         answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight in heaviest(model)]

@@ -69,6 +69,15 @@ Coef0 = Annotated[
     float | None,
     typer.Option("--coef0", help="Of the polynomial and the sigmoid kernel.", show_default="0"),
 ]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        "--features",
+        help="monomials:2: columns and their products, never written out. It may go on with "
+        ",scaling=kernel ,gamma=G ,coef0=R or ,interaction_only (no spaces).",
+        show_default="the columns alone",
+    ),
+]
 CacheSize = Annotated[
     float | None,
     typer.Option("--cache-size", help="Memory for kernel values, in megabytes.", show_default="1000"),

@@ -107,7 +107,7 @@ def parts(
 
     from maxmargin import Problem
 
-    rows = rows_of(X)
+    rows = _rows_of(model, X)
     names = [label_text(label) for label in model.classes]
     factors = class_factors(class_weight, model.classes, codes)
     claims: list[Any] = list(model.claims) if model.claims is not None else [None] * len(model.coef)
@@ -121,12 +121,12 @@ def parts(
         if negative is not None and len(names) > 2:
             chosen = np.flatnonzero((codes == positive) | (codes == negative))
         alpha = alphas[k]
-        w = np.zeros(X.shape[1])  # LIBSVM's files end with the last column that a support vector has
-        w[: model.features] = model.coef[k]
+        w = np.zeros(rows.columns)  # LIBSVM's files end with the last column that a support vector has
+        w[: model.coef.shape[1]] = model.coef[k]
         yield Part(
             name=name_of(names, positive, negative),
             problem=Problem.of(
-                rows if isinstance(chosen, slice) else rows_of(X[chosen]),
+                rows if isinstance(chosen, slice) else _rows_of(model, X[chosen]),
                 y[chosen],
                 1.0 if math.isinf(C) else C,
                 loss="hinge" if math.isinf(C) else model.problem["loss"],
@@ -143,13 +143,25 @@ def parts(
         )
 
 
+def _rows_of(model: SavedModel, X: Any) -> Rows:
+    """The rows of the data as the model weighs them."""
+    from maxmargin.features.lazy import LazyMonomials
+
+    return rows_of(X if model.expansion is None else LazyMonomials(X, model.expansion))
+
+
 def rows_of(X: Any, *, keep_zeros: bool = False) -> Rows:
-    """The rows of a matrix of finite values, without waiting for scikit-learn, which ``Rows`` would ask."""
+    """The rows of a matrix of finite values, or of its monomials.
+
+    It does not wait for scikit-learn, which ``Rows`` would ask.
+    """
     import numpy as np
 
     from maxmargin import Rows
+    from maxmargin.features.lazy import LazyMonomials
 
-    if not np.isfinite(X.data if hasattr(X, "indptr") else X).all():
+    base = X.base if isinstance(X, LazyMonomials) else X
+    if not np.isfinite(base.data if hasattr(base, "indptr") else base).all():
         raise Failure(
             "The data must be finite. Got NaN or infinite values instead. Correct or remove them."
         )

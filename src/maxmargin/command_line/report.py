@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxmargin.command_line.answer import DONE, INTERRUPTED, NOT_REACHED, print_json, print_table
+from maxmargin.command_line.features import features_as_json, features_in_words
 from maxmargin.command_line.labels import label_text, problem_text
 from maxmargin.command_line.progress import Bars, Clock
 from maxmargin.command_line.words import bytes_in_words, percent, seconds_in_words
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from maxmargin.certificate import Certificate
     from maxmargin.command_line.options import Reading
     from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.features.expansion import Expansion
     from maxmargin.files import DataSet
     from maxmargin.model import Trace
 
@@ -108,6 +110,11 @@ class Training:
         return int(np.max(self.estimator.n_iter_))
 
     @property
+    def expansion(self) -> Expansion | None:
+        """Of the features, where they are not the columns themselves."""
+        return getattr(self.estimator, "expansion_", None)
+
+    @property
     def labels(self) -> list[Any]:
         """What each problem tells apart: None for two classes, else a class or a pair of classes."""
         if len(self.certificates) == 1:
@@ -186,6 +193,7 @@ def _as_json(
         "hard_margin": math.isinf(estimator.C),
         "loss": getattr(estimator, "loss", "hinge"),
         **kernel_as_json(training),
+        "feature_map": features_as_json(training.expansion),
         "solver": estimator.solver_,
         "steps": training.steps,
         "rows": X.shape[0],
@@ -229,6 +237,8 @@ def _print_words(
     typer.echo(str(training.worst))
     if words := kernel_in_words(training):
         typer.echo(words)
+    if training.expansion is not None:
+        typer.echo(f"Features: {features_in_words(training.expansion)}; never written out.")
     if tested is not None:
         right, count = tested
         typer.echo(f"Test accuracy: {100 * right / count:.2f} %, {right} of {count} rows.")
@@ -274,7 +284,7 @@ def _held_as(training: Training) -> str:
 
     estimator: Any = training.estimator
     rows = Rows(training.data_set.X, check_finite=False)
-    return core.kernel_encoding(estimator.kernel_.compiled, rows.data)
+    return core.kernel_encoding(estimator.kernel_.compiled, rows.stored_data)
 
 
 def _classes(training: Training) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from maxmargin.command_line.answer import INTERRUPTED, Failure, in_words, print_error
+from maxmargin.command_line.features import asked_features, expanded
 from maxmargin.command_line.labels import labels_of
 from maxmargin.command_line.options import (
     CacheSize,
@@ -22,6 +23,7 @@ from maxmargin.command_line.options import (
     Columns,
     DataFile,
     Degree,
+    Features,
     Format,
     Gamma,
     Json,
@@ -88,6 +90,7 @@ def train(
     degree: Degree = None,
     coef0: Coef0 = None,
     cache_size: CacheSize = None,
+    features: Features = None,
     tol: Annotated[
         float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4; with a kernel 1e-3")
     ] = None,
@@ -146,6 +149,8 @@ def train(
     Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
 
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
+
+    Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
     """
     import numpy as np
 
@@ -166,7 +171,11 @@ def train(
     given = {"C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": threads}
     earlier = None if resume is None else load_model(resume)
-    own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=not _has_kernel(earlier))
+    own = kernel_options(
+        kernel, gamma, degree, coef0, cache_size, needs_kernel=not _has_kernel(earlier) and features is None
+    )
+    asked = asked_features(features, own)
+    _refuse_features(earlier, asked is not None, model_format)
     estimator: LinearSVC | SVC
     if kernel is not None or _has_kernel(earlier):
         _refuse_without_kernel(loss, intercept, model_format)
@@ -184,9 +193,10 @@ def train(
         if class_weight is not None:
             estimator.set_params(class_weight=class_weight_of(class_weight, classes))
         fingerprint = _checked_fingerprint(data_set, data, earlier)
+        X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
         seconds["read"] = clock.lap()
         with _one_interrupt():
-            warned, blocks = _fit(estimator, data_set, bars)
+            warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
             with _no_interrupt():
                 save_model(estimator, target, data=fingerprint, proof=not no_proof, format=kind)
@@ -267,6 +277,20 @@ def _refuse_without_kernel(loss: str | None, intercept: str | None, model_format
         raise Failure("LIBLINEAR has no kernels. Use --model-format libsvm or maxmargin.")
 
 
+def _refuse_features(earlier: StoredModel | None, asked: bool, model_format: str) -> None:
+    """Refuse features where a model cannot have them, or its text cannot say them."""
+    if asked and _has_kernel(earlier):
+        raise Failure(
+            "--features must not be given with --resume of a kernel model. Leave --features out, or train "
+            "anew without --resume."
+        )
+    if model_format != "maxmargin" and (asked or getattr(earlier, "expansion", None) is not None):
+        raise Failure(
+            f"--model-format must be maxmargin for a model with --features. Got {model_format!r} instead, "
+            "whose text weighs the columns of the data and has no room for features."
+        )
+
+
 def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> None:
     """Refuse now what the text of others has no room for, and not when the model is trained."""
     if model_format == "maxmargin":
@@ -298,7 +322,7 @@ def _checked_fingerprint(data_set: DataSet, path: Path, earlier: StoredModel | N
     return found
 
 
-def _fit(estimator: LinearSVC | SVC, data_set: DataSet, bars: Bars) -> tuple[list[str], int | None]:
+def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> tuple[list[str], int | None]:
     """Fit with a progress bar; how it ended is said in words later.
 
     Returns other warnings, and the most blocks that rows of a problem with a kernel were split into.
@@ -323,7 +347,7 @@ def _fit(estimator: LinearSVC | SVC, data_set: DataSet, bars: Bars) -> tuple[lis
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            estimator.fit(data_set.X, labels_of(data_set))
+            estimator.fit(X, labels_of(data_set))
         except InseparableError as error:
             raise Failure(
                 f"{error.certificate.statement} No model was written. Give -C a finite value, which allows "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxmargin.command_line.answer import DOES_NOT_HOLD, DONE, print_json, print_table
+from maxmargin.command_line.features import features_as_json, features_in_words
 from maxmargin.command_line.proof import Finding
 from maxmargin.command_line.words import percent
 
@@ -89,6 +90,7 @@ class Verdict:
             "hard_margin": math.isinf(self.C),
             "loss": self.model.problem["loss"],
             "kernel": kernel_described(self.model),
+            "feature_map": features_as_json(getattr(self.model, "expansion", None)),
             "support_vectors_found": self.vectors_found,
             "intercept": self.model.problem["intercept"],
             "same_data": self.same_data,
@@ -102,9 +104,11 @@ class Verdict:
             what = "hard margin"
         kernel: Any = getattr(self.model, "kernel", None)
         with_kernel = "" if kernel is None else f", {kernel}"
+        expansion: Any = getattr(self.model, "expansion", None)
+        features = "" if expansion is None else f", {features_in_words(expansion)}"
         typer.echo(
             f"{self.model_path}, written by {self.model.writer}: {what}, "
-            f"{_INTERCEPTS[problem['intercept']]}{with_kernel}; on {self.data_path}."
+            f"{_INTERCEPTS[problem['intercept']]}{with_kernel}{features}; on {self.data_path}."
         )
         if len(self.findings) > 1:
             self._print_parts()

@@ -141,9 +141,7 @@ def _fit_one(
     seconds = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
     model = copy(template)
     model.C, model.max_time = C, seconds
-    shortfall = model._fit_rows(
-        data.rows, data.targets, weights, labels=data.labels, chosen=chosen, begin=begin
-    )
+    shortfall = model._fit_rows(data.rows, data.targets, weights, data.labels, chosen=chosen, begin=begin)
     if model.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return model, shortfall

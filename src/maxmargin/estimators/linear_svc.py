@@ -16,19 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators.labels import distinct_labels
 from maxmargin.estimators.parameters import check_choice, check_count, check_number
+from maxmargin.estimators.reading import linear_scores, read_training_data
 from maxmargin.inseparable import InseparabilityProof, InseparableError, equal_rows
 from maxmargin.loop import Callback, solve
 from maxmargin.model import Model, Status, Trace
@@ -45,6 +41,7 @@ Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
 # Below this many stored values a sweep takes microseconds: such problems are solved to rounding error,
 # so that equal problems (a row twice, a row of weight two) give equal models.
 _TINY = 2_000
+_SMALL = 50_000
 
 
 class LinearSVC(CertifiedClassifier):
@@ -118,6 +115,9 @@ class LinearSVC(CertifiedClassifier):
         Why the fit ended; for several classes the status of the worst certificate.
     solver_ : str
         What ran and why, in one sentence.
+    expansion_ : Expansion
+        Only after a fit of monomials that are not written out, ``Monomials(lazy=True)``: such a model also
+        takes the rows that they are of for prediction.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so.
 
@@ -186,18 +186,16 @@ class LinearSVC(CertifiedClassifier):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train until the relative gap is at most ``tol``.
 
-        X : array or sparse matrix of shape (n_samples, n_features); read in place where ``Rows`` can.
-        y : one label per row. sample_weight : one factor on C per row, not negative.
+        X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can; or
+        what ``Monomials(lazy=True)`` gives. y : one label per row. sample_weight : one factor on C per row,
+        not negative.
         """
         self._check_parameters()
-        targets: NDArray[Any]
-        X, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
-        check_classification_targets(targets)
+        X, targets = read_training_data(self, X, y)
+        labels = distinct_labels(targets)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        rows = Rows(X, check_finite=False)  # validate_data has looked
-        shortfall = self._fit_rows(rows, targets, weights)
+        rows = Rows(X, check_finite=False)  # that has been looked at
+        shortfall = self._fit_rows(rows, targets, weights, labels)
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
         return self
@@ -207,8 +205,8 @@ class LinearSVC(CertifiedClassifier):
         rows: Rows,
         targets: NDArray[Any],
         weights: Vector,
+        labels: NDArray[Any],
         *,
-        labels: NDArray[Any] | None = None,
         chosen: tuple[AnySolver, str] | None = None,
         begin: Begin | None = None,
     ) -> str:
@@ -218,7 +216,6 @@ class LinearSVC(CertifiedClassifier):
         classes, ``chosen``, the answer of ``find_solver``, and ``begin``, which says where the problem of
         class k starts and what is known of it.
         """
-        labels = np.unique(targets) if labels is None else labels
         if len(labels) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: the number of classes has to be "
@@ -280,8 +277,11 @@ class LinearSVC(CertifiedClassifier):
             # Shared by all classes, so made before they start side by side.
             _ = rows.squared_norms, rows.without_private_columns
         seconds = math.inf if self.max_time is None else float(self.max_time)
+        threads = self._threads()
+        if rows.stored <= _SMALL:
+            threads = 1  # more of them would cost more than the problems
         try:
-            models = solve_each(len(positives), solve_one, seconds, self._threads())
+            models = solve_each(len(positives), solve_one, seconds, threads)
         except InseparableError as error:
             self._refuse(error.certificate)
         self.classes_ = labels
@@ -367,8 +367,7 @@ class LinearSVC(CertifiedClassifier):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores: NDArray[np.float64] = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        scores = linear_scores(self, X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -424,7 +423,8 @@ class LinearSVC(CertifiedClassifier):
         )
         check_choice(self, "loss", ["squared_hinge", "hinge", "logistic"])
         check_choice(self, "dual", ["auto", True, False])
-        if isinstance(self.C, Real) and self.C > 0 and math.isinf(self.C):
+        cost: Any = self.C
+        if isinstance(cost, Real) and cost == math.inf:  # isinf fails for an int beyond all floats
             check_choice(
                 self,
                 "loss",

@@ -26,7 +26,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.core import default_threads
 from maxmargin.estimators.folds import (
@@ -41,6 +41,7 @@ from maxmargin.estimators.folds import (
 )
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.parameters import check_count, wrong
+from maxmargin.estimators.reading import read_training_data
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.loop import Callback
 from maxmargin.solvers import AnySolver
@@ -151,9 +152,9 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every fold at every C until the relative gap is at most ``tol``, and choose.
 
-        X : array or sparse matrix of shape (n_samples, n_features); read in place where ``Rows`` can.
-        y : one label per row. sample_weight : one factor on C per row, not negative. As in
-        ``GridSearchCV``, it is for the fits: scores count every held-out row once.
+        X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can; or
+        what ``Monomials(lazy=True)`` gives. y : one label per row. sample_weight : one factor on C per row,
+        not negative. As in ``GridSearchCV``, it is for the fits: scores count every held-out row once.
 
         Ctrl-C ends the fit without a model: nothing is chosen yet.
         """
@@ -164,9 +165,7 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
         watch = Watch(self.callback)
         template = self._template(seed, watch)
         template._check_parameters()
-        X, targets = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-        )
+        X, targets = read_training_data(self, X, y)
         check_classification_targets(targets)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data = Data(X, targets, weights)
@@ -269,7 +268,7 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
     def _set_fitted(self, best: LinearSVC) -> None:
         """Sets: ``best_estimator_`` and what ``LinearSVC`` sets, which are its."""
         best.set_params(random_state=self.random_state, callback=self.callback, n_jobs=None, max_time=None)
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in ("n_features_in_", "feature_names_in_", "expansion_"):
             if hasattr(self, name):
                 setattr(best, name, getattr(self, name))
         self.best_estimator_ = best

@@ -39,6 +39,7 @@ from maxmargin.loop import Callback, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept
 from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.linear_kernel import solve_on_columns
 from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
 from maxmargin.reductions.small_problems import STORY
@@ -310,6 +311,7 @@ class SVC(CertifiedClassifier):
         threads = self._threads_of(task)
         solver, reason = self._configured(task, min(threads, len(task)))
         starts = self._starts(task)
+        by_columns = isinstance(self.solver, str) and self.solver == "auto" and self.max_iter == -1
 
         def solve_one(k: int, budget: Budget) -> Model:
             start = None if starts is None else starts[k]
@@ -317,8 +319,15 @@ class SVC(CertifiedClassifier):
                 model = task.solve_alone(k, float(self.tol), _TINY, budget) if done is None else done[k]
                 if model.status is not Status.RULE_FIRED:
                     return model
-                start = model.alpha
+                start = None if by_columns and task.plain_rows is not None else model.alpha
             problem = task.problem(k)
+            plain = task.plain_problem(k) if by_columns and start is None else None
+            if plain is not None and task.count(k) > _TINY:
+                told = self._callback(task.name(k), len(task) > 1, task.what)
+                model = solve_on_columns(problem, plain, float(self.tol), seed + k, budget, told)
+                if model.certificate.relative_gap <= self.tol or budget.spent:
+                    return replace(model, certificate=model.certificate.without_problem(model.w))
+                start = model.alpha
             # The multipliers of a start become feasible, whatever costs they come from.
             known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
             model = solve(

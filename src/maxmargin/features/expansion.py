@@ -11,7 +11,6 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.estimators.parameters import check_count
 from maxmargin.rows import Rows
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
@@ -58,22 +57,30 @@ class Expansion:
         rows = np.bincount(np.diff(X.indptr))
         return sum(self.size_of_row(int(length)) * int(rows[length]) for length in np.flatnonzero(rows))
 
-    def bytes(self, X: Any) -> int:
-        """Memory of the result, and of one weight per column: no linear model goes without."""
+    def bytes(self, X: Any, *, lazy: bool = False) -> int:
+        """Memory of the result, and of one weight per column: no linear model goes without.
+
+        ``lazy``: of the weights alone, where the result is not written out.
+        """
+        if lazy:
+            return 8 * self.size
         stored = self.stored(X)
         each = int(X.dtype.itemsize)
         if sparse.issparse(X):
             each += self._index_type(stored).itemsize
         return stored * each + 8 * self.size
 
-    def refuse_too_large(self, owner: Any, X: Any) -> None:
+    def refuse_too_large(self, owner: Any, X: Any, *, lazy: bool = False) -> None:
         """Raises if the result would take more than the ``max_bytes`` of the map that asks."""
+        from maxmargin.estimators.parameters import check_count  # with it all of scikit-learn
+
         limit = check_count(owner, "max_bytes", 1)
-        needed = self.bytes(X)
+        needed = self.bytes(X, lazy=lazy)
         if needed > limit:
+            what = "their weights alone" if lazy else "for this X"
             raise ValueError(
-                f"{type(owner).__name__} would make {self.size:,} columns out of {self.columns:,}, and for "
-                f"this X take {_in_words(needed)}; 'max_bytes' allows {_in_words(limit)}. Raise it, use a "
+                f"{type(owner).__name__} would make {self.size:,} columns out of {self.columns:,}, and "
+                f"{what} take {_in_words(needed)}; 'max_bytes' allows {_in_words(limit)}. Raise it, use a "
                 'lower degree or fewer columns, or go without it: PolynomialSketch, or kernel="poly".'
             )
 
@@ -85,14 +92,14 @@ class Expansion:
         )
         if not sparse.issparse(X):
             out = np.empty((X.shape[0], self.size), X.dtype)
-            monomials.expand_dense(rows.data, out, core.ALL_CORES)
+            monomials.expand_dense(rows.stored_data, out, core.ALL_CORES)
             return out
         if rows.stored != X.nnz:  # columns that a row had twice are one
             X = X.copy()
             X.sum_duplicates()
         offsets = self._offsets(X)
         indices, values = np.empty(offsets[-1], offsets.dtype), np.empty(offsets[-1], X.dtype)
-        monomials.expand_sparse(rows.data, offsets, indices, values, core.ALL_CORES)
+        monomials.expand_sparse(rows.stored_data, offsets, indices, values, core.ALL_CORES)
         return _assembled(type(X), values, indices, offsets, (X.shape[0], self.size))
 
     def _offsets(self, X: Any) -> Any:

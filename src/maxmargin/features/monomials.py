@@ -11,6 +11,7 @@ from typing import Any
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.features.base import FeatureMap
 from maxmargin.features.expansion import Expansion
+from maxmargin.features.lazy import LazyMonomials, forming_pays
 
 _HIGHEST = 255
 """See core/monomials.hpp."""
@@ -45,6 +46,11 @@ class Monomials(FeatureMap):
         ``LinearSVC`` has an intercept of its own.
     max_bytes : int
         The largest result that is made, a weight per column included.
+    lazy : bool or "auto"
+        True, for degree 2: products are not written out but formed whenever they are needed. The result is
+        no matrix then but a ``LazyMonomials``, which only ``LinearSVC`` and ``LinearSVCCV`` take: the same
+        problem, optimum and proof, in the memory of X. "auto": where that is expected to be faster, or the
+        written-out result would be beyond ``max_bytes``.
 
     Examples
     --------
@@ -66,6 +72,7 @@ class Monomials(FeatureMap):
         coef0: float = 1.0,
         include_bias: bool | str = "auto",
         max_bytes: int = 2**32,
+        lazy: bool | str = False,
     ) -> None:
         self.degree = degree
         self.interaction_only = interaction_only
@@ -74,14 +81,25 @@ class Monomials(FeatureMap):
         self.coef0 = coef0
         self.include_bias = include_bias
         self.max_bytes = max_bytes
+        self.lazy = lazy
 
     def _learn(self, X: Any) -> None:
         self.expansion_ = self._expansion(X.shape[1])
-        self.expansion_.refuse_too_large(self, X)
+        self.lazy_ = self._is_lazy(X)
+        self.expansion_.refuse_too_large(self, X, lazy=self.lazy_)
 
     def _map(self, X: Any) -> Any:
-        self.expansion_.refuse_too_large(self, X)
-        return self.expansion_(X)
+        self.expansion_.refuse_too_large(self, X, lazy=self.lazy_)
+        return LazyMonomials(X, self.expansion_) if self.lazy_ else self.expansion_(X)
+
+    def _is_lazy(self, X: Any) -> bool:
+        lazy = check_choice(self, "lazy", ["auto", True, False])
+        if lazy == "auto":
+            return forming_pays(self.expansion_, X, check_count(self, "max_bytes", 1))
+        if lazy and self.expansion_.degree != 2:
+            cure = "Only products of two columns are formed on the way: use degree=2, or lazy=False."
+            raise wrong(self, "lazy", True, f"False with degree={self.expansion_.degree}", cure)
+        return bool(lazy)
 
     def _expansion(self, columns: int) -> Expansion:
         degree = check_count(self, "degree", 1)
@@ -98,9 +116,7 @@ class Monomials(FeatureMap):
         bias = kernel if bias == "auto" else bias
         if not kernel:
             return Expansion(columns, 0 if bias else 1, (1.0,) * (degree + 1), once)
-        scales = tuple(
-            math.sqrt(math.perm(degree, k) * gamma**k * coef0 ** (degree - k)) for k in range(degree + 1)
-        )
+        scales = _kernel_scales(degree, gamma, coef0)
         lowest = degree if coef0 == 0.0 else 0 if bias else 1
         return Expansion(columns, lowest, scales, shared_repeats=True)
 
@@ -108,6 +124,19 @@ class Monomials(FeatureMap):
         choose = combinations if self.expansion_.once else combinations_with_replacement
         degrees = range(self.expansion_.lowest, self.expansion_.degree + 1)
         return [_product(names) for k in degrees for names in choose(given, k)]
+
+
+def _kernel_scales(degree: int, gamma: float, coef0: float) -> tuple[float, ...]:
+    try:
+        squares = [math.perm(degree, k) * gamma**k * coef0 ** (degree - k) for k in range(degree + 1)]
+    except OverflowError:
+        squares = [math.inf]
+    if not all(map(math.isfinite, squares)):
+        raise ValueError(
+            f"Monomials with scaling='kernel' must have scales within the range of floats. Got "
+            f"degree={degree}, gamma={gamma:g} and coef0={coef0:g} instead. Make them smaller."
+        )
+    return tuple(map(math.sqrt, squares))
 
 
 def _product(names: Iterable[str]) -> str:

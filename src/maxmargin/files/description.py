@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from maxmargin.files.stored import Claim, ModelError, StoredModel
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.model import Status
+
+if TYPE_CHECKING:
+    from maxmargin.features.expansion import Expansion
 
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
@@ -64,6 +67,9 @@ def described(model: StoredModel) -> str:
         ]
     if isinstance(model, SavedKernelModel):
         _add_kernel(whole, model)
+    expansion: Expansion | None = getattr(model, "expansion", None)
+    if expansion is not None:
+        whole["features"] = described_features(expansion)
     if model.traces is not None:
         whole["traces"] = [
             {"records": len(trace), "certifying": _number_to_json(trace.certifying)}
@@ -88,6 +94,18 @@ def _add_kernel(whole: dict[str, Any], model: SavedKernelModel) -> None:
     whole["class_factors"] = model.class_factors
     for entry, proof in zip(whole["certificates"] or (), model.certificates or (), strict=True):
         entry["rows"] = len(proof.alpha)
+
+
+def described_features(expansion: Expansion) -> dict[str, Any]:
+    """The features of a model in plain values."""
+    return {
+        "map": "monomials",
+        "columns": expansion.columns,
+        "lowest": expansion.lowest,
+        "scales": [float(scale) for scale in expansion.scales],
+        "once": expansion.once,
+        "shared_repeats": expansion.shared_repeats,
+    }
 
 
 def _library_version() -> str:
@@ -124,7 +142,7 @@ def _classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
     return {"type": kind, "values": values}
 
 
-def read_description(text: str, with_kernel: bool) -> dict[str, Any]:
+def read_description(text: str, *, with_kernel: bool, with_features: bool) -> dict[str, Any]:
     """The fields of a model that are not arrays; of proofs and traces what is not in arrays."""
     try:
         whole = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
@@ -148,6 +166,8 @@ def read_description(text: str, with_kernel: bool) -> dict[str, Any]:
         "rows": taken("rows", _or_none(_count)),
         "claims": taken("claims", _or_none(_list_of(_claim))),
     }
+    if with_features:
+        fields["expansion"] = taken("features", _features)
     if with_kernel:
         held = taken("vectors", _held)
         fields |= {
@@ -315,6 +335,24 @@ def _kernel(value: Any, where: str) -> Kernel:
         return from_description(value)
     except ValueError as error:
         raise ModelError(f"{where}: {error}") from error
+
+
+def _features(value: Any, where: str) -> Expansion:
+    """Their numbers are compared with each other and with coef when the model is made."""
+    from maxmargin.features.expansion import Expansion
+
+    taken = _Fields(value, where)
+    if (kind := taken("map", _text)) != "monomials":
+        raise _wrong(kind, f"'map' of {where}", "monomials")
+    expansion = Expansion(
+        columns=taken("columns", _count),
+        lowest=taken("lowest", _count),
+        scales=tuple(taken("scales", _list_of(_finite_number))),
+        once=taken("once", _flag),
+        shared_repeats=taken("shared_repeats", _flag),
+    )
+    taken.nothing_is_left()
+    return expansion
 
 
 def _held(value: Any, where: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin.features.lazy import LazyMonomials
 from maxmargin.types import Indices, Vector
 
 _VALUES_AT_A_TIME = 1 << 20
@@ -22,8 +23,10 @@ def fingerprint(X: Any, y: Any) -> str:
 
     Dense or sparse, float32 or float64 of the same values, indices of 32 or 64 bits, sorted or not, zeros
     stored or left out, labels as integers or as floats: all give the same. It takes one pass and a few
-    MB of memory.
+    MB of memory. Of ``LazyMonomials`` it is that of the rows they are formed from.
     """
+    if isinstance(X, LazyMonomials):
+        X = X.base
     if not sparse.issparse(X):
         X = np.asarray(X)
     parts = [hashlib.blake2b(digest_size=_SIZE) for _ in range(3)]

@@ -74,6 +74,7 @@ def from_estimator(estimator: LinearSVC) -> SavedModel:
     stated = dict(estimator._stated_problem)
     return SavedModel(
         coef=coef,
+        expansion=getattr(estimator, "expansion_", None),
         intercept=intercept,
         classes=estimator.classes_,
         problem=stated,
@@ -175,9 +176,11 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     estimator.classes_ = saved.classes[order]
     estimator.coef_ = saved.coef if in_order else sign * saved.coef[rows]
     estimator.intercept_ = saved.intercept if in_order else sign * saved.intercept[rows]
-    estimator.n_features_in_ = saved.features
+    estimator.n_features_in_ = saved.coef.shape[1]
+    if saved.expansion is not None:
+        estimator.expansion_ = saved.expansion
     estimator._stated_problem = {**problem, "tol": saved.tol}
-    if saved.feature_names is not None:
+    if saved.feature_names is not None and saved.expansion is None:  # scikit-learn's are of coef's columns
         estimator.feature_names_in_ = np.array(saved.feature_names, object)
     if in_order and saved.certificates is not None:
         proofs = saved.certificates

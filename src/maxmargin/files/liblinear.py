@@ -21,7 +21,7 @@ import numpy as np
 
 from maxmargin.files.model import SavedModel
 from maxmargin.files.stored import ModelError, StoredModel
-from maxmargin.files.text import Lines, integer_labels
+from maxmargin.files.text import Lines, integer_labels, refuse_features
 
 _HINGE, _SQUARED, _LOGISTIC = ({"loss": loss} for loss in ("hinge", "squared_hinge", "logistic"))
 _L1 = {"penalty": "l1"}
@@ -91,6 +91,7 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             "LIBLINEAR has no kernels, and this model has one. Save it with format='libsvm' or "
             "format='maxmargin' instead."
         )
+    refuse_features(model, "LIBLINEAR")
     if model.decision != "one_vs_rest":
         raise ModelError(
             "LIBLINEAR decides between all classes at once, and this model between pairs of classes. "

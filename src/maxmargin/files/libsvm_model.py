@@ -31,7 +31,15 @@ from maxmargin.files.kernel_arrays import unjustified
 from maxmargin.files.kernel_model import SavedKernelModel, with_linear_kernel
 from maxmargin.files.model import SavedModel, Support
 from maxmargin.files.stored import ModelError, StoredModel
-from maxmargin.files.text import Header, Lines, integer_labels, shown, to_integer, to_number
+from maxmargin.files.text import (
+    Header,
+    Lines,
+    integer_labels,
+    refuse_features,
+    shown,
+    to_integer,
+    to_number,
+)
 from maxmargin.kernels.base import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from maxmargin.kernels.names import describe
 from maxmargin.types import Vector
@@ -244,6 +252,7 @@ def _linear_writer(model: SavedModel) -> Callable[[BinaryIO], None]:
     predicts the same. The multipliers of the training rows are not in such a file, since the rows are not
     here; and who reads it takes the loss for the hinge and the intercept for exact.
     """
+    refuse_features(model, "LIBSVM")
     if len(model.coef) != 1:
         reason = "tells one class from the rest" if model.decision == "one_vs_rest" else "has none of them"
         cure = "'liblinear' or format='maxmargin'" if model.decision == "one_vs_rest" else "'maxmargin'"

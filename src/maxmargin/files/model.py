@@ -19,6 +19,7 @@ from maxmargin.types import Vector
 
 if TYPE_CHECKING:
     from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.features.expansion import Expansion
 
 __all__ = ["Claim", "Decision", "Format", "ModelError", "SavedModel", "Support", "load_model", "save_model"]
 
@@ -46,6 +47,8 @@ class SavedModel(StoredModel):
 
     coef: Vector
     """One row per problem: (1, d) for two classes, else (k, d), or (k (k - 1) / 2, d) for one-vs-one."""
+    expansion: Expansion | None = None
+    """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
     support: Support | None = None
     """For LIBSVM files."""
 
@@ -56,12 +59,26 @@ class SavedModel(StoredModel):
 
     @property
     def features(self) -> int:
-        """Number of columns, d."""
-        return int(self.coef.shape[1])
+        """Number of columns of the data; with an expansion, not of coef."""
+        return int(self.coef.shape[1] if self.expansion is None else self.expansion.columns)
 
     def _scores(self, X: Any) -> Vector:
+        if self.expansion is not None:
+            return self._expanded_scores(X, self.expansion)
         scores: Vector = np.asarray(X @ self.coef[:, : X.shape[1]].T, np.float64) + self.intercept
         return scores
+
+    def _expanded_scores(self, X: Any, expansion: Expansion) -> Vector:
+        """The monomials of each row are formed in turn, so that memory does not grow with their number."""
+        from maxmargin.features.lazy import LazyMonomials
+        from maxmargin.files.kernel_model import widened
+        from maxmargin.rows import Rows
+
+        base = widened(X, expansion.columns)
+        if base.dtype not in (np.float32, np.float64):
+            base = base.astype(np.float64)
+        rows = Rows(LazyMonomials(base, expansion), check_finite=False)
+        return np.column_stack([rows.scores(w) for w in self.coef]) + self.intercept
 
 
 def load_model(path: str | os.PathLike[str]) -> StoredModel:

@@ -7,10 +7,10 @@ the proof (those of kernel models: see kernel_arrays.py):
     coef (m, d)   intercept (m,)   alpha (m, n)   margins (m, n)   row_classes (m, n), int8
     w_of_alpha (number of problems where it is not w, d)   trace (records of all problems, 5)
 
-The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: linear, 2: with a kernel),
-``model``, which is the JSON of all the rest, and ``checksum``, BLAKE2b over these and the arrays. The
-checksum tells an accident or an edited number; who signs a lie with a checksum of his own is found out by
-``maxmargin certify``.
+The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: linear, 2: with a kernel, 3:
+linear in d features that are formed from the columns of the data), ``model``, which is the JSON of all the
+rest, and ``checksum``, BLAKE2b over these and the arrays. The checksum tells an accident or an edited
+number; who signs a lie with a checksum of his own is found out by ``maxmargin certify``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,13 @@ from maxmargin.files.stored import ModelError, StoredModel
 from maxmargin.hard_margin_certificate import HardMarginCertificate
 
 FORMAT = "maxmargin model"
-LINEAR, WITH_KERNEL = 1, 2
-VERSION = WITH_KERNEL
-"""The newest that can be read; a file has the oldest that can hold it."""
+LINEAR, WITH_KERNEL, WITH_FEATURES = 1, 2, 3
+VERSION = WITH_FEATURES
+"""The newest that can be read; a file has the oldest that can hold it.
+
+Features have a version of their own, and only they: an older maxmargin goes on reading plain linear models,
+and of these says that they are newer, instead of taking their weights for those of columns or the file
+for a damaged one."""
 _LONGEST_HEADER = 100_000_000  # what readers of safetensors accept
 
 
@@ -47,7 +51,7 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         version, arrays = WITH_KERNEL, kernel_arrays.arrays_of(model)
     else:
         assert isinstance(model, SavedModel)
-        version, arrays = LINEAR, _arrays(model)
+        version, arrays = LINEAR if model.expansion is None else WITH_FEATURES, _arrays(model)
     texts = {"format": FORMAT, "version": str(version), "model": described(model)}
     texts["checksum"] = _checksum(texts, {name: (a.type, a.shape, a.bytes()) for name, a in arrays.items()})
     header: dict[str, Any] = {"__metadata__": texts}
@@ -122,8 +126,11 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         raise ModelError(
             "its contents do not match its checksum: the file was damaged or edited. Save the model anew."
         )
-    with_kernel = int(texts["version"]) == WITH_KERNEL
-    description = read_description(texts["model"], with_kernel)
+    version = int(texts["version"])
+    with_kernel = version == WITH_KERNEL
+    description = read_description(
+        texts["model"], with_kernel=with_kernel, with_features=version == WITH_FEATURES
+    )
     found = {name: array for name, (_, array) in arrays.items()}
     model: StoredModel
     if with_kernel:

@@ -12,6 +12,7 @@ from maxmargin.problem import Intercept
 
 if TYPE_CHECKING:
     from maxmargin.certificate import Certificate
+    from maxmargin.features.expansion import Expansion
     from maxmargin.files.model import SavedModel
     from maxmargin.files.stored import StoredModel
 
@@ -23,7 +24,26 @@ def contradiction(model: SavedModel) -> str | None:
         return f"coef must be a float64 matrix of at least one column, not {coef.dtype} {coef.shape}."
     if not np.isfinite(coef).all():
         return "coef holds NaN or infinite values."
+    if model.expansion is not None and (wrong := _expansion_contradiction(model.expansion, coef.shape[1])):
+        return wrong
     return shared_contradiction(model, len(coef), "coef has {} rows") or _proof_contradiction(model)
+
+
+def _expansion_contradiction(expansion: Expansion, width: int) -> str | None:
+    """What is wrong with the features of a model whose coef has so many columns."""
+    if expansion.degree != 2:
+        return f"its features must be monomials of degree 2, not of degree {expansion.degree}."
+    if expansion.columns < 1 or not 0 <= expansion.lowest <= 2:
+        return (
+            "its features must be of at least one column and begin at degree 0, 1 or 2, not of "
+            f"{expansion.columns} columns from degree {expansion.lowest}."
+        )
+    if not all(np.isfinite(scale) and scale >= 0 for scale in expansion.scales):
+        return "its features must have scales that are finite and not negative."
+    # A product of whole numbers: nothing of this size is made to find out.
+    if expansion.size != width:
+        return f"{expansion.columns} columns have {expansion.size} such monomials, and coef weighs {width}."
+    return None
 
 
 def shared_contradiction(model: StoredModel, m: int, counted: str) -> str | None:
@@ -98,7 +118,7 @@ def _proof_contradiction(model: SavedModel) -> str | None:
         lengths = {len(certificate.alpha), len(certificate.margins), len(certificate.row_classes)}
         if lengths != {model.rows}:
             return f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
-        if certificate.w_of_alpha.shape != (model.features,):
+        if certificate.w_of_alpha.shape != model.coef.shape[1:]:
             return "w_of_alpha and coef differ in their number of columns."
         if wrong := certificate_contradiction(certificate):
             return wrong

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.files.stored import ModelError
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.files.model import SavedModel
 
 _LONGEST_HEADER_LINE = 1 << 24
 
@@ -142,6 +145,16 @@ class Header:
         if len(set(labels)) < count:
             raise ModelError(f"line {line}: a label occurs twice.")
         return np.array(labels, np.int64)
+
+
+def refuse_features(model: SavedModel, peer: str) -> None:
+    """Refuse a model of monomials: whoever reads the text would take its weights for those of columns."""
+    if model.expansion is not None:
+        raise ModelError(
+            f"A file of {peer} weighs the columns of the data, and this model monomials of them. Save it "
+            "with format='maxmargin' instead, or fit on monomials that are written out, Monomials("
+            "lazy=False), and give such data to the other program too."
+        )
 
 
 def integer_labels(classes: NDArray[Any], peer: str) -> list[int]:

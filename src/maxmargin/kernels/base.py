@@ -51,9 +51,9 @@ class Kernel(ABC):
         out = np.empty((first.count, second.count))
         core.kernel_block(
             self.compiled,
-            first.data,
+            first.stored_data,
             np.arange(first.count),
-            second.data,
+            second.stored_data,
             np.arange(second.count),
             out,
             budget,
@@ -70,7 +70,7 @@ class Kernel(ABC):
         if not harmonic:
             return
         low, high = np.empty(rows.data.columns), np.empty(rows.data.columns)
-        core.column_ranges(rows.data, np.arange(rows.data.count), low, high)
+        core.column_ranges(rows.stored_data, np.arange(rows.data.count), low, high)
         if low.min(initial=0.0) < 0:
             raise ValueError(
                 f"The chi-squared kernel needs values that are not negative. Got {low.min():g} in X. "

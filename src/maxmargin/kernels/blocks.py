@@ -90,13 +90,13 @@ def split(
     allowed = error / (2.0 * total_cost * total_cost) if total_cost > 0 else 0.0
     if decay is None or len(which) < 2 * _LEAST_ROWS or not allowed > 0:
         return whole(len(which))
-    cells = _cells(rows.data, which, decay, allowed, columns_together=2)
+    cells = _cells(rows.stored_data, which, decay, allowed, columns_together=2)
     if cells is not None and len(cells) > _MOST_CELLS:
-        cells = _cells(rows.data, which, decay, allowed, columns_together=1)
+        cells = _cells(rows.stored_data, which, decay, allowed, columns_together=1)
     if cells is None:
         return whole(len(which))
     if len(cells) <= _MOST_CELLS:
-        return _blocks(*_joined(cells, rows.data, which, decay, allowed))
+        return _blocks(*_joined(cells, rows.stored_data, which, decay, allowed))
     # Each of these cuts separates by itself, and the smallest one bounds all pairs.
     gap = min(cells.least_gap, _LARGEST)
     return _blocks(cells.of_row, float(decay.bound(gap, gap**2)))

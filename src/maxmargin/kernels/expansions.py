@@ -65,11 +65,11 @@ class Expansions:
         self.kernel.refuse_negative(queries)
         core.kernel_expansions(
             self.kernel.compiled,
-            Rows(support, check_finite=False, keep_zeros=True).data,
+            Rows(support, check_finite=False, keep_zeros=True).stored_data,
             np.arange(support.shape[0]),
             self.coefficients,
             self.segments,
-            queries.data,
+            queries.stored_data,
             np.arange(X.shape[0]),
             out,
             support.dtype == np.float32,

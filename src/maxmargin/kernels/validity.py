@@ -101,7 +101,8 @@ def is_valid(
         pair = (int(rows[worst[0]]), int(rows[worst[1]]))
         value, tolerance = _square(K, errors, vectors[:, 0])
         return Validity(False, smallest, vectors[:, 0], value, tolerance, rows, pair)
-    for vector in (vectors[:, 0], _scaled_vector(K)):
+    for find in (lambda: vectors[:, 0], lambda: _scaled_vector(K)):
+        vector = find()
         value, tolerance = _square(K, errors, vector)
         if value < -tolerance:
             return Validity(False, smallest, vector, value, tolerance, rows)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
-from maxmargin.kernels.base import Kernel, Precomputed
+from maxmargin.kernels.base import Kernel, Linear, Precomputed
 from maxmargin.kernels.blocks import split
 from maxmargin.kernels.cache_use import cache_notes
 from maxmargin.kernels.rows import KernelRows
@@ -24,7 +24,7 @@ from maxmargin.model import Model
 from maxmargin.problem import Intercept, Problem
 from maxmargin.reductions.one_vs_one import PairCertificates, place_coefficients
 from maxmargin.reductions.one_vs_rest import Certificates
-from maxmargin.reductions.small_problems import Part, solve_small
+from maxmargin.reductions.small_problems import MOST_ROUNDS, Part, solve_small
 from maxmargin.rows import Rows
 from maxmargin.types import Vector
 
@@ -39,6 +39,8 @@ class ClassProblems:
     kernel: Kernel
     matrix: NDArray[Any] | None
     """All values of the kernel, where they are at hand."""
+    plain_rows: Rows | None = None
+    """The rows themselves, where the kernel is their inner product."""
     kernel_is_none: bool = False
     """Whether some rows have shown that the kernel is none."""
 
@@ -91,6 +93,8 @@ class ClassProblems:
         """What all problems share: the rows, or all values of the kernel."""
         given = matrix is not None
         self.rows = Rows(matrix if given else X, check_finite=False, keep_zeros=given)
+        if isinstance(kernel, Linear):
+            self.plain_rows = Rows(X, check_finite=False) if given else self.rows
         self.kernel, self.matrix = Precomputed() if given else kernel, matrix
         self.kernel.refuse_negative(self.rows)
 
@@ -116,12 +120,25 @@ class ClassProblems:
             )
         return Problem(rows, y, costs, HINGE, Intercept.EXACT)
 
+    def plain_problem(self, k: int) -> Problem | None:
+        """The same on the rows themselves, copied, where the kernel is their inner product."""
+        if self.plain_rows is None:
+            return None
+        which, y, costs = self.part(k)
+        rows = self.plain_rows if len(which) == self.plain_rows.count else self.plain_rows.take(which)
+        return Problem(rows, y, costs, HINGE, Intercept.EXACT)
+
     def solve_at_once(self, tol: float, tiny: int) -> list[Model]:
         """All problems in one call, with all values of the kernel at hand; see ``solve_small``."""
         matrix = np.ascontiguousarray(self.matrix, np.float64)
         parts = [self.part(k) for k in range(len(self))]
-        options = {"kernel_is_none": self.kernel_is_none}
-        return solve_small(matrix, parts, tol, tiny, Budget(math.inf, 1), **options)
+        return solve_small(matrix, parts, tol, tiny, Budget(math.inf, 1), **self._options)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        # A linear kernel that is not easy is soon solved on the columns.
+        rounds = MOST_ROUNDS if self.plain_rows is None else 10
+        return {"kernel_is_none": self.kernel_is_none, "rounds": rounds}
 
     def solve_alone(self, k: int, tol: float, tiny: int, budget: Budget) -> Model:
         """One problem in one call, with all values of the kernel on its own rows."""
@@ -132,11 +149,10 @@ class ClassProblems:
         if values is None or len(values) < size**2:
             values = self._scratch.values = np.empty(size**2)
         matrix = values[: size**2].reshape(size, size)
-        core.kernel_block(
-            self.kernel.compiled, self.rows.data, which, self.rows.data, which, matrix, budget
-        )
-        parts, options = [Part(np.arange(size), y, costs)], {"kernel_is_none": self.kernel_is_none}
-        (model,) = solve_small(matrix, parts, tol, tiny, budget, **options)
+        data = self.rows.stored_data
+        core.kernel_block(self.kernel.compiled, data, which, data, which, matrix, budget)
+        parts = [Part(np.arange(size), y, costs)]
+        (model,) = solve_small(matrix, parts, tol, tiny, budget, **self._options)
         return replace(model, notes=cache_notes(matrix.nbytes, size, 0))
 
     def _members(self, i: int) -> NDArray[np.intp]:

@@ -24,8 +24,8 @@ from maxmargin.rows import Rows
 from maxmargin.types import Vector
 
 STORY = "working_set: for few rows all of them are in the set, and all values of the kernel are at hand."
-_MOST_ROUNDS = 20
-"""Of at most 100 steps for each row; harder problems are left to ``solve``."""
+MOST_ROUNDS = 100
+"""Of at most 20 steps for each row; harder problems are left to ``solve``."""
 
 
 class Part(NamedTuple):
@@ -44,6 +44,7 @@ def solve_small(
     budget: core.Budget,
     *,
     kernel_is_none: bool = False,
+    rounds: int = MOST_ROUNDS,
 ) -> list[Model]:
     """Minimise the hinge problem with exact intercept on each part of a kernel matrix.
 
@@ -58,7 +59,7 @@ def solve_small(
     status = Status.RULE_FIRED
     try:
         steps = core.solve_small(
-            matrix, order, begins, y, costs, alpha, margins, values, tol, tiny, _MOST_ROUNDS, budget
+            matrix, order, begins, y, costs, alpha, margins, values, tol, tiny, rounds, budget
         )
     except KeyboardInterrupt:
         budget.stop()

@@ -17,7 +17,8 @@ grows.
 A step costs two passes over the data, most of which are spared rows whose a_i stays, and the factor. The
 number of steps hardly depends on C. Three things make them few:
 
-* the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already;
+* the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already; or, for
+  very many rows of few columns, the w of a sample of them;
 * after line 4, J is taken over: a_i of its rows is not clipped in the first g, so that the first step aims
   at m_i = 1 for all of them;
 * a row that has just left J counts for 0.3 of its curvature once more, since it often comes back.
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,8 +37,8 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces
+from maxmargin.solvers.opening import Opening
 from maxmargin.types import Vector
 
 _STIFFEST = 1e7
@@ -50,6 +51,8 @@ _SOFTEN = 1000.0
 _MOST_IDLE_STEPS = 10
 _MOST_IDLE_STEPS_AT_ROUNDING = 2
 _AT_ROUNDING = 1e-11
+_AFTER_SAMPLE = 10.0
+"""The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
 _NEAR_ROUNDING = 1e-8
 """Before, steps may well bring the smooth problem closer to its end and neither value to the other."""
 
@@ -58,9 +61,6 @@ _NEAR_ROUNDING = 1e-8
 class State:
     """Where the method stands."""
 
-    ascent: tuple[DualCoordinateAscent, Any] | None
-    """The solver of the first sweeps and its state; None when they are over."""
-    sweeps_left: int
     iterate: Iterate
     alpha: Vector
     stiffness: float
@@ -86,12 +86,14 @@ class State:
 
 
 @dataclass(frozen=True)
-class AugmentedLagrangian(Solver[State]):
+class AugmentedLagrangian(Solver[Opening | State]):
     """Augmented Lagrangian with semismooth Newton inside; for the hinge."""
 
     name: ClassVar[str] = "augmented_lagrangian"
     sweeps: int = 4
-    """Of dual coordinate ascent at the start; a given start needs none."""
+    """Of dual coordinate ascent at the start; a given start needs none, nor does a sample."""
+    sampling: bool = True
+    """Begin with a sample where there are very many rows of few columns."""
     stiffness: float = 3.0
     """The first k."""
     raise_by: float = 3.0
@@ -110,17 +112,19 @@ class AugmentedLagrangian(Solver[State]):
             )
         return None
 
-    def init(self, problem: Problem, start: Solution | None) -> State:
-        """From sweeps of dual ascent, or from a given (w, alpha), either of which may be missing."""
+    def init(self, problem: Problem, start: Solution | None) -> Opening | State:
+        """From a sample, from sweeps of dual ascent, or from a given w, alpha or both."""
+        if start is None and self.sampling:
+            opening = Opening.by_sample(problem, replace(self, sampling=False))
+            if opening is not None:
+                return opening
         if start is None and self.sweeps > 0:
-            solver = DualCoordinateAscent(seed=self.seed)
-            ascent = solver, solver.init(problem, None)
-            iterate = Iterate.at(problem, None, core.ALL_CORES)
-            return State(ascent, self.sweeps, iterate, np.zeros(problem.rows.count), self.stiffness)
+            return Opening.by_sweeps(problem, self.sweeps, self.seed)
         return self._begin(problem, start or Solution(), core.ALL_CORES)
 
     def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
-        alpha = np.zeros(problem.rows.count)
+        # Multipliers that nothing is known of are in the middle: the rounded kink is then around m = 1.
+        alpha = 0.5 * problem.costs
         if start.alpha is not None:
             alpha = np.clip(np.nan_to_num(start.alpha), 0.0, problem.costs)
         w = start.w
@@ -133,7 +137,7 @@ class AugmentedLagrangian(Solver[State]):
         free = (alpha > 0.0) & (alpha < problem.costs)
         iterate.curvatures[free] = self.stiffness * problem.costs[free]
         primal = problem.regulariser(iterate.w, iterate.b) + problem.loss_sum(iterate.margins)
-        state = State(None, 0, iterate, alpha, self.stiffness)
+        state = State(iterate, alpha, self.stiffness)
         state.primal, state.best_v, state.best_multipliers = primal, iterate.v.copy(), alpha.copy()
         if start.alpha is None:
             # Without multipliers, the margins tell which rows are free.
@@ -141,16 +145,13 @@ class AugmentedLagrangian(Solver[State]):
             state.begun = True
         return state
 
-    def step(self, problem: Problem, state: State, budget: Budget) -> State:
-        """A sweep of dual ascent at first, then a Newton step."""
-        if state.ascent is not None:
-            solver, inner = state.ascent
-            inner = solver.step(problem, inner, budget)
-            state.ascent, state.sweeps_left = (solver, inner), state.sweeps_left - 1
-            state.relative_gap = solver.estimate(inner)
-            if state.sweeps_left > 0:
+    def step(self, problem: Problem, state: Opening | State, budget: Budget) -> Opening | State:
+        """A step of the opening at first, then a Newton step."""
+        if isinstance(state, Opening):
+            if not state.step(budget):
                 return state
-            return self._begin(problem, solver.solution(problem, inner, budget), budget)
+            stiffness = max(self.stiffness, _AFTER_SAMPLE) if state.sampled else self.stiffness
+            return replace(self, stiffness=stiffness)._begin(problem, state.solution(budget), budget)
         iterate = state.iterate
         pieces = state.pieces(problem)
         gradient = iterate.gradient
@@ -222,22 +223,21 @@ class AugmentedLagrangian(Solver[State]):
         state.iterate.curvatures *= self.raise_by
         state.iterate.system.scale(self.raise_by)
 
-    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+    def solution(self, problem: Problem, state: Opening | State, budget: Budget) -> Solution:
         """The best v and the best multipliers so far: any two points make a proof."""
-        if state.ascent is not None:
-            solver, inner = state.ascent
-            return solver.solution(problem, inner, budget)
+        if isinstance(state, Opening):
+            return state.solution(budget)
         v, columns = state.best_v, problem.rows.columns
         assert v is not None
         return Solution(w=v[:columns], alpha=state.best_multipliers)
 
-    def estimate(self, state: State) -> float:
+    def estimate(self, state: Opening | State) -> float:
         """The gap itself, but for the rounding of a balance."""
-        return state.relative_gap
+        return state.estimate if isinstance(state, Opening) else state.relative_gap
 
-    def finished(self, state: State) -> bool:
+    def finished(self, state: Opening | State) -> bool:
         """Whether rounding leaves nothing to gain."""
-        return state.finished
+        return not isinstance(state, Opening) and state.finished
 
 
 def _is_false(state: State, dual: float, imbalance: float) -> bool:

@@ -60,7 +60,7 @@ _CREEPING_SWEEPS = 3
 class State:
     """Where the ascent stands."""
 
-    data: core.Data | core.CompactData
+    data: core.Data | core.CompactData | core.MonomialData
     """The rows that are swept: the problem's, or a smaller copy without private columns."""
     coordinates: Vector
     """One line per row: see the column names above."""
@@ -130,7 +130,7 @@ class DualCoordinateAscent(Solver[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
         rows = problem.rows
-        data: core.Data | core.CompactData = rows.data
+        data: core.Data | core.CompactData | core.MonomialData = rows.data
         private: Vector | float = 0.0
         if rows.without_private_columns is not None:
             data, private = rows.without_private_columns

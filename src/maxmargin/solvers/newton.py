@@ -17,7 +17,7 @@ the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,9 +27,9 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces
-from maxmargin.types import Vector
+from maxmargin.solvers.opening import Opening
 
 _ROUNDING = 1e-15
 _LONG_ROW = 60
@@ -41,19 +41,20 @@ class State:
 
     iterate: Iterate
     pieces: Pieces
-    sweeps_left: int = 0
     relative_gap: float = math.inf
     finished: bool = False
 
 
 @dataclass(frozen=True)
-class Newton(Solver[State]):
+class Newton(Solver[Opening | State]):
     """Newton's method with an exact line search; for the squared hinge and the logistic loss."""
 
     name: ClassVar[str] = "newton"
     sweeps: int | None = None
     """Of dual coordinate ascent at the start, for the squared hinge: they tell which rows count before a
     Hessian is made of them. None: one where rows are long, so that a Hessian of all is dear, else none."""
+    sampling: bool = True
+    """Begin with a sample where there are very many rows of few columns; then no sweeps are made."""
     seed: int = 0
     """Of the order of the sweeps."""
 
@@ -66,18 +67,15 @@ class Newton(Solver[State]):
             )
         return None
 
-    def init(self, problem: Problem, start: Solution | None) -> State:
-        """At zero, or at the w of a start."""
-        w = known = None
-        if start is not None:
-            if start.margins is not None:
-                known = start.b, start.margins
-            w = start.w
-            if w is None and start.alpha is not None:
-                w = problem.rows.combine(start.alpha * problem.y)
-        pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
-        sweeps = self._sweeps(problem) if start is None else 0
-        return State(self._begin(problem, w, pieces, core.ALL_CORES, known), pieces, sweeps)
+    def init(self, problem: Problem, start: Solution | None) -> Opening | State:
+        """From a sample, from a sweep of dual ascent, at zero, or at the w of a start."""
+        if start is None and self.sampling:
+            opening = Opening.by_sample(problem, replace(self, sampling=False))
+            if opening is not None:
+                return opening
+        if start is None and (sweeps := self._sweeps(problem)) > 0:
+            return Opening.by_sweeps(problem, sweeps, self.seed)
+        return self._begin(problem, start or Solution(), core.ALL_CORES)
 
     def _sweeps(self, problem: Problem) -> int:
         if DualCoordinateAscent().accepts(problem) is not None:
@@ -86,29 +84,20 @@ class Newton(Solver[State]):
             return self.sweeps
         return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
 
-    def _begin(
-        self,
-        problem: Problem,
-        w: Vector | None,
-        pieces: Pieces,
-        budget: Budget,
-        known: tuple[float, Vector] | None = None,
-    ) -> Iterate:
+    def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
+        w = start.w
+        if w is None and start.alpha is not None:
+            w = problem.rows.combine(start.alpha * problem.y, budget)
+        known = None if start.margins is None else (start.b, start.margins)
         iterate = Iterate.at(problem, w, budget, known)
+        pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
         iterate.refresh(pieces, budget)
-        return iterate
+        return State(iterate, pieces)
 
-    def step(self, problem: Problem, state: State, budget: Budget) -> State:
-        """One Newton step; the first may be the sweeps."""
-        if state.sweeps_left > 0:
-            ascent = DualCoordinateAscent(seed=self.seed)
-            inner = ascent.init(problem, None)
-            for _ in range(state.sweeps_left):
-                inner = ascent.step(problem, inner, budget)
-            alpha = inner.coordinates[:, ALPHA]
-            w = problem.rows.combine(alpha * problem.y, budget)
-            state.iterate, state.sweeps_left = self._begin(problem, w, state.pieces, budget), 0
-            return state
+    def step(self, problem: Problem, state: Opening | State, budget: Budget) -> Opening | State:
+        """A step of the opening at first, then Newton steps."""
+        if isinstance(state, Opening):
+            return self._begin(problem, state.solution(budget), budget) if state.step(budget) else state
         iterate = state.iterate
         length = iterate.advance(state.pieces, iterate.gradient, budget)
         primal = abs(iterate.primal)
@@ -116,14 +105,16 @@ class Newton(Solver[State]):
         state.finished = length == 0.0 or state.relative_gap <= _ROUNDING
         return state
 
-    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+    def solution(self, problem: Problem, state: Opening | State, budget: Budget) -> Solution:
         """The point w alone: the certificate makes the same multipliers from its margins."""
+        if isinstance(state, Opening):
+            return state.solution(budget)
         return Solution(w=state.iterate.w.copy(), b=state.iterate.b)
 
-    def estimate(self, state: State) -> float:
+    def estimate(self, state: Opening | State) -> float:
         """The gap itself."""
-        return state.relative_gap
+        return state.estimate if isinstance(state, Opening) else state.relative_gap
 
-    def finished(self, state: State) -> bool:
+    def finished(self, state: Opening | State) -> bool:
         """Whether rounding leaves nothing to gain."""
-        return state.finished
+        return not isinstance(state, Opening) and state.finished

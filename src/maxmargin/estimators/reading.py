@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How linear classifiers read X: a matrix, or monomials that are not written out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import validate_data
+
+from maxmargin.features.lazy import LazyMonomials
+from maxmargin.rows import Rows
+
+_TYPES = (np.float64, np.float32)
+
+
+def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """X and y, checked; the estimator remembers the expansion of ``LazyMonomials`` in ``expansion_``."""
+    estimator.__dict__.pop("expansion_", None)
+    targets: NDArray[Any]
+    if not isinstance(X, LazyMonomials):
+        X, targets = validate_data(estimator, X, y, accept_sparse="csr", dtype=list(_TYPES), order="C")
+        return X, targets
+    targets = validate_data(estimator, y=y)
+    check_consistent_length(X, targets)
+    validate_data(estimator, X, skip_check_array=True, y=targets)
+    estimator.expansion_ = X.expansion
+    return X, targets
+
+
+def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """``<w, x> + b`` of each row and problem.
+
+    A model of monomials that were not written out takes them so, written out, or the rows that they are of.
+    """
+    expansion = getattr(estimator, "expansion_", None)
+    if expansion is not None and not isinstance(X, LazyMonomials):
+        X = check_array(X, accept_sparse="csr", dtype=list(_TYPES), estimator=estimator, input_name="X")
+        if X.shape[1] not in (expansion.columns, expansion.size):
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+                f"{expansion.columns} features, or their {expansion.size} monomials, as input."
+            )
+        if X.shape[1] == expansion.columns:
+            X = LazyMonomials(X, expansion)
+    if isinstance(X, LazyMonomials):
+        validate_data(estimator, X, skip_check_array=True, reset=False)
+        rows = Rows(X)
+        scores: NDArray[np.float64] = np.column_stack([rows.scores(w) for w in estimator.coef_])
+    else:
+        X = validate_data(estimator, X, accept_sparse="csr", dtype=list(_TYPES), reset=False)
+        scores = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
+    scores += estimator.intercept_
+    return scores

@@ -373,6 +373,7 @@ void bind_data(nb::module_& m) {
   nb::class_<Budget>(m, "Budget")
       .def(nb::init<double, Integer>(), "seconds"_a, "threads"_a)
       .def("stop", &Budget::stop)
+      .def("part", &Budget::part, "seconds"_a)
       .def_prop_ro("seconds_left", &Budget::seconds_left)
       .def_prop_ro("stopped", &Budget::stopped)
       .def_prop_ro("spent", &Budget::spent);
@@ -1049,31 +1050,41 @@ void bind_kernels(nb::module_& m) {
                            out.data(), budget);
     });
   });
-  m.def("kernel_expansions", [](const KernelSum& kernel, const Data& support, ConstIndices support_which,
-                                ConstTable coefficients, ConstIndices segments, const Data& targets,
-                                ConstIndices target_which, Table out, bool single, const Budget& budget) {
-    support.require_rows(span(support_which));
-    targets.require_rows(span(target_which));
-    require(coefficients.shape(1) == support_which.size(), "a coefficient for every row is needed");
-    require(segments.size() >= 2 && span(segments).front() == 0 &&
-                span(segments).back() == static_cast<Integer>(support_which.size()) &&
-                std::is_sorted(span(segments).begin(), span(segments).end()),
-            "segments must begin at 0 and end with the rows");
-    require(out.shape(0) == coefficients.shape(0) * (segments.size() - 1) &&
-                out.shape(1) == target_which.size(),
-            "a place for every sum is needed");
-    nb::gil_scoped_release unlocked;
-    visit_both(support, targets, [&](const auto& rows, const auto& others) {
-      const Encoding encoding =
-          &support == &targets ? support.encoding(kernel) : encoding_for({&rows, &others}, kernel);
-      const Integer count = static_cast<Integer>(coefficients.shape(0));
-      const auto run = [&]<class T>(T) {
-        expansions<T>(kernel, encoding, rows, span(support_which), coefficients.data(), count,
-                      span(segments), others, span(target_which), out.data(), budget);
-      };
-      single ? run(0.0f) : run(0.0);
-    });
-  });
+  m.def(
+      "kernel_expansions",
+      [](const KernelSum& kernel, const Data& support, ConstIndices support_which, ConstTable coefficients,
+         ConstIndices segments, const Data& targets, ConstIndices target_which, Table out, bool single,
+         const Budget& budget, nb::object tell) {
+        support.require_rows(span(support_which));
+        targets.require_rows(span(target_which));
+        require(coefficients.shape(1) == support_which.size(), "a coefficient for every row is needed");
+        require(segments.size() >= 2 && span(segments).front() == 0 &&
+                    span(segments).back() == static_cast<Integer>(support_which.size()) &&
+                    std::is_sorted(span(segments).begin(), span(segments).end()),
+                "segments must begin at 0 and end with the rows");
+        require(out.shape(0) == coefficients.shape(0) * (segments.size() - 1) &&
+                    out.shape(1) == target_which.size(),
+                "a place for every sum is needed");
+        const bool silent = tell.is_none();
+        const auto between = [&] {
+          nb::gil_scoped_acquire locked;
+          if (PyErr_CheckSignals() != 0) throw nb::python_error();
+          if (!silent) tell();
+        };
+        nb::gil_scoped_release unlocked;
+        visit_both(support, targets, [&](const auto& rows, const auto& others) {
+          const Encoding encoding =
+              &support == &targets ? support.encoding(kernel) : encoding_for({&rows, &others}, kernel);
+          const Integer count = static_cast<Integer>(coefficients.shape(0));
+          const auto run = [&]<class T>(T) {
+            expansions<T>(kernel, encoding, rows, span(support_which), coefficients.data(), count,
+                          span(segments), others, span(target_which), out.data(), budget, between);
+          };
+          single ? run(0.0f) : run(0.0);
+        });
+      },
+      "kernel"_a, "support"_a, "support_which"_a, "coefficients"_a, "segments"_a, "targets"_a,
+      "target_which"_a, "out"_a, "single"_a, "budget"_a, "tell"_a = nb::none());
 
   m.def("solve_small", [](ConstTable matrix, ConstIndices order, ConstIndices begins, ConstVector labels,
                           ConstVector costs, Vector alpha, Vector margins, Table values, double tol,

@@ -2,9 +2,11 @@
 // What a loop may use: threads, time until a deadline, and the patience of whoever may interrupt.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "rows.hpp"
@@ -16,11 +18,18 @@ class Budget {
  public:
   Budget(double seconds, Integer threads) : start_(Clock::now()), seconds_(seconds), threads_(threads) {}
 
+  // So many seconds of this budget, from now on; who stops one of the two stops both.
+  Budget part(double seconds) const {
+    Budget some(std::min(seconds, seconds_left()), threads_);
+    some.stopped_ = stopped_;
+    return some;
+  }
+
   double seconds_left() const {
     return seconds_ - std::chrono::duration<double>(Clock::now() - start_).count();
   }
-  void stop() { stopped_.store(true, std::memory_order_relaxed); }
-  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  void stop() { stopped_->store(true, std::memory_order_relaxed); }
+  bool stopped() const { return stopped_->load(std::memory_order_relaxed); }
   bool spent() const { return stopped() || seconds_left() <= 0; }
 
   // No more threads than the work is worth: waking one costs as much as many multiply-adds.
@@ -36,7 +45,7 @@ class Budget {
   Clock::time_point start_;
   double seconds_;
   Integer threads_;
-  std::atomic<bool> stopped_{false};
+  std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 // One loop's look at its budget, cheap enough to be asked after every row.

@@ -340,6 +340,15 @@ class Encoded {
 
   Integer count() const { return count_; }
   Integer tiles() const { return tiles_of(count_); }
+  // How many rows may be read as queries without much memory.
+  Integer queries_at_once() const {
+    return std::visit(
+        [](const auto& tiles) {
+          if constexpr (requires { tiles.columns(); }) return sparse_queries(tiles.columns());
+          return std::numeric_limits<Integer>::max();
+        },
+        kind_);
+  }
   // Of one pair, in operations.
   Integer work() const {
     return 2 + std::visit([](const auto& tiles) { return tiles.work(); }, kind_) / 16;

@@ -344,6 +344,12 @@ class DenseTiles {
   std::vector<Stored> tiles_;  // [tile][column][lane]
 };
 
+// How many rows with few values may be queries at once: the tables for them grow with the columns.
+inline Integer sparse_queries(Integer columns) {
+  constexpr Integer values = Integer{1} << 23;  // 64 MB of double
+  return std::max<Integer>(1, values / std::max<Integer>(columns, 1) / kQueries) * kQueries;
+}
+
 // Rows with few values, read where they are. A query lies in a table with a place for every column.
 template <class Rows>
 class SparseTiles {
@@ -414,6 +420,7 @@ class SparseTiles {
 
   auto row(Integer i) const { return rows_[which_[i]]; }
   Integer work() const { return which_.empty() ? 1 : 2 * (rows_.stored() / rows_.count + 1); }
+  Integer columns() const { return rows_.columns; }
 
  private:
   Rows rows_;

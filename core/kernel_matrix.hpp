@@ -62,14 +62,33 @@ class KernelMatrix {
   Integer cached_bytes() const { return cache_.used(); }
   Integer computed() const { return cache_.computed(); }
 
-  // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order.
-  void add(std::span<const Integer> which, std::span<const double> changes, double* f,
-           const Budget& budget) {
+  // What `add` would take for these rows, in multiply-adds.
+  Integer work(std::span<const Integer> which) const {
+    Integer sum = 0;
+    for (const Integer row : which) {
+      const Encoded& rows = blocks_[block_of_[row]].rows;
+      sum += rows.count() * (cache_.has(row) ? 1 : rows.work());
+    }
+    return sum;
+  }
+
+  // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order. A call that goes on
+  // with what the last one began takes no memory from its rows.
+  void add(std::span<const Integer> which, std::span<const double> changes, double* f, const Budget& budget,
+           bool goes_on = false) {
+    std::size_t most = which.size();
+    for (const Block& block : blocks_)
+      most = std::min(most, static_cast<std::size_t>(block.rows.queries_at_once()));
+    for (std::size_t begin = 0; most < which.size() && begin < which.size(); begin += most) {
+      const std::size_t size = std::min(most, which.size() - begin);
+      add(which.subspan(begin, size), changes.subspan(begin, size), f, budget, goes_on || begin > 0);
+    }
+    if (most < which.size()) return;
     if (caching_ && cache_.is_of_no_use()) {
       cache_.forget();
       caching_ = false;
     }
-    cache_.begin();
+    if (!goes_on) cache_.begin();
     std::vector<Share> shares;
     Integer work = 0;
     for (std::size_t q = 0; q < which.size();) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 
 #include "encoded.hpp"
 #include "passes.hpp"
@@ -24,17 +25,24 @@ void share_out(Integer threads, Integer count, const Work& work) {
   });
 }
 
+constexpr Integer kValues = Integer{1} << 27;  // of a kernel, between two calls of who wants to know
+
 // out[segment][r][target] = sum over the rows s of a segment of coefficients[r][s] k(s, target)
 //
 // Segments are consecutive shares of `support`; the certificate has one, one-vs-one has one per class. All
-// sums are in double; the values of the kernel are computed in T.
+// sums are in double; the values of the kernel are computed in T. `between` is called now and then; how
+// often changes nothing in the sums.
 template <class T, class Rows>
 void expansions(const KernelSum& kernel, const Encoding& encoding, const Rows& support,
                 std::span<const Integer> support_which, const double* coefficients,
                 Integer coefficient_rows, std::span<const Integer> segments, const Rows& targets,
-                std::span<const Integer> target_which, double* out, const Budget& budget) {
-  constexpr Integer chunk = 32 * kTile, target_chunk = 4 * kTile;
+                std::span<const Integer> target_which, double* out, const Budget& budget,
+                const std::function<void()>& between) {
+  constexpr Integer target_chunk = 4 * kTile;
   const Integer n = static_cast<Integer>(target_which.size());
+  Integer chunk =
+      std::clamp<Integer>(kValues / std::max<Integer>(n, 1) / kTile * kTile, 4 * kTile, 32 * kTile);
+  if (encoding.holding == Holding::sparse) chunk = std::min(chunk, sparse_queries(support.columns));
   const Integer s = static_cast<Integer>(support_which.size());
   const Integer parts = static_cast<Integer>(segments.size()) - 1;
   std::fill(out, out + n * parts * coefficient_rows, 0.0);
@@ -42,13 +50,15 @@ void expansions(const KernelSum& kernel, const Encoding& encoding, const Rows& s
   const Integer columns = support.columns;
   std::vector<Integer> numbers(static_cast<std::size_t>(chunk));
   for (Integer k = 0; k < chunk; ++k) numbers[k] = k;
+  std::vector<Encoded::Queries> batches;
   for (Integer begin = 0; begin < s; begin += chunk) {
     const Integer count = std::min(chunk, s - begin);
     const auto held =
         Encoded::of<T>(support, support_which.subspan(begin, count), kernel, encoding, places, columns);
-    std::vector<Encoded::Queries> batches(static_cast<std::size_t>((count + kQueries - 1) / kQueries));
+    batches.resize(static_cast<std::size_t>((count + kQueries - 1) / kQueries));
     for (Integer q = 0; q < count; q += kQueries) {
       const Integer size = std::min<Integer>(kQueries, count - q);
+      if (size < kQueries) batches[q / kQueries] = {};  // lest rows of the last chunk fill its places
       batches[q / kQueries].template read<T>(held, std::span(numbers).subspan(q, size));
     }
     const Integer items = (n + target_chunk - 1) / target_chunk;
@@ -79,6 +89,7 @@ void expansions(const KernelSum& kernel, const Encoding& encoding, const Rows& s
         }
       }
     });
+    if (begin + chunk < s) between();
   }
 }
 

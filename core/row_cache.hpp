@@ -44,6 +44,7 @@ class RowCache {
   // Rows that are asked for from here on do not make way for each other, nor the last ones before.
   void begin() { ++clock_; }
 
+  bool has(Integer row) const { return !cached_[row].empty(); }
   // The values of a row that is kept, or null.
   const T* find(Integer row) {
     if (cached_[row].empty()) return nullptr;

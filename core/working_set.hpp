@@ -180,18 +180,13 @@ class WorkingSet {
       const double smallest = 1e-14 * (1 + std::abs(report.state.least));
       small_.run(kInnerShare, smallest, 100 * size_);
       changed_.clear();
-      changes_.clear();
       for (std::size_t k = 0; k < chosen_.size(); ++k) {
-        const double change = small_.beta(static_cast<Integer>(k)) - dual.beta[chosen_[k]];
-        if (change == 0) continue;
-        changed_.push_back(chosen_[k]);
-        changes_.push_back(change);
-        dual.beta[chosen_[k]] = small_.beta(static_cast<Integer>(k));
+        if (small_.beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
       }
       if (changed_.empty()) break;
-      matrix_.add(changed_, changes_, dual.f.data(), budget);
+      const bool over = apply(dual, budget, watch);
       report.state = look(dual);
-      if (watch.spend(matrix_.count() * static_cast<Integer>(changed_.size()))) {
+      if (over) {
         ++report.rounds;
         break;
       }
@@ -204,9 +199,34 @@ class WorkingSet {
   static constexpr double kNoise = 0.5;       // of the largest violation
   static constexpr double kSample = 16;       // violators looked at for each place in the set
   static constexpr double kFresh = 0.8;       // share of the set that is chosen anew
+  static constexpr Integer kPiece = Integer{1} << 28;  // multiply-adds between two looks at the clock
 
   static bool done(const DualState& state) {
     return state.primal <= state.dual || state.greatest <= state.least;
+  }
+
+  // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it
+  // may be missing: f is right for beta as it is, but the sum of beta is no longer 0.
+  bool apply(KernelDual& dual, const Budget& budget, Watch& watch) {
+    rows_.clear();
+    for (const std::size_t place : changed_) rows_.push_back(chosen_[place]);
+    const Integer work = matrix_.work(rows_);
+    const std::size_t pieces = static_cast<std::size_t>(1 + work / kPiece);
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      rows_.clear();
+      changes_.clear();
+      // Not one after the other: rows may come sorted by class, and every piece is to have both.
+      for (std::size_t c = piece; c < changed_.size(); c += pieces) {
+        const Integer i = chosen_[changed_[c]];
+        const double beta = small_.beta(static_cast<Integer>(changed_[c]));
+        rows_.push_back(i);
+        changes_.push_back(beta - dual.beta[i]);
+        dual.beta[i] = beta;
+      }
+      matrix_.add(rows_, changes_, dual.f.data(), budget, piece > 0);
+      if (watch.spend(work / static_cast<Integer>(pieces))) return true;
+    }
+    return false;
   }
 
   // Most of the set are violators on either side; the rest stays from the last round, free
@@ -266,7 +286,8 @@ class WorkingSet {
   Integer size_, violators_ = 0;
   Random random_;
   SmallDual<T> small_;
-  std::vector<Integer> chosen_, previous_, changed_;
+  std::vector<Integer> chosen_, previous_, rows_;
+  std::vector<std::size_t> changed_;  // places in the set
   std::vector<double> changes_;
   std::vector<char> chosen_mark_;
   std::vector<std::pair<double, Integer>> growing_, falling_;

@@ -2,7 +2,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.types import Indices, Vector
+from maxmargin.types import Indices, Tell, Vector
 
 class Data:
     @staticmethod
@@ -47,6 +47,7 @@ class MonomialData:
 class Budget:
     def __init__(self, seconds: float, threads: int) -> None: ...
     def stop(self) -> None: ...
+    def part(self, seconds: float) -> Budget: ...
     @property
     def seconds_left(self) -> float: ...
     @property
@@ -233,6 +234,7 @@ def kernel_expansions(
     out: Vector,
     single: bool,
     budget: Budget,
+    tell: Tell | None = None,
 ) -> None: ...
 def kernel_dual_ascent(
     matrix: KernelMatrix,

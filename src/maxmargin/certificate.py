@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
-from maxmargin.types import Vector
+from maxmargin.types import Tell, Vector
 
 FROM_MARGINS = "the margins"
 ROUNDING = 1e-12
@@ -207,21 +207,23 @@ def certify(
     *,
     known: Certificate | None = None,
     budget: core.Budget = core.ALL_CORES,
+    tell: Tell | None = None,
 ) -> Certificate:
     """Prove what a solution is worth: two passes over the data, all sums in float64.
 
     With ``known``, a certificate of the same problem, the better primal point and the better dual point
-    of the two are kept: any two such points make a proof.
+    of the two are kept: any two such points make a proof. ``tell`` is called now and then where that takes
+    long: with a kernel, a pass is as many values as there are pairs of a support vector and a row.
     """
     if solution.w is None:
         if solution.alpha is None:
             raise ValueError("A solution needs w, alpha, or both. Got neither.")
         alpha, alpha_from = feasible(problem, solution.alpha), solution.alpha_from
         w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
-        b, margins = _best_margins(problem, w, budget)
+        b, margins = _best_margins(problem, w, budget, tell)
     else:
         w = np.ascontiguousarray(solution.w, np.float64)
-        b, margins = _best_margins(problem, w, budget)
+        b, margins = _best_margins(problem, w, budget, tell)
         proposed, alpha_from = solution.alpha, solution.alpha_from
         if proposed is None:
             proposed, alpha_from = problem.multipliers(margins), FROM_MARGINS
@@ -249,9 +251,11 @@ def certify(
     return Certificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
 
 
-def _best_margins(problem: Problem, w: Vector, budget: core.Budget) -> tuple[float, Vector]:
+def _best_margins(
+    problem: Problem, w: Vector, budget: core.Budget, tell: Tell | None
+) -> tuple[float, Vector]:
     """The best intercept for w, whatever the solver's was, and the margins with it."""
-    scores = problem.rows.scores(w, budget)
+    scores = problem.rows.scores(w, budget, tell)
     b = problem.best_intercept(scores)
     scores += b
     scores *= problem.y

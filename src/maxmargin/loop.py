@@ -33,6 +33,13 @@ _MANY_STEPS = 100
 _LARGE = 30_000_000
 
 
+# With a kernel, what the last certificate may take after Ctrl-C where there is an earlier one.
+_SECONDS_AFTER_INTERRUPT = 1.0
+
+_CAUTION, _SHARE_OF_STEP = 1.2, 0.375
+"""On the estimated time of the last certificate; and of the time that is left before it, for one step."""
+
+
 @dataclass(frozen=True)
 class Progress:
     """What a callback is told: after every certificate, and about ten times a second between them."""
@@ -82,7 +89,8 @@ def solve(
         Relative gap ``(primal - dual) / |primal|`` to reach.
     max_steps, max_time : int, float, optional
         Budgets: steps of the solver (epochs or iterations), and seconds. The default is no limit on
-        time, and on steps 1000.
+        time, and on steps 1000. With a kernel, the time that the last certificate will take is estimated
+        and kept free; else it comes on top.
     start : Solution, optional
         Where to begin, for instance ``Solution(alpha=model.alpha, b=model.b)``. It is certified first, and
         the answer is never worse.
@@ -90,8 +98,8 @@ def solve(
         Of this very problem, where one is at hand: the start is then not certified, which spares two
         passes over the data, and the answer is never worse than ``known``.
     callback : callable, optional
-        Called with a ``Progress`` after every certificate, and after a step when the last call was 0.1 s
-        ago; a true answer ends the run.
+        Called with a ``Progress`` after every certificate, and after a step, or a piece of a long
+        certificate, when the last call was 0.1 s ago; a true answer ends the run.
     certify_every : int, optional
         Certify after this many steps. By default when the solver's own estimate says that it is worth
         two passes over the data.
@@ -146,6 +154,7 @@ def solve_after(
     state = None
     steps = 0
     lookout = _Lookout(tol, certify_every, problem.rows)
+    reserve = _Reserve(problem, configured, budget)
     try:
         status = None
         stop = False
@@ -162,17 +171,19 @@ def solve_after(
                 state = configured.init(problem, start)
             else:
                 state = configured.resume(problem, start, before)
+        of_step = budget
         while status is None:
             if steps >= max_steps:
                 status = Status.STEPS_SPENT
-            elif budget.spent:
+            elif of_step.spent:
                 status = Status.INTERRUPTED if budget.stopped else Status.TIME_SPENT
             else:
-                state = configured.step(problem, state, budget)
+                of_step = reserve.for_step(state)
+                state = configured.step(problem, state, of_step)
                 steps += configured.taken(state)
                 if configured.finished(state):
                     status = Status.RULE_FIRED
-                elif budget.spent or not lookout.due(steps, configured.estimate(state)):
+                elif of_step.spent or not lookout.due(steps, configured.estimate(state)):
                     if run.tell_now_and_then(state, steps):
                         status = Status.STOPPED
                     continue
@@ -188,7 +199,9 @@ def solve_after(
         status = Status.INTERRUPTED
         if state is None:
             certificate = run.certificate or run.certify_zero(start)
-        elif problem.rows.stored < _LARGE:
+        elif problem.rows.stored < _LARGE and (
+            run.certificate is None or reserve.seconds(state) < _SECONDS_AFTER_INTERRUPT
+        ):
             run.certify(state, steps)
     certificate = run.certificate or run.certify_zero(start)
     if certificate.primal > run.primal_of_zero:
@@ -256,10 +269,18 @@ class _Run:
     def _certify(self, propose: Callable[[], Solution], step: int, state: object) -> bool:
         before = time.perf_counter()
         solution = propose()
-        self.certificate = certify(self.problem, solution, known=self.certificate, budget=self.budget)
+        stop = False
+
+        def tell() -> None:
+            nonlocal stop
+            stop = self.tell_now_and_then(state, step) or stop
+
+        self.certificate = certify(
+            self.problem, solution, known=self.certificate, budget=self.budget, tell=tell
+        )
         self.trace.certifying += time.perf_counter() - before
         self.notes = solution.notes
-        return self._record(step, state)
+        return self._record(step, state) or stop
 
     def _record(self, step: int, state: object) -> bool:
         certificate, now = self.certificate, time.perf_counter()
@@ -298,6 +319,34 @@ class _Run:
         if self.problem.fixed_intercept:
             return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
         return self.problem.total_cost * self.problem.loss.at_zero
+
+
+class _Reserve:
+    """Keeps time for the last certificate of a run with a kernel and a limit on time.
+
+    That certificate needs a value of the kernel for each support vector and each row, which can take longer
+    than the steps did. A step that computes rows of the kernel matrix makes it longer by about as much
+    again, so a step gets a share of what is left only.
+    """
+
+    def __init__(self, problem: Problem, solver: AnySolver, budget: Budget) -> None:
+        self.problem, self.solver, self.budget = problem, solver, budget
+        self.limited = math.isfinite(budget.seconds_left)
+
+    def seconds(self, state: object) -> float:
+        """How long the last certificate would take now, about; 0 without a kernel."""
+        rows = self.problem.rows
+        if not isinstance(rows, KernelRows):
+            return 0.0
+        alpha = self.solver.solution(self.problem, state, self.budget).alpha
+        return 0.0 if alpha is None else rows.seconds_of_scores(alpha, self.budget)
+
+    def for_step(self, state: object) -> Budget:
+        """What the next step may use; a budget that is spent where the last certificate is due."""
+        if not self.limited or not isinstance(self.problem.rows, KernelRows):
+            return self.budget
+        left = self.budget.seconds_left - _CAUTION * self.seconds(state)
+        return self.budget.part(_SHARE_OF_STEP * left)
 
 
 class _Lookout:

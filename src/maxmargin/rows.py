@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.types import Indices, Vector
+from maxmargin.types import Indices, Tell, Vector
 
 
 class FormedRows(ABC):
@@ -128,7 +128,7 @@ class Rows:
         """How far a score can be from the true one: not at all, beyond rounding."""
         return 0.0
 
-    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
+    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
         """``<w, x_i>`` of every row: one pass, none for w = 0."""
         if not w.any():
             return np.zeros(self.count)

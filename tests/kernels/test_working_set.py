@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import Problem, Solution, core, solve
+from maxmargin import Problem, Solution, certify, core, solve
 from maxmargin.kernels import Gaussian, KernelRows, Laplacian, Polynomial
 from maxmargin.solvers import WorkingSet
 from maxmargin.solvers.end_game import newton_changes
@@ -67,6 +67,21 @@ def test_newton_s_step_ends_at_walls_and_lowers_the_dual():
     assert np.any(np.abs(changes) == wall)
     assert abs(changes.sum()) < 1e-12
     assert value(changes) < value(beta)
+
+
+def test_the_gap_with_the_best_intercept_is_the_certificate_s():
+    X, y = clouds(n=120, d=3, seed=7)
+    problem = Problem.of(KernelRows(X, Gaussian(0.5)), y, 3.0)
+    solver = WorkingSet(size=16)
+    state = solver.init(problem, None)
+    for _ in range(4):
+        state.whole.run(1, UNLIMITED)
+        quick = state.whole.gap
+        state.whole.take_best_intercept()
+        proof = certify(problem, solver.solution(problem, state, UNLIMITED))
+        assert state.whole.gap == pytest.approx(proof.gap, rel=1e-9)
+        assert state.whole.primal == pytest.approx(proof.primal, rel=1e-12)
+        assert state.whole.gap <= quick
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,8 @@ class SVC(CertifiedClassifier):
     solver : str or Solver
         "auto", a name of ``maxmargin.solvers.SOLVERS`` that takes kernels, or a configured solver.
     max_time : float or None
-        Seconds after which the best certified model so far is kept.
+        Seconds after which the best certified model so far is kept. The time for the last certificate is
+        part of it, as estimated before; one round of a solver on many wide rows may still overrun it.
     callback : callable or None
         Called with a ``Progress`` after every certificate, and about ten times a second between them; a
         true answer ends the problem it is about. ``Progress.label`` is the pair of classes, or the class.

@@ -8,6 +8,7 @@ that the problem and its certificate need. They do not know that they deal with 
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +19,10 @@ from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.blocks import Blocks, whole
 from maxmargin.rows import Rows
-from maxmargin.types import Vector
+from maxmargin.types import Tell, Vector
+
+_SAMPLE = (64, 8192)
+"""Support vectors and rows that tell how long a value takes."""
 
 
 class KernelRows(Rows):
@@ -59,6 +63,7 @@ class KernelRows(Rows):
         """The rows of the data that the problem is about, in its order."""
         self.blocks = blocks or whole(self.count)
         self._last: tuple[Vector, Vector] | None = None
+        self._seconds_per_value: float | None = None
 
     @property
     def count(self) -> int:
@@ -84,37 +89,47 @@ class KernelRows(Rows):
         core.kernel_block(self.kernel.compiled, *pairs, out, core.ALL_CORES)
         return out
 
-    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
+    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
         """``<w, phi(x_i)>``: a kernel value for each row and each coefficient that is not zero."""
         last = self._last
         if last is not None and np.array_equal(last[0], w):
             return last[1].copy()
-        out = self._sums(w, budget)
+        out = np.zeros(self.count)
+        if isinstance(self.kernel, Linear):
+            out = self._linear_sums(w, budget)
+        else:
+            for members in self.blocks.members():
+                support = members[w[members] != 0.0]
+                if len(support):
+                    out[members] = self._sums(w, support, members, budget, tell)
         self._last = w, out.copy()
         return out
 
-    def _sums(self, w: Vector, budget: core.Budget) -> Vector:
-        if isinstance(self.kernel, Linear):
-            return self._linear_sums(w, budget)
-        out = np.zeros(self.count)
-        for members in self.blocks.members():
-            support = members[w[members] != 0.0]
-            if len(support):
-                part = np.empty((1, len(members)))
-                core.kernel_expansions(
-                    self.kernel.compiled,
-                    self.data,
-                    self.which[support],
-                    np.ascontiguousarray(w[support][np.newaxis]),
-                    np.array([0, len(support)]),
-                    self.data,
-                    self.which[members],
-                    part,
-                    False,
-                    budget,
-                )
-                out[members] = part[0]
-        return out
+    def _sums(
+        self,
+        w: Vector,
+        support: NDArray[np.intp],
+        targets: NDArray[np.intp],
+        budget: core.Budget,
+        tell: Tell | None = None,
+    ) -> Vector:
+        """``sum_j w_j k(x_j, x_i)`` over the support, for each of the targets."""
+        out = np.empty((1, len(targets)))
+        core.kernel_expansions(
+            self.kernel.compiled,
+            self.data,
+            self.which[support],
+            np.ascontiguousarray(w[support][np.newaxis]),
+            np.array([0, len(support)]),
+            self.data,
+            self.which[targets],
+            out,
+            False,
+            budget,
+            tell,
+        )
+        sums: Vector = out[0]
+        return sums
 
     def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
         """Two passes over the rows, instead of a product for each pair of them."""
@@ -123,6 +138,21 @@ class KernelRows(Rows):
         core.combine(self.data, coefficients, normal, budget)
         core.scores(self.data, normal, out, budget)
         return out[self.which]
+
+    def seconds_of_scores(self, w: Vector, budget: core.Budget) -> float:
+        """How long ``scores`` will take, as a sample of the values tells; 0 where two passes do."""
+        if isinstance(self.kernel, Linear):
+            return 0.0
+        if self._seconds_per_value is None:
+            some, targets = (
+                np.linspace(0, self.count - 1, min(self.count, size)).astype(np.intp) for size in _SAMPLE
+            )
+            self._sums(np.ones(self.count), some[:8], targets[:8], budget)  # the first time takes longer
+            before = time.perf_counter()
+            self._sums(np.ones(self.count), some, targets, budget)
+            self._seconds_per_value = (time.perf_counter() - before) / (len(some) * len(targets))
+        values = sum(np.count_nonzero(w[members]) * len(members) for members in self.blocks.members())
+        return self._seconds_per_value * float(values)
 
     def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``sum_i coefficient_i phi(x_i)``, which is held by its coefficients."""

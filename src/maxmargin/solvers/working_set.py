@@ -81,6 +81,18 @@ class Level:
         self.gap = max(self.primal - dual, 0.0)
         return int(done)
 
+    def take_best_intercept(self) -> None:
+        """The gap with the best b for the gradient, as a certificate has it; O(n)."""
+        costs = self.high - self.low
+        ends = core.weighted_quantile(-self.f, costs, float(costs[self.labels > 0].sum()), 0.0)
+        b = 0.5 * sum(ends)
+        squared = core.dot(self.beta, self.f + self.labels)
+        loss = core.dot(costs, np.maximum(0.0, -self.labels * (self.f + b)))
+        primal = 0.5 * squared + loss
+        if primal < self.primal:  # not where an end is infinite, with one class only
+            dual = core.dot(self.labels, self.beta) - 0.5 * squared
+            self.primal, self.gap = primal, max(primal - dual, 0.0)
+
     def may_move(self) -> Indices:
         """Rows that violate the conditions, or whose multiplier is free."""
         grow, fall = self.beta < self.high, self.beta > self.low
@@ -229,6 +241,9 @@ class WorkingSet(Solver[State]):
             whole.f[rows],
         )
         state.rows, state.before = rows, whole.violation
+        # Rows are away for long, and no proof is tried meanwhile: it is worth knowing how near one is.
+        whole.take_best_intercept()
+        state.estimate = whole.relative_gap
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The multipliers; those put aside are where they were."""
@@ -267,4 +282,5 @@ def _bring_back(state: State, budget: Budget) -> None:
     del part
     whole.matrix.add(state.rows[moved], changes[moved], whole.f, budget)
     whole.run(0, budget)
+    whole.take_best_intercept()
     state.estimate = whole.relative_gap

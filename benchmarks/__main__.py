@@ -13,7 +13,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks import choice, datasets, degree2, kernel, machine, memory, pegasos, reading, sweep
+from benchmarks import (
+    along_costs,
+    choice,
+    datasets,
+    degree2,
+    features,
+    kernel,
+    machine,
+    memory,
+    pegasos,
+    reading,
+    sweep,
+)
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
 from benchmarks.picture import draw
@@ -35,6 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _reading(options, _command(given), console)
     if options.command == "kernel":
         return _kernel(options, _command(given), console)
+    if options.command == "path":
+        return _path(options, _command(given), console)
+    if options.command == "features":
+        return _features(options, _command(given), console)
     if options.command == "sweep":
         return _sweep(options, _command(given), console)
     if options.command == "degree2":
@@ -85,6 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
     text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
     text.add_argument("--output", type=Path, default=Path("docs/results"))
+    maps = commands.add_parser("features", help="monomials, Nystroem, and bounds on the exact kernel")
+    maps.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
+    maps.add_argument("--output", type=Path, default=Path("docs/results"))
     swept = commands.add_parser("sweep", help="every C from 2^-15 to 2^15: certified, and how fast")
     swept.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(sweep.DATA))
     swept.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
@@ -94,6 +113,14 @@ def _parser() -> argparse.ArgumentParser:
     squared.add_argument("--data", type=_list_of(tuple(degree2.CASES)), default=list(degree2.DATA))
     squared.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
     squared.add_argument("--output", type=Path, default=Path("docs/results"))
+    walked = commands.add_parser(
+        "path", help="the path along C, and the choice of C against scikit-learn's"
+    )
+    walked.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(along_costs.DATA))
+    walked.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    walked.add_argument("--repeat", type=int, default=3, help="rounds; the best time counts")
+    walked.add_argument("--no-search", action="store_true", help="leave out the choice of C: minutes")
+    walked.add_argument("--output", type=Path, default=Path("docs/results"))
     return parser
 
 
@@ -144,6 +171,44 @@ def _reading(options: argparse.Namespace, command: str, console: Console) -> int
     page = reading.markdown(readings, command, options.repeat, warning)
     (options.output / "reading.md").write_text(page, encoding="utf-8")
     console.print("Written: reading.md.")
+    return 0
+
+
+def _path(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+
+        def tell(text: str) -> None:
+            progress.update(task, description=text)
+
+        chosen = (options.data, options.loss, options.repeat, tell)
+        try:
+            walks = along_costs.measure(*chosen)
+            searches = [] if options.no_search else along_costs.search(*chosen)
+        except datasets.MissingData as error:
+            console.print(str(error), highlight=False)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = along_costs.markdown(walks, searches, command, options.repeat, warning)
+    (options.output / "path.md").write_text(page, encoding="utf-8")
+    console.print("Written: path.md.")
+    return 0
+
+
+def _features(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        try:
+            found = features.measure(options.repeat, lambda text: progress.update(task, description=text))
+        except datasets.MissingData as error:
+            console.print(str(error), highlight=False)
+            return 1
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = features.markdown(found, command, options.repeat, warning)
+    (options.output / "features.md").write_text(page, encoding="utf-8")
+    console.print("Written: features.md.")
     return 0
 
 

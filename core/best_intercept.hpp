@@ -16,15 +16,18 @@ template <class Loss>
 double best_intercept(std::span<const double> scores, const double* labels, const double* costs,
                       double ridge) {
   double reach = 2, positive = 0, negative = 0;
+#pragma omp simd reduction(max : reach) reduction(+ : positive, negative)
   for (std::size_t i = 0; i < scores.size(); ++i) {
     reach = std::max(reach, 2 + std::abs(scores[i]));
-    (labels[i] > 0 ? positive : negative) += costs[i];
+    positive += labels[i] > 0 ? costs[i] : 0.0;
+    negative += labels[i] > 0 ? 0.0 : costs[i];
   }
   // At equal scores the best b of the logistic loss is log(positive / negative); a lone class has none.
   reach += std::min(std::abs(std::log(positive / negative)), 40.0);
   double low = -reach, high = reach, b = 0;
   for (int look = 0; look < 200; ++look) {
     double slope = ridge * b, curvature = ridge;
+#pragma omp simd reduction(+ : slope, curvature)
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const double margin = labels[i] * (scores[i] + b);
       slope += costs[i] * Loss::derivative(margin) * labels[i];
@@ -32,8 +35,12 @@ double best_intercept(std::span<const double> scores, const double* labels, cons
     }
     (slope > 0 ? high : low) = b;
     const double newton = curvature > 0 ? b - slope / curvature : high;
+    // Before the bracket is asked: a step that rounding swallows ends on its edge, and is no reason to
+    // halve it.
+    const double enough = 1e-15 * (1 + std::abs(b));
+    if (slope == 0 || std::abs(newton - b) <= enough) break;
     const double next = low < newton && newton < high ? newton : (low + high) / 2;
-    if (slope == 0 || std::abs(next - b) <= 1e-15 * (1 + std::abs(b))) break;
+    if (std::abs(next - b) <= enough) break;
     b = next;
   }
   return b;

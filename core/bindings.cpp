@@ -17,10 +17,12 @@
 #include <string>
 #include <variant>
 
+#include "augmented_lagrangian.hpp"
 #include "best_intercept.hpp"
 #include "budget.hpp"
 #include "columns.hpp"
 #include "dual_coordinate_ascent.hpp"
+#include "feasible.hpp"
 #include "kernel_dual_ascent.hpp"
 #include "kernel_matrix.hpp"
 #include "large_array.hpp"
@@ -32,8 +34,10 @@
 #include "passes.hpp"
 #include "private_columns.hpp"
 #include "random.hpp"
+#include "row_classes.hpp"
 #include "rows.hpp"
 #include "sequential_minimal_optimization.hpp"
+#include "small_newton.hpp"
 #include "small_problems.hpp"
 #include "stochastic_subgradient.hpp"
 #include "subgradient.hpp"
@@ -54,6 +58,7 @@ using ConstVector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::dev
 using Indices = nb::ndarray<Integer, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ConstIndices = nb::ndarray<const Integer, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using SignedBytes = nb::ndarray<std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstTable = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
@@ -424,6 +429,42 @@ void bind_passes(nb::module_& m) {
     return with_loss(loss,
                      [&](auto kind) { return loss_sum<decltype(kind)>(span(margins), costs.data()); });
   });
+  m.def("multipliers", [](const std::string& loss, ConstVector margins, ConstVector costs, Vector out) {
+    require(margins.size() == costs.size() && margins.size() == out.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    with_loss(loss, [&](auto kind) {
+      for (std::size_t i = 0; i < margins.size(); ++i) {
+        out(i) = -costs(i) * decltype(kind)::derivative(margins(i));
+      }
+    });
+  });
+  m.def("dual_gain", [](const std::string& loss, ConstVector alpha, ConstVector costs) {
+    require(alpha.size() == costs.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    return with_loss(loss, [&](auto kind) { return dual_gain<decltype(kind)>(span(alpha), costs.data()); });
+  });
+  m.def("largest_violation",
+        [](const std::string& loss, ConstVector margins, ConstVector alpha, ConstVector costs) {
+          require(margins.size() == costs.size() && margins.size() == alpha.size(),
+                  "one number per row is needed");
+          nb::gil_scoped_release unlocked;
+          return with_loss(loss, [&](auto kind) {
+            return largest_violation<decltype(kind)>(span(margins), alpha.data(), costs.data());
+          });
+        });
+  m.def("row_classes",
+        [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
+          for (const std::size_t size : {alpha.size(), costs.size(), out.size()}) {
+            require(size == margins.size(), "one number per row is needed");
+          }
+          row_classes(span(margins), alpha.data(), costs.data(), by_margins, out.data());
+        });
+  m.def("make_feasible", [](Vector alpha, ConstVector labels, ConstVector upper, bool balanced) {
+    require(alpha.size() == labels.size() && alpha.size() == upper.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    clip_to_box(span(alpha), upper.data());
+    if (balanced) balance_classes(span(alpha), labels.data(), upper.data());
+  });
   m.def("best_intercept", [](const std::string& loss, ConstVector scores, ConstVector labels,
                              ConstVector costs, double ridge) {
     require(scores.size() == labels.size() && scores.size() == costs.size(),
@@ -631,71 +672,67 @@ decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVecto
   return visitor(AugmentedHinge{costs.data(), centre.data(), stiffness});
 }
 
-// One Newton step where the Hessian is small: so short that its calls one by one would cost more than it
-// does. `lower` is the Hessian of the curvatures in `counted`. Returns how much of the step was taken, NaN
-// where there is none, and the sums of the new multipliers.
+// The arrays of newton_step.py's Iterate, and of its Hessian.
 template <class AnyRows>
-auto small_newton_step(const AnyRows& data, const std::string& loss, ConstVector costs, ConstVector centre,
-                       double stiffness, ConstVector labels, ConstVector regulariser, ConstVector gradient,
-                       Vector v, Vector margins, Vector multipliers, Vector combined, Vector curvatures,
-                       Table lower, Vector counted, const Budget& budget) {
+SmallIterate small_iterate(const AnyRows& data, ConstVector costs, ConstVector labels,
+                           ConstVector regulariser, Vector v, Vector margins, Vector multipliers,
+                           Vector combined, Vector curvatures, Table lower, Vector counted) {
   const std::size_t n = margins.size(), size = v.size(), d = static_cast<std::size_t>(data.columns());
   for (const std::size_t other :
        {costs.size(), labels.size(), multipliers.size(), curvatures.size(), counted.size()}) {
     require(other == n, "one number per row is needed");
   }
   data.require_lengths(n, d);
-  require(size == d || size == d + 1, "a place for every column is needed");
-  for (const std::size_t other : {regulariser.size(), gradient.size(), combined.size()}) {
-    require(other == size, "one number per column is needed");
-  }
+  require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
+  require(regulariser.size() == size && combined.size() == size, "one number per column is needed");
   require(lower.shape(0) == size && lower.shape(1) == size, "a row for every column is needed");
+  return {span(labels),      span(regulariser),
+          span(v),           span(margins),
+          span(multipliers), span(combined),
+          span(curvatures),  {lower.data(), lower.size()},
+          span(counted),     {}};
+}
+
+template <class AnyRows>
+auto small_newton_steps(const AnyRows& data, const std::string& loss, ConstVector costs, ConstVector centre,
+                        double stiffness, ConstVector labels, ConstVector regulariser, Vector v,
+                        Vector margins, Vector multipliers, Vector combined, Vector curvatures, Table lower,
+                        Vector counted, Integer most, double until, const Budget& budget) {
+  SmallIterate at = small_iterate(data, costs, labels, regulariser, v, margins, multipliers, combined,
+                                  curvatures, lower, counted);
   nb::gil_scoped_release unlocked;
-  std::vector<double> changes(n), p(gradient.data(), gradient.data() + size), sums(size);
-  std::size_t free = 0, changed = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    free += curvatures(i) != 0;
-    changed += curvatures(i) != counted(i);
-  }
-  // Few rows are added up anew: what rounding leaves of the others could outweigh them.
-  const bool anew = free <= std::max(changed, 2 * size);
-  const std::span<double> hessian{lower.data(), lower.size()};
-  if (anew) std::fill(hessian.begin(), hessian.end(), 0.0);
-  for (std::size_t i = 0; i < n; ++i) {
-    changes[i] = anew ? curvatures(i) : curvatures(i) - counted(i);
-    counted(i) = curvatures(i);
-  }
-  data.visit([&](const auto& rows) {
-    add_outer_products(rows, changes.data(), hessian, static_cast<Integer>(size), budget);
+  const auto [taken, length] = with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
+    return small_steps(data, piece, at, most, until, budget);
   });
-  if (!newton_direction(hessian, span(regulariser), p)) return std::make_tuple(std::nan(""), 0.0, 0.0, 0.0);
-  data.visit([&](const auto& rows) { scores(rows, p.data(), changes, budget); });
-  const double bias = size > d ? p[d] : 0.0;
-  for (std::size_t i = 0; i < n; ++i) changes[i] = labels(i) * (changes[i] + bias);
-  double slope = 0, curvature = 0;
-  for (std::size_t j = 0; j < size; ++j) {
-    slope += regulariser(j) * p[j] * v(j);
-    curvature += regulariser(j) * p[j] * p[j];
-  }
-  return with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
-    const double length = line_search(piece, std::span<const double>(margins.data(), n), changes.data(),
-                                      slope, curvature, budget);
-    for (std::size_t j = 0; j < size; ++j) v(j) += length * p[j];
-    for (std::size_t i = 0; i < n; ++i) margins(i) += length * changes[i];
-    const Refreshed after = refresh(piece, std::span<const double>(margins.data(), n), labels.data(),
-                                    multipliers.data(), changes.data(), curvatures.data(), budget);
-    data.visit([&](const auto& rows) { combine(rows, changes.data(), std::span(sums).first(d), budget); });
-    if (size > d) {
-      for (const double change : changes) sums[d] += change;
-    }
-    for (std::size_t j = 0; j < size; ++j) combined(j) += sums[j];
-    return std::make_tuple(length, after.loss, after.multipliers, after.balance);
-  });
+  return std::make_tuple(taken, length, at.sums.loss, at.sums.multipliers, at.sums.balance);
+}
+
+template <class AnyRows>
+auto small_augmented_lagrangian_steps(const AnyRows& data, ConstVector costs, Vector alpha,
+                                      double stiffness, bool begun, double raise_by, double small_part,
+                                      ConstVector labels, ConstVector regulariser, Vector v, Vector margins,
+                                      Vector multipliers, Vector combined, Vector curvatures, Table lower,
+                                      Vector counted, Standing& standing, Vector best_v,
+                                      Vector best_multipliers, bool exact, Integer most, double until,
+                                      const Budget& budget) {
+  SmallIterate at = small_iterate(data, costs, labels, regulariser, v, margins, multipliers, combined,
+                                  curvatures, lower, counted);
+  require(alpha.size() == costs.size() && best_multipliers.size() == costs.size(),
+          "one number per row is needed");
+  require(best_v.size() == v.size(), "one number per column is needed");
+  Smoothing smoothing{costs.data(), span(alpha), stiffness, begun, raise_by, small_part};
+  Values values;
+  nb::gil_scoped_release unlocked;
+  const Integer taken = small_augmented_lagrangian(data, smoothing, at, standing, values, span(best_v),
+                                                   span(best_multipliers), exact, most, until, budget);
+  return std::make_tuple(taken, smoothing.stiffness, smoothing.begun, values.primal, values.dual,
+                         values.imbalance);
 }
 
 template <class AnyRows>
 void bind_newton_over(nb::module_& m) {
-  m.def("small_newton_step", &small_newton_step<AnyRows>);
+  m.def("small_newton_steps", &small_newton_steps<AnyRows>);
+  m.def("small_augmented_lagrangian_steps", &small_augmented_lagrangian_steps<AnyRows>);
   m.def("add_outer_products", [](const AnyRows& data, ConstVector coefficients, Table lower,
                                  const Budget& budget) {
     const Integer size = static_cast<Integer>(lower.shape(0));
@@ -748,6 +785,25 @@ void bind_newton_over(nb::module_& m) {
 }
 
 void bind_newton(nb::module_& m) {
+  nb::class_<Standing>(m, "Standing")
+      .def(nb::init<>())
+      .def_rw("primal", &Standing::primal)
+      .def_rw("dual", &Standing::dual)
+      .def_rw("best_imbalance", &Standing::best_imbalance)
+      .def_rw("relative_gap", &Standing::relative_gap)
+      .def_rw("finished", &Standing::finished)
+      .def("remember", [](Standing& self, double primal, double dual, double imbalance, double balancing,
+                          ConstVector v, ConstVector multipliers, Vector best_v, Vector best_multipliers) {
+        require(v.size() > 0 && v.size() == best_v.size(), "one number per column is needed");
+        require(multipliers.size() == best_multipliers.size(), "one number per row is needed");
+        self.remember({primal, dual, imbalance}, balancing, span(v), span(multipliers), span(best_v),
+                      span(best_multipliers));
+      });
+  m.def("cost_of_balancing",
+        [](double imbalance, double stiffness, ConstVector multipliers, ConstVector costs) {
+          require(multipliers.size() == costs.size(), "one number per row is needed");
+          return cost_of_balancing(imbalance, stiffness, span(multipliers), costs.data());
+        });
   bind_newton_over<Data>(m);
   bind_newton_over<MonomialData>(m);
   m.def("refresh", [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,

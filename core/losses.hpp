@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Losses of the margin m = y (<w, x> + b): value, one subgradient and, where the loss is smooth,
-// curvature. The same as losses.py.
+// curvature; and of the multiplier a in its box: what it is worth, -C loss*(-a / C), and how far m and a
+// are from complementary slackness. The same as losses.py.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +13,11 @@ namespace maxmargin {
 struct Hinge {
   static double value(double m) { return std::max(0.0, 1 - m); }
   static double derivative(double m) { return m < 1 ? -1 : 0; }
+  static double dual_gain(double a, double) { return a; }
+  static double violation(double m, double a, double C) {
+    const double slack = 1 - m;
+    return std::max(a < C ? slack : 0.0, a > 0 ? -slack : 0.0);
+  }
 };
 
 struct SquaredHinge {
@@ -21,6 +27,12 @@ struct SquaredHinge {
   }
   static double derivative(double m) { return -2 * std::max(0.0, 1 - m); }
   static double curvature(double m) { return m < 1 ? 2 : 0; }
+  static double dual_gain(double a, double C) { return C > 0 ? a - a * a / (4 * C) : a; }
+  static double violation(double m, double a, double C) {
+    if (!(C > 0)) return 0;
+    const double derivative = 1 - m - a / (2 * C);
+    return a > 0 ? std::abs(derivative) : derivative;
+  }
 };
 
 struct Logistic {
@@ -34,11 +46,23 @@ struct Logistic {
     const double e = std::exp(-std::abs(m));
     return e / ((1 + e) * (1 + e));
   }
+  static double entropy(double p) { return p > 0 ? -p * std::log(p) : 0.0; }
+  static double dual_gain(double a, double C) {
+    return C > 0 ? C * (entropy(a / C) + entropy(1 - a / C)) : 0.0;
+  }
+  // In units of a / C: the derivative of the dual is infinite at the walls of the box.
+  static double violation(double m, double a, double C) {
+    return C > 0 ? std::abs(a / C + derivative(m)) : 0.0;
+  }
 };
 
 struct Perceptron {
   static double value(double m) { return std::max(0.0, -m); }
   static double derivative(double m) { return m < 0 ? -1 : 0; }
+  static double dual_gain(double, double) { return 0; }
+  static double violation(double m, double a, double C) {
+    return std::max(a < C ? -m : 0.0, a > 0 ? m : 0.0);
+  }
 };
 
 // sum_i C_i loss(m_i)
@@ -48,6 +72,26 @@ double loss_sum(std::span<const double> margins, const double* costs) {
 #pragma omp simd reduction(+ : sum)
   for (std::size_t i = 0; i < margins.size(); ++i) sum += costs[i] * Loss::value(margins[i]);
   return sum;
+}
+
+// sum_i -C_i loss*(-a_i / C_i)
+template <class Loss>
+double dual_gain(std::span<const double> multipliers, const double* costs) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < multipliers.size(); ++i) sum += Loss::dual_gain(multipliers[i], costs[i]);
+  return sum;
+}
+
+// The largest violation of complementary slackness; 0 where there is none.
+template <class Loss>
+double largest_violation(std::span<const double> margins, const double* multipliers, const double* costs) {
+  double worst = 0;
+  for (std::size_t i = 0; i < margins.size(); ++i) {
+    const double violation = Loss::violation(margins[i], multipliers[i], costs[i]);
+    if (!(violation <= worst)) worst = violation;  // what is not a number is seen
+  }
+  return worst;
 }
 
 }  // namespace maxmargin

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -101,6 +102,35 @@ void add_outer_product(const DenseRow<Value>& row, double c, double* lower, Inte
   }
 }
 
+// Four rows at once and two lines of the matrix at a time, so that what was read is used more than once.
+template <class Value>
+void add_outer_products_of_four(const std::array<DenseRow<Value>, 4>& rows, const std::array<double, 4>& c,
+                                double* lower, Integer size) {
+  const Value *x = rows[0].values, *y = rows[1].values, *z = rows[2].values, *u = rows[3].values;
+  const Integer columns = rows[0].columns;
+  const auto scaled = [&](Integer j) {
+    return std::array{c[0] * x[j], c[1] * y[j], c[2] * z[j], c[3] * u[j]};
+  };
+  for (Integer j = 0; j < columns; j += 2) {
+    double* target = lower + j * size;
+    const std::array<double, 4> s = scaled(j);
+    if (j + 1 == columns) {
+#pragma omp simd
+      for (Integer l = 0; l <= j; ++l) target[l] += s[0] * x[l] + s[1] * y[l] + s[2] * z[l] + s[3] * u[l];
+      break;
+    }
+    double* next = target + size;
+    const std::array<double, 4> t = scaled(j + 1);
+#pragma omp simd
+    for (Integer l = 0; l <= j; ++l) {
+      const double a = x[l], b = y[l], d = z[l], e = u[l];
+      target[l] += s[0] * a + s[1] * b + s[2] * d + s[3] * e;
+      next[l] += t[0] * a + t[1] * b + t[2] * d + t[3] * e;
+    }
+    next[j + 1] += t[0] * x[j + 1] + t[1] * y[j + 1] + t[2] * z[j + 1] + t[3] * u[j + 1];
+  }
+}
+
 template <class Value, class Index>
 void add_outer_product(const SparseRow<Value, Index>& row, double c, double* lower, Integer size) {
   for (Integer k = 0; k < row.count; ++k) {
@@ -145,15 +175,32 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
       own[thread - 1].assign(lower.size(), 0.0);
       target = own[thread - 1].data();
     }
+    const auto add = [&](Integer k) {
+      add_outer_product(written_out(rows[k], rooms[thread]), coefficients[k], target, size);
+    };
+    std::array<Integer, 4> waiting;
+    std::size_t count = 0;
     for (; i < last; ++i) {
       const double c = coefficients[i];
       if (c == 0) continue;
-      add_outer_product(written_out(rows[i], rooms[thread]), c, target, size);
-      if (!bias) continue;
-      double* border = target + rows.columns * size;
-      rows[i].add_to(border, c);
-      border[rows.columns] += c;
+      if (bias) {
+        double* border = target + rows.columns * size;
+        rows[i].add_to(border, c);
+        border[rows.columns] += c;
+      }
+      if constexpr (!kDense<Rows>) {
+        add(i);
+      } else {
+        waiting[count++] = i;
+        if (count < waiting.size()) continue;
+        count = 0;
+        const auto [k, l, m, n] = waiting;
+        add_outer_products_of_four(std::array{rows[k], rows[l], rows[m], rows[n]},
+                                   {coefficients[k], coefficients[l], coefficients[m], coefficients[n]},
+                                   target, size);
+      }
     }
+    for (std::size_t k = 0; k < count; ++k) add(waiting[k]);
   });
   for (const std::vector<double>& part : own) {
     for (std::size_t k = 0; k < lower.size(); ++k) lower[k] += part[k];
@@ -163,20 +210,18 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
 // The triangle L of A = L L', in the place of the lower triangle of A. False where A is not positive
 // definite.
 inline bool factor_in_place(std::span<double> a, Integer size) {
-  for (Integer i = 0; i < size; ++i) {
-    double* row = a.data() + i * size;
-    for (Integer j = 0; j <= i; ++j) {
-      const double* other = a.data() + j * size;
-      double sum = row[j];
-#pragma omp simd reduction(- : sum)
-      for (Integer k = 0; k < j; ++k) sum -= row[k] * other[k];
-      if (j < i) {
-        row[j] = sum / other[j];
-      } else if (sum > 0 && sum < INFINITY) {
-        row[i] = std::sqrt(sum);
-      } else {
-        return false;
-      }
+  std::vector<double> column(static_cast<std::size_t>(size));  // of L, side by side in memory
+  for (Integer k = 0; k < size; ++k) {
+    double& pivot = a[k * size + k];
+    if (!(pivot > 0 && pivot < INFINITY)) return false;
+    pivot = std::sqrt(pivot);
+    const double inverse = 1 / pivot;
+    for (Integer i = k + 1; i < size; ++i) column[i] = a[i * size + k] *= inverse;
+    for (Integer i = k + 1; i < size; ++i) {
+      double* row = a.data() + i * size;
+      const double c = column[i];
+#pragma omp simd
+      for (Integer j = k + 1; j <= i; ++j) row[j] -= c * column[j];
     }
   }
   return true;

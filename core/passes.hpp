@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <vector>
 
@@ -20,10 +21,29 @@ inline double dot(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
+// <w, x> of four rows at once: each sum alone would wait for itself.
+template <class Value>
+std::array<double, 4> scores_of_four(const DenseRows<Value>& rows, Integer first, const double* w) {
+  const Value *x = rows[first].values, *y = rows[first + 1].values, *z = rows[first + 2].values,
+              *u = rows[first + 3].values;
+  double a = 0, b = 0, c = 0, d = 0;
+#pragma omp simd reduction(+ : a, b, c, d)
+  for (Integer j = 0; j < rows.columns; ++j) {
+    a += static_cast<double>(x[j]) * w[j];
+    b += static_cast<double>(y[j]) * w[j];
+    c += static_cast<double>(z[j]) * w[j];
+    d += static_cast<double>(u[j]) * w[j];
+  }
+  return {a, b, c, d};
+}
+
 // out_i = <w, x_i>
 template <class Rows>
 void scores(const Rows& rows, const double* w, std::span<double> out, const Budget& budget) {
   in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
+    if constexpr (kDense<Rows>) {
+      for (; i + 4 <= last; i += 4) std::ranges::copy(scores_of_four(rows, i, w), out.begin() + i);
+    }
     for (; i < last; ++i) out[i] = rows[i].dot(w);
   });
 }

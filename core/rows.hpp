@@ -102,6 +102,11 @@ struct DenseRows {
   void prefetch(Integer i) const { MAXMARGIN_PREFETCH(values + i * stride); }
 };
 
+template <class Rows>
+inline constexpr bool kDense = false;
+template <class Value>
+inline constexpr bool kDense<DenseRows<Value>> = true;
+
 template <class Value, class Index, class Offset = Index>
 struct SparseRows {
   const Value* values;

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from maxmargin import Problem
@@ -164,3 +165,20 @@ CASES = [
 
 def name_of(case: Case) -> str:
     return f"{case.name}, {case.loss}, {case.intercept}".replace(" ", "_")
+
+
+def is_proof_of(certificate, problem):
+    """Whether the numbers of a certificate are those of its points, and these are feasible."""
+    alpha = certificate.alpha
+    assert certificate.primal == pytest.approx(problem.primal(certificate.w, certificate.b), rel=1e-9)
+    assert np.all(alpha >= 0)
+    assert np.all(alpha <= problem.upper)
+    if problem.intercept == "exact":
+        assert abs(alpha @ problem.y) <= 1e-12 * max(alpha.sum(), 1e-300)
+    w = problem.rows.combine(alpha * problem.y)
+    np.testing.assert_allclose(certificate.w_of_alpha, w, rtol=1e-9, atol=1e-9 * np.abs(w).max(initial=0.0))
+    assert certificate.dual <= problem.dual_of(alpha, w) + 1e-9 * abs(certificate.primal)
+    assert certificate.dual <= certificate.primal
+    margins = problem.margins(certificate.w, certificate.b)
+    np.testing.assert_allclose(certificate.margins, margins, rtol=1e-9, atol=1e-9)
+    return True

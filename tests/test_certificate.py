@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from maxmargin import Intercept, Problem, RowClass, Solution, certify, solve
-from maxmargin.certificate import _feasible
+from maxmargin.certificate import feasible
 from maxmargin.losses import LOSSES
 from problems import CASES, INTERCEPTS, Case, name_of
 from quadratic_program import objective, solve_by_quadratic_program
@@ -246,7 +246,7 @@ def test_feasible_is_in_the_box_and_balanced(case, seed, size):
     problem = case.problem()
     before = any_alpha(case, seed, size)
     given_alpha = before.copy()
-    alpha = _feasible(problem, before)
+    alpha = feasible(problem, before)
     np.testing.assert_array_equal(before, given_alpha)  # the solver's array is not ours to change
     assert np.all(alpha >= 0)
     assert np.all(alpha <= problem.upper)
@@ -256,16 +256,16 @@ def test_feasible_is_in_the_box_and_balanced(case, seed, size):
     else:
         np.testing.assert_array_equal(alpha, np.clip(before, 0.0, problem.upper))
     # Nothing to repair: nothing changed.
-    again = _feasible(problem, alpha)
+    again = feasible(problem, alpha)
     np.testing.assert_allclose(again, alpha, rtol=1e-12, atol=0.0)
 
 
 def test_feasible_takes_free_multipliers_before_bounded_ones():
     problem = Problem.of(np.eye(4), [1.0, 1.0, 1.0, -1.0], 1.0, intercept="exact")
     # 0.5 too much on the positive side: the free ones give it up, the bounded one stays.
-    alpha = _feasible(problem, np.array([1.0, 0.4, 0.6, 1.0]))
+    alpha = feasible(problem, np.array([1.0, 0.4, 0.6, 1.0]))
     np.testing.assert_allclose(alpha, [1.0, 0.0, 0.0, 1.0], atol=1e-15)
-    alpha = _feasible(problem, np.array([1.0, 1.0, 0.5, 1.0]))
+    alpha = feasible(problem, np.array([1.0, 1.0, 0.5, 1.0]))
     np.testing.assert_allclose(alpha, [0.5, 0.5, 0.0, 1.0], atol=1e-15)
 
 
@@ -277,7 +277,7 @@ def test_feasible_where_one_class_weighs_next_to_nothing():
     weights = np.where(y > 0, 1.0, 1e-10)
     problem = Problem.of(random.normal(size=(30, 2)), y, weights=weights, intercept="exact")
     for _ in range(20):
-        alpha = _feasible(problem, weights * random.uniform(0.1, 1.0, 30))
+        alpha = feasible(problem, weights * random.uniform(0.1, 1.0, 30))
         assert abs(alpha @ y) <= 1e-12 * alpha.sum()
         certificate = certify(problem, Solution(w=np.zeros(2), alpha=alpha))
         assert certificate.dual <= certificate.primal * (1 + 1e-12)

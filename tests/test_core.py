@@ -101,6 +101,58 @@ def test_weighted_quantile_minimises():
                 assert value(t) <= best + 1e-9
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.5, 300.0])
+@pytest.mark.parametrize("order", ["shuffled", "sorted", "sample is unlike the rest", "few values"])
+def test_weighted_quantile_of_many_values(order, ridge):
+    random = np.random.default_rng(0)
+    values = random.normal(size=20_000)
+    weights = random.integers(0, 4, len(values)).astype(float)
+    if order == "sorted":
+        values.sort()
+    elif order == "sample is unlike the rest":
+        values[:: len(values) // 1024] += 100.0
+    elif order == "few values":
+        values = values.round(1)
+    for share in (0.0, 1e-4, 0.3, 0.5, 0.9999, 1.0):
+        level = float(np.floor(share * weights.sum()))
+        low, high = core.weighted_quantile(values, weights, level, ridge)
+        # The slope changes its sign there: not above the level just below, not below it just above.
+        below, above = (weights[values < low - 1e-9].sum(), weights[values <= high + 1e-9].sum())
+        assert ridge * low + below <= level + 1e-6 or (share == 0.0 and ridge == 0.0)
+        assert (ridge and ridge * high) + above >= level - 1e-6
+        if ridge == 0.0 and 0.0 < share < 1.0:
+            # A flat stretch is the whole of it.
+            inside = weights[(values > low + 1e-9) & (values < high - 1e-9)].sum()
+            assert inside == 0.0
+            assert (low < high) == (weights[values <= low].sum() == level)
+
+
+def test_multipliers_are_brought_into_the_box_and_into_balance():
+    random = np.random.default_rng(0)
+    y = np.where(random.random(500) < 0.4, 1.0, -1.0)
+    upper = random.uniform(0.5, 2.0, 500)
+    proposed = random.uniform(-0.5, 2.5, 500)
+    proposed[:3] = np.nan, np.inf, -np.inf
+    alpha = proposed.copy()
+    core.make_feasible(alpha, y, upper, False)
+    np.testing.assert_array_equal(alpha, np.clip(np.nan_to_num(proposed), 0.0, upper))
+    balanced = proposed.copy()
+    core.make_feasible(balanced, y, upper, True)
+    assert abs(balanced @ y) <= 1e-12 * balanced.sum()
+    assert np.all((balanced >= 0) & (balanced <= upper))
+    # Here the free multipliers of the heavier class are enough, and nothing else moves.
+    heavier = y == np.sign(alpha @ y)
+    free = (alpha > 0) & (alpha < upper)
+    assert alpha[heavier & free].sum() > abs(alpha @ y)
+    np.testing.assert_array_equal(balanced[~(heavier & free)], alpha[~(heavier & free)])
+    kept = balanced[heavier & free] / alpha[heavier & free]
+    np.testing.assert_allclose(kept, kept[0], rtol=1e-9)
+    # No bound on one side, and nothing on the other: only zero is balanced.
+    alone = np.array([3.0, 1.0])
+    core.make_feasible(alone, np.ones(2), np.full(2, np.inf), True)
+    np.testing.assert_array_equal(alone, [0.0, 0.0])
+
+
 def test_a_deadline_ends_a_sweep_and_leaves_a_consistent_state():
     random = np.random.default_rng(0)
     X = random.normal(size=(20_000, 50))

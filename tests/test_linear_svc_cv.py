@@ -391,6 +391,15 @@ def test_pickle_clone_pipeline_and_files(breast_cancer, tmp_path):
     assert make_pipeline(StandardScaler(), LinearSVCCV(Cs=2, cv=2)).fit(X, y).score(X, y) > 0.9
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_value_of_C_may_come_twice(breast_cancer, loss):
+    X, y = breast_cancer
+    model = LinearSVCCV(loss=loss, Cs=[1.0, 0.1, 1.0, 1.0], cv=2, tol=1e-6, max_iter=10**5).fit(X, y)
+    scores = model.cv_results_["mean_test_score"]
+    assert scores[0] == scores[2] == scores[3]
+    assert model.cv_results_["max_relative_gap"].max() <= 1e-6
+
+
 def test_a_configured_solver_serves_all_fits(breast_cancer):
     X, y = breast_cancer
     model = LinearSVCCV(Cs=Cs, cv=2, solver=Newton(sweeps=0)).fit(X, y)

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from maxmargin import Problem, core, solve
 from maxmargin.rows import Rows
-from maxmargin.solvers import Newton, newton_system
+from maxmargin.solvers import AugmentedLagrangian, Newton, newton_system
 from maxmargin.solvers.newton_step import Iterate, Pieces
 from maxmargin.solvers.newton_system import NewtonSystem
 from oracles.newton import solve_system, with_intercept
@@ -652,12 +652,46 @@ def test_a_small_step_in_one_call_is_the_step_in_its_parts(loss, intercept, layo
     for iterate in (whole, parts):
         iterate.refresh(some_pieces, ONE)
     for _ in range(4):  # rows gain and lose curvature on the way
-        whole.advance(some_pieces, whole.gradient, ONE)
+        whole.advance(some_pieces, ONE)
         parts.move(some_pieces, parts.gradient, ONE)
         parts.refresh(some_pieces, ONE)
         for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
             ours, theirs = getattr(whole, name), getattr(parts, name)
             np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("until", [1e-3, 1e-9])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_steps_at_once_are_the_steps_one_by_one(loss, intercept, until, layout):
+    problem = replace(case_of(40, 5, intercept), loss=loss).problem(layout)
+    kind = AugmentedLagrangian if loss == "hinge" else Newton
+    alone, together = kind(), kind(until=until)
+    one_by_one, at_once = (solver.init(problem, None) for solver in (alone, together))
+    for _ in range(3):
+        at_once = together.step(problem, at_once, ONE)
+        for _ in range(20):
+            one_by_one = alone.step(problem, one_by_one, ONE)
+            if alone.finished(one_by_one) or one_by_one.relative_gap <= until:
+                break
+        for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
+            ours, theirs = getattr(at_once.iterate, name), getattr(one_by_one.iterate, name)
+            np.testing.assert_array_equal(ours, theirs, err_msg=name)
+        assert at_once.relative_gap == one_by_one.relative_gap
+        if at_once.relative_gap <= until:
+            break
+    assert at_once.relative_gap <= until
+
+
+def test_steps_at_once_end_with_the_budget():
+    problem = case_of(40, 5, "exact").problem("dense C float64")
+    spent = core.Budget(np.inf, 1)
+    spent.stop()
+    solver = AugmentedLagrangian(until=0.0)
+    state = solver.init(problem, None)
+    alone = AugmentedLagrangian().step(problem, solver.init(problem, None), ONE)
+    np.testing.assert_array_equal(solver.step(problem, state, spent).iterate.v, alone.iterate.v)
 
 
 def test_a_small_step_on_data_that_cannot_be_squared_ends_in_a_sentence():
@@ -666,17 +700,16 @@ def test_a_small_step_on_data_that_cannot_be_squared_ends_in_a_sentence():
     some_pieces = Pieces("squared_hinge", problem.costs, np.empty(0), 0.0)
     iterate.refresh(some_pieces, ONE)
     with pytest.raises(FloatingPointError, match="Scale the features"):
-        iterate.advance(some_pieces, iterate.gradient, ONE)
+        iterate.advance(some_pieces, ONE)
 
 
-@pytest.mark.parametrize("place", range(14))
-def test_a_small_step_refuses_inconsistent_arrays(place):
+@pytest.mark.parametrize("place", range(13))
+def test_small_steps_refuse_inconsistent_arrays(place):
     square = np.zeros((2, 2))
     arguments = [
         THREE_BY_TWO,
         *pieces(),
         N,
-        D,
         D,
         D.copy(),
         N.copy(),
@@ -690,10 +723,10 @@ def test_a_small_step_refuses_inconsistent_arrays(place):
     changed = arguments[place + 1]
     arguments[place + 1] = np.zeros((7, 7)) if changed is square else wrong[type(changed)]
     if isinstance(changed, float):
-        core.small_newton_step(*arguments, ONE)  # any number will do
+        core.small_newton_steps(*arguments, 1, 0.0, ONE)  # any number will do
         return
     with pytest.raises(ValueError, match="is needed"):
-        core.small_newton_step(*arguments, ONE)
+        core.small_newton_steps(*arguments, 1, 0.0, ONE)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)

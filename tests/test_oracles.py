@@ -393,20 +393,24 @@ def newton_case(shape, **changes):
     return Case(shape, X, y, C=0.5, weights=weights, intercept_scaling=1.7).with_(**changes)
 
 
-def solve_by_conjugate_gradients(monkeypatch):
-    """Wherever a factor would be made, and as exactly as one."""
+def solve_by(way, monkeypatch):
+    """In one call of the core, in its parts, or by conjugate gradients as exactly as by a factor."""
+    if way != "one call":
+        monkeypatch.setattr(newton_system, "FEW_VALUES", 0)
+        monkeypatch.setattr(newton_system, "_SMALLEST_BLOCKED", 0)
+    if way != "conjugate gradients":
+        return
     monkeypatch.setattr(newton_system, "LARGEST_SIDE", 0)
     monkeypatch.setattr(newton_system._ConjugateGradients, "accuracy", 1e-15)
 
 
 @pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("way", ["factor", "conjugate gradients"])
+@pytest.mark.parametrize("way", ["one call", "factor", "conjugate gradients"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_newton(loss, intercept, shape, way, layout, monkeypatch):
-    if way == "conjugate gradients":
-        solve_by_conjugate_gradients(monkeypatch)
+    solve_by(way, monkeypatch)
     case = newton_case(shape, loss=loss, intercept=intercept)
     problem = case.problem(layout)
     # From zero, where all rows count, from where a sweep leads, and from a point far off on most rows.
@@ -439,12 +443,11 @@ def test_newton(loss, intercept, shape, way, layout, monkeypatch):
 
 @pytest.mark.parametrize("layout", STORED)
 @pytest.mark.parametrize("options", [{}, {"stiffness": 0.5, "raise_by": 2.0, "small_part": 0.5}], ids=str)
-@pytest.mark.parametrize("way", ["factor", "conjugate gradients"])
+@pytest.mark.parametrize("way", ["one call", "factor", "conjugate gradients"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_augmented_lagrangian(intercept, shape, way, options, layout, monkeypatch):
-    if way == "conjugate gradients":
-        solve_by_conjugate_gradients(monkeypatch)
+    solve_by(way, monkeypatch)
     case = newton_case(shape, intercept=intercept)
     problem = case.problem(layout)
     # A third of the multipliers at either wall, the rest between.

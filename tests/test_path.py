@@ -13,11 +13,12 @@ import pytest
 
 import maxmargin
 from maxmargin import Certificate, Problem, Solution, Status, certify, path, solve
-from maxmargin.along_costs import Path, carried_over
+from maxmargin.along_costs import Path
 from maxmargin.core import Budget
+from maxmargin.other_costs import carried_over
 from maxmargin.solvers.hand_over import HandOver
 from maxmargin.solvers.newton import Newton
-from problems import INTERCEPTS, clouds
+from problems import INTERCEPTS, clouds, is_proof_of
 
 Cs = np.geomspace(0.01, 100.0, 7)
 LOSSES = ("hinge", "squared_hinge", "logistic")
@@ -26,23 +27,6 @@ LOSSES = ("hinge", "squared_hinge", "logistic")
 def problem_of(loss="hinge", intercept="exact", weights=None, seed=0):
     X, y = clouds(n=300, d=8, seed=seed)
     return Problem.of(X, y, loss=loss, intercept=intercept, weights=weights)
-
-
-def is_proof_of(certificate, problem):
-    """Whether the numbers of a certificate are those of its points, and these are feasible."""
-    alpha = certificate.alpha
-    assert certificate.primal == pytest.approx(problem.primal(certificate.w, certificate.b), rel=1e-9)
-    assert np.all(alpha >= 0)
-    assert np.all(alpha <= problem.upper)
-    if problem.intercept == "exact":
-        assert abs(alpha @ problem.y) <= 1e-12 * max(alpha.sum(), 1e-300)
-    w = problem.rows.combine(alpha * problem.y)
-    np.testing.assert_allclose(certificate.w_of_alpha, w, rtol=1e-9, atol=1e-9 * np.abs(w).max(initial=0.0))
-    assert certificate.dual <= problem.dual_of(alpha, w) + 1e-9 * abs(certificate.primal)
-    assert certificate.dual <= certificate.primal
-    margins = problem.margins(certificate.w, certificate.b)
-    np.testing.assert_allclose(certificate.margins, margins, rtol=1e-9, atol=1e-9)
-    return True
 
 
 @pytest.mark.parametrize("direction", ["up", "down"])

@@ -149,6 +149,25 @@ class KernelMatrix:
     def subset(self, which: Indices) -> KernelMatrix: ...
     def add(self, which: Indices, changes: Vector, f: Vector, budget: Budget) -> None: ...
 
+class Standing:
+    primal: float
+    dual: float
+    best_imbalance: float
+    relative_gap: float
+    finished: bool
+    def __init__(self) -> None: ...
+    def remember(
+        self,
+        primal: float,
+        dual: float,
+        imbalance: float,
+        balancing: float,
+        v: Vector,
+        multipliers: Vector,
+        best_v: Vector,
+        best_multipliers: Vector,
+    ) -> None: ...
+
 class WorkingSet:
     def __init__(self, matrix: KernelMatrix, size: int, seed: int) -> None: ...
     def run(
@@ -234,6 +253,13 @@ def weighted_quantile(
 ) -> tuple[float, float]: ...
 def dot(a: Vector, b: Vector) -> float: ...
 def loss_sum(loss: str, margins: Vector, costs: Vector) -> float: ...
+def multipliers(loss: str, margins: Vector, costs: Vector, out: Vector) -> None: ...
+def dual_gain(loss: str, alpha: Vector, costs: Vector) -> float: ...
+def largest_violation(loss: str, margins: Vector, alpha: Vector, costs: Vector) -> float: ...
+def row_classes(
+    margins: Vector, alpha: Vector, costs: Vector, by_margins: bool, out: NDArray[np.int8]
+) -> None: ...
+def make_feasible(alpha: Vector, labels: Vector, upper: Vector, balanced: bool) -> None: ...
 def best_intercept(loss: str, scores: Vector, labels: Vector, costs: Vector, ridge: float) -> float: ...
 def column_ranges(data: Data, which: Indices, low: Vector, high: Vector) -> None: ...
 def read_columns(data: Data, which: Indices, columns: Indices, out: Vector) -> None: ...
@@ -310,7 +336,7 @@ def refresh(
     curvatures: Vector,
     budget: Budget,
 ) -> tuple[float, float, float]: ...
-def small_newton_step(
+def small_newton_steps(
     data: Data | MonomialData,
     loss: str,
     costs: Vector,
@@ -318,7 +344,6 @@ def small_newton_step(
     stiffness: float,
     labels: Vector,
     regulariser: Vector,
-    gradient: Vector,
     v: Vector,
     margins: Vector,
     multipliers: Vector,
@@ -326,8 +351,36 @@ def small_newton_step(
     curvatures: Vector,
     lower: NDArray[np.float64],
     counted: Vector,
+    most: int,
+    until: float,
     budget: Budget,
-) -> tuple[float, float, float, float]: ...
+) -> tuple[int, float, float, float, float]: ...
+def small_augmented_lagrangian_steps(
+    data: Data | MonomialData,
+    costs: Vector,
+    alpha: Vector,
+    stiffness: float,
+    begun: bool,
+    raise_by: float,
+    small_part: float,
+    labels: Vector,
+    regulariser: Vector,
+    v: Vector,
+    margins: Vector,
+    multipliers: Vector,
+    combined: Vector,
+    curvatures: Vector,
+    lower: NDArray[np.float64],
+    counted: Vector,
+    standing: Standing,
+    best_v: Vector,
+    best_multipliers: Vector,
+    exact: bool,
+    most: int,
+    until: float,
+    budget: Budget,
+) -> tuple[int, float, bool, float, float, float]: ...
+def cost_of_balancing(imbalance: float, stiffness: float, multipliers: Vector, costs: Vector) -> float: ...
 def add_outer_products(
     data: Data | MonomialData, coefficients: Vector, lower: Vector, budget: Budget
 ) -> None: ...

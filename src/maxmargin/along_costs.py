@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One problem at many values of C, each solved from its neighbour and each certified.
+"""One problem at many values of C, each solved from its neighbours and each certified.
 
-    1  for C in ascending order:
-    2      (w, alpha) = the last solution;      t = the multiple of alpha that is worth most at this C
-    3      if the gap between w and t alpha is within tol, that is the answer
-    4      solve from (w, t alpha)
+    1  here = the first C;  solve;  leap = 1
+    2  repeat
+    3      there = ``leap`` values further;  solve from what the last two solved values prove there
+    4      for the values between, the middle first:  solve from what their solved neighbours prove there
+    5      leap = twice as many if line 4 had nothing to do, else half
+    6      here = there
 
-Lines 2 and 3 need no pass over the data: the margins of w are known, sum_i t alpha_i y_i x_i is t times
-what is known, and any multiple of a balanced alpha is balanced. Where alpha hardly depends on C any more
-(separable data), or w (data that overlap, C large), they are all there is to do.
+To solve is nothing where the gap of the start is within tol: see other_costs.py, which makes no pass over
+the data. A first leap over one value is tried when the gap of a start one value ahead is small enough.
 """
 
 from __future__ import annotations
 
+import bisect
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,12 +27,16 @@ from numpy.typing import ArrayLike
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
-from maxmargin.loop import Callback, Progress, _check_arguments, solve
+from maxmargin.loop import Callback, Progress, _check_arguments, solve_after
 from maxmargin.model import Model, Status, Trace
-from maxmargin.problem import Intercept, Problem
+from maxmargin.other_costs import can_combine, carried_over, combined, start_of
+from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
+
+_WORTH_A_LEAP = 1000.0
+"""Times tol: the gap of a start one value ahead, up to which it is worth trying to leap over a value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +117,7 @@ def path(
     Cs : array
         Values of C, in any order; the models come back in the same.
     solver : str or Solver
-        For all of them; "auto" chooses for the largest C.
+        For all of them; "auto" chooses for every C.
     tol : float
         Relative gap ``(primal - dual) / |primal|`` to reach at every C.
     max_steps : int, optional
@@ -132,45 +139,115 @@ def path(
     values = _checked(Cs)
     if direction not in ("up", "down"):
         raise ValueError(f"direction must be 'up' or 'down'. Got {direction!r} instead.")
-    configured, reason = find_solver(solver, problem.with_costs_times(values.max()), tol)
+    find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
     budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
-    teller = _Teller(callback)
-    models: dict[int, Model] = {}
-    last: tuple[float, Certificate] | None = None
-    end: Status | None = None
-    order = np.argsort(values, kind="stable")
-    for k in order if direction == "up" else order[::-1]:
-        C = float(values[k])
-        here = problem.with_costs_times(C)
-        known = None
-        if last is not None:
-            try:
-                known = carried_over(last[1], here, C / last[0])
-            except KeyboardInterrupt:
-                end = Status.INTERRUPTED
-                known = carried_over(last[1], here, C / last[0])
-        if end is not None and known is not None:
-            status = Status.within_tol(known) if known.relative_gap <= tol else end
-            model = Model(known, Trace(), status, tol, 0, reason, {})
-        else:
-            model = solve(
-                here,
-                configured,
-                tol=tol,
-                max_steps=max_steps,
-                start=None if known is None else start_of(known),
-                known=known,
-                callback=teller.at(C),
-                budget=budget,
-            )
-            model = replace(model, solver=model.story or reason)
-            if teller.stopped:
-                end = Status.STOPPED
-            elif budget.spent:
-                end = Status.INTERRUPTED if budget.stopped else Status.TIME_SPENT
-        models[int(k)] = model
-        last = C, model.certificate
-    return Path(values, tuple(models[k] for k in range(len(values))), time.perf_counter() - started)
+    different, places = np.unique(values, return_inverse=True)
+    if direction == "down":
+        different, places = different[::-1], len(different) - 1 - places
+    walk = _Walk(problem, different, solver, tol, max_steps, budget, _Teller(callback))
+    walk.go()
+    models = tuple(walk.models[int(place)] for place in places)
+    return Path(values, models, time.perf_counter() - started)
+
+
+class _Walk:
+    """The way along the values of C: in leaps while they pay, each filled in from both ends."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        values: Vector,
+        solver: str | AnySolver,
+        tol: float,
+        max_steps: int | None,
+        budget: Budget,
+        teller: _Teller,
+    ) -> None:
+        self.problem, self.values, self.solver = problem, values, solver
+        self.tol, self.max_steps, self.budget, self.teller = tol, max_steps, budget, teller
+        self.models: dict[int, Model] = {}
+        self.solved: list[int] = []
+        """The places where steps were taken, in ascending order; all others follow from these."""
+        self.last: tuple[AnySolver | None, Any] = None, None
+        """The solver that took the last steps, and its state."""
+        self.end: Status | None = None
+        """Why the path ends early."""
+
+    def go(self) -> None:
+        """Visit every place."""
+        here, leap, last = 0, 1, len(self.values) - 1
+        gap, reach = self.visit(0), _WORTH_A_LEAP * self.tol
+        while here < last:
+            place = min(here + leap, last)
+            start_gap = self.visit(place)
+            filled = self.fill(here + 1, place)
+            if place == here + 1:
+                gap = start_gap
+                leap = 2 if gap <= reach else 1
+            elif filled:
+                leap = 2 * leap
+            else:
+                leap = leap // 2
+                reach = min(reach, 0.5 * gap)
+            here = place
+
+    def fill(self, first: int, end: int) -> bool:
+        """Visit the places from ``first`` to before ``end``, the middle first; whether without a step."""
+        if first >= end:
+            return True
+        middle = (first + end) // 2
+        self.visit(middle)
+        filled = not self.models[middle].steps
+        filled &= self.fill(first, middle)
+        return self.fill(middle + 1, end) and filled
+
+    def visit(self, place: int) -> float:
+        """Solve the problem at a place, or see that nothing is left to do; the gap of the start."""
+        here = self.problem.with_costs_times(float(self.values[place]))
+        try:
+            known, start = self.start(place, here)
+        except KeyboardInterrupt:
+            self.end = Status.INTERRUPTED
+            known, start = self.start(place, here)
+        solver, reason = find_solver(self.solver, here, self.tol)
+        if self.end is not None and known is not None:
+            status = Status.within_tol(known) if known.relative_gap <= self.tol else self.end
+            self.models[place] = Model(known, Trace(), status, self.tol, 0, reason, {})
+            return known.relative_gap
+        model, state = solve_after(
+            self.last[1] if self.last[0] == solver else None,
+            here,
+            solver,
+            reason,
+            tol=self.tol,
+            max_steps=self.max_steps,
+            start=start,
+            known=known,
+            callback=self.teller.at(float(self.values[place])),
+            budget=self.budget,
+        )
+        self.models[place] = model
+        if state is not None or not self.solved:
+            self.last = solver, state
+            bisect.insort(self.solved, place)
+        if self.teller.stopped:
+            self.end = Status.STOPPED
+        elif self.budget.spent:
+            self.end = Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
+        return math.inf if known is None else known.relative_gap
+
+    def start(self, place: int, here: Problem) -> tuple[Certificate | None, Solution | None]:
+        """What the nearest solved places prove here, on either side if there are, and where to begin."""
+        if not self.solved:
+            return None, None
+        above = bisect.bisect(self.solved, place)
+        near = self.solved[max(0, min(above, len(self.solved) - 1) - 1) :][:2]
+        factors = [float(self.values[place] / self.values[k]) for k in near]
+        proofs = [self.models[k].certificate for k in near]
+        if len(near) == 1 or not can_combine(here):
+            known = carried_over(proofs[-1], here, factors[-1])
+            return known, start_of(known)
+        return combined((proofs[0], proofs[1]), here, (factors[0], factors[1]), self.budget)
 
 
 def _checked(Cs: ArrayLike) -> Vector:
@@ -200,34 +277,3 @@ class _Teller:
             return self.stopped
 
         return tell
-
-
-def start_of(known: Certificate) -> Solution:
-    """Its points, with the margins that it knows."""
-    return Solution(w=known.w, b=known.b, alpha=known.alpha, margins=known.margins)
-
-
-def carried_over(certificate: Certificate, problem: Problem, factor: float) -> Certificate:
-    """What a certificate proves of the same problem with all costs times ``factor``: without any pass.
-
-    The point w stays, and so does b unless it is regularised. Of the multiples of alpha that are inside
-    the box, the one is taken that is worth most.
-    """
-    w, b, margins = certificate.w, certificate.b, certificate.margins
-    if problem.intercept is Intercept.REGULARISED:
-        scores = problem.y * margins - b
-        b = problem.best_intercept(scores)
-        margins = problem.y * (scores + b)
-    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
-    alpha, w_of_alpha = certificate.alpha, certificate.w_of_alpha
-    multiple = factor
-    if problem.loss.name in ("hinge", "squared_hinge"):
-        # D(t alpha) = t linear - t^2 quadratic
-        linear = problem.linear_gain(alpha)
-        quadratic = linear - problem.dual_of(alpha, w_of_alpha)
-        room = np.divide(problem.upper, alpha, out=np.full(len(alpha), np.inf), where=alpha > 0)
-        multiple = min(float(room.min()), max(0.0, 0.5 * linear / quadratic) if quadratic > 0 else factor)
-    alpha = np.minimum(multiple * alpha, problem.upper)  # beyond it by rounding at most
-    w_of_alpha = multiple * w_of_alpha
-    dual = min(problem.dual_of(alpha, w_of_alpha), primal)
-    return Certificate(problem, w, b, primal, alpha, dual, certificate.alpha_from, margins, w_of_alpha)

@@ -81,8 +81,7 @@ class Certificate:
         A regularised intercept counts as the coordinate of w that it is.
         """
         problem = self._its_problem()
-        rows = problem.loss.kkt_violation(self.margins, self.alpha, problem.costs)
-        worst = float(rows.max(initial=0.0))
+        worst = core.largest_violation(problem.loss.name, self.margins, self.alpha, problem.costs)
         if problem.intercept is Intercept.REGULARISED:
             s = problem.intercept_scaling
             worst = max(worst, abs(self.b / s - s * core.dot(self.alpha, problem.y)))
@@ -98,17 +97,9 @@ class Certificate:
         multipliers that were themselves made from the margins.
         """
         problem = self._its_problem()
-        slack = self.margins < 1.0
-        wrong = self.margins <= 0.0
-        classes = np.zeros(len(self.alpha), np.int8)
-        if problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS:
-            classes[slack] = RowClass.INSIDE_MARGIN
-            classes[wrong] = RowClass.MISCLASSIFIED
-            return classes
-        classes[self.alpha > 0] = RowClass.ON_MARGIN
-        bounded = (self.alpha >= problem.costs) & (self.alpha > 0)
-        classes[bounded] = RowClass.INSIDE_MARGIN
-        classes[bounded & wrong] = RowClass.MISCLASSIFIED
+        by_margins = problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS
+        classes = np.empty(len(self.alpha), np.int8)
+        core.row_classes(self.margins, self.alpha, problem.costs, by_margins, classes)
         return classes
 
     @cached_property
@@ -227,7 +218,7 @@ def certify(
     if solution.w is None:
         if solution.alpha is None:
             raise ValueError("A solution needs w, alpha, or both. Got neither.")
-        alpha, alpha_from = _feasible(problem, solution.alpha), solution.alpha_from
+        alpha, alpha_from = feasible(problem, solution.alpha), solution.alpha_from
         w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         b, margins = _best_margins(problem, w, budget, tell)
     else:
@@ -235,8 +226,8 @@ def certify(
         b, margins = _best_margins(problem, w, budget, tell)
         proposed, alpha_from = solution.alpha, solution.alpha_from
         if proposed is None:
-            proposed, alpha_from = problem.loss.multiplier(margins, problem.costs), FROM_MARGINS
-        alpha = _feasible(problem, proposed)
+            proposed, alpha_from = problem.multipliers(margins), FROM_MARGINS
+        alpha = feasible(problem, proposed)
         w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         if alpha_from == FROM_MARGINS:
             factor = problem.best_multiple(alpha, w_of_alpha)
@@ -271,35 +262,8 @@ def _best_margins(
     return b, scores
 
 
-def _feasible(problem: Problem, alpha: Vector) -> Vector:
+def feasible(problem: Problem, alpha: Vector) -> Vector:
     """The nearest thing to alpha that is inside the box and, for an exact intercept, balanced."""
-    alpha = np.asarray(alpha, np.float64)
-    if not np.isfinite(alpha.sum()):
-        alpha = np.nan_to_num(alpha)
-    alpha = np.clip(alpha, 0.0, problem.upper)
-    if problem.intercept is not Intercept.EXACT:
-        return alpha
-    # Free multipliers cost least, since their margin is 1 and the dual value is flat there: those of the
-    # heavier class give up the excess, then those of the lighter class take on what is left. Bounded ones
-    # follow only if these do not suffice. The second round is for rounding.
-    for _ in range(2):
-        excess = core.dot(alpha, problem.y)
-        if excess == 0.0:
-            break
-        heavier = problem.y == np.sign(excess)
-        free = (alpha > 0.0) & (alpha < problem.upper)
-        down, up = np.flatnonzero(free & heavier), np.flatnonzero(free & ~heavier)
-        left = abs(excess)
-        spare = float(alpha[down].sum())
-        if spare > 0.0:
-            alpha[down] *= max(0.0, 1.0 - left / spare)
-            left = max(0.0, left - spare)
-        room = problem.upper[up] - alpha[up]
-        if left > 0.0 and len(up):
-            share = min(1.0, left / float(room.sum()))
-            alpha[up] += share * room
-            left -= share * float(room.sum())
-        bounded = float(alpha[heavier].sum())
-        if left > 0.0 and bounded > 0.0:
-            alpha[heavier] *= max(0.0, 1.0 - left / bounded)
+    alpha = np.array(alpha, np.float64)
+    core.make_feasible(alpha, problem.y, problem.upper, problem.intercept is Intercept.EXACT)
     return alpha

@@ -25,6 +25,8 @@ from maxmargin.solvers import AnySolver
 logger = logging.getLogger("maxmargin")
 
 _SECONDS_BETWEEN_CALLS = 0.1
+_MANY_STEPS = 100
+"""Whoever allows fewer counts them."""
 
 # Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
 # be made on the way, often enough to have a recent one.
@@ -110,9 +112,44 @@ def solve(
     """
     _check_arguments(tol, max_steps, max_time, certify_every, threads)
     configured, reason = find_solver(solver, problem, tol)
-    max_steps = 1000 if max_steps is None else max_steps
     if budget is None:
         budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
+    return solve_after(
+        None,
+        problem,
+        configured,
+        reason,
+        tol=tol,
+        max_steps=max_steps,
+        start=start,
+        known=known,
+        callback=callback,
+        certify_every=certify_every,
+        budget=budget,
+    )[0]
+
+
+def solve_after(
+    before: Any,
+    problem: Problem,
+    configured: AnySolver,
+    reason: str,
+    *,
+    tol: float,
+    max_steps: int | None,
+    start: Solution | None,
+    known: Certificate | None,
+    callback: Callback | None,
+    budget: Budget,
+    certify_every: int | None = None,
+) -> tuple[Model, Any]:
+    """As ``solve``, after a run on the same rows that ended in the state ``before``; and its own state.
+
+    That is None where nothing was left to do.
+    """
+    max_steps = 1000 if max_steps is None else max_steps
+    if callback is None and certify_every is None and max_steps >= _MANY_STEPS:
+        configured = configured.at_once(tol)
     run = _Run(problem, configured, tol, callback, budget)
     state = None
     steps = 0
@@ -130,7 +167,10 @@ def solve(
         elif stop:
             status = Status.STOPPED
         if status is None:
-            state = configured.init(problem, start)
+            if before is None:
+                state = configured.init(problem, start)
+            else:
+                state = configured.resume(problem, start, before)
         of_step = budget
         while status is None:
             if steps >= max_steps:
@@ -140,7 +180,7 @@ def solve(
             else:
                 of_step = reserve.for_step(state)
                 state = configured.step(problem, state, of_step)
-                steps += 1
+                steps += configured.taken(state)
                 if configured.finished(state):
                     status = Status.RULE_FIRED
                 elif of_step.spent or not lookout.due(steps, configured.estimate(state)):
@@ -170,7 +210,7 @@ def solve(
     if certificate.relative_gap <= tol:
         status = Status.within_tol(certificate)
     story = "" if state is None else configured.story(state)
-    return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story)
+    return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story), state
 
 
 def _check_arguments(
@@ -276,7 +316,9 @@ class _Run:
     @property
     def primal_of_zero(self) -> float:
         """The objective at w = 0 and b = 0, or at the b that is fixed."""
-        return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
+        if self.problem.fixed_intercept:
+            return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
+        return self.problem.total_cost * self.problem.loss.at_zero
 
 
 class _Reserve:

@@ -11,6 +11,7 @@ and ``multiplier(m, C) = -C loss'(m)`` is the alpha that goes with a margin wher
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 from scipy.special import entr, expit
@@ -39,6 +40,11 @@ class Loss(ABC):
     @abstractmethod
     def dual_gain(self, alpha: Vector, C: Vector) -> Vector:
         """``-C loss*(-alpha / C)`` for alpha in its box."""
+
+    @cached_property
+    def at_zero(self) -> float:
+        """``loss(0)``."""
+        return float(self.value(np.zeros(1))[0])
 
     @abstractmethod
     def kkt_violation(self, margin: Vector, alpha: Vector, C: Vector) -> Vector:

@@ -121,10 +121,15 @@ class Problem:
         """Upper end of each multiplier's box."""
         return self.loss.upper(self.costs)
 
-    @property
+    @cached_property
     def total_cost(self) -> float:
         """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost."""
         return float(self.costs.sum())
+
+    @cached_property
+    def positive_cost(self) -> float:
+        """``sum_i C_i`` of the rows with y = 1."""
+        return core.dot(self.costs, np.maximum(self.y, 0.0))
 
     @property
     def bias_feature(self) -> float:
@@ -145,6 +150,12 @@ class Problem:
     def loss_sum(self, margins: Vector) -> float:
         """``sum_i C_i loss(m_i)``."""
         return core.loss_sum(self.loss.name, margins, self.costs)
+
+    def multipliers(self, margins: Vector) -> Vector:
+        """``-C_i loss'(m_i)``, feasible multipliers for any margins."""
+        out = np.empty_like(margins)
+        core.multipliers(self.loss.name, margins, self.costs, out)
+        return out
 
     def margins(self, w: Vector, b: float) -> Vector:
         """``y_i (<w, x_i> + b)``: one pass over the data."""
@@ -168,7 +179,7 @@ class Problem:
         b = 0.0
         if self.intercept is Intercept.REGULARISED:
             b = self.intercept_scaling**2 * core.dot(alpha, self.y)
-        gain = float(self.loss.dual_gain(alpha, self.costs).sum()) - self._cost_of_fixed(alpha)
+        gain = core.dual_gain(self.loss.name, alpha, self.costs) - self._cost_of_fixed(alpha)
         return gain - self.regulariser(w, b)
 
     def _cost_of_fixed(self, alpha: Vector) -> float:
@@ -219,13 +230,14 @@ class Problem:
         if not self.loss.smooth:
             # The losses' slope by b is a step function that rises by C_i at row i's kink.
             kink = self.y if self.loss.name == "hinge" else 0.0
-            level = float(self.costs[self.y > 0].sum())
-            return core.weighted_quantile(kink - scores, self.costs, level, ridge)
-        if self.loss.name == "squared_hinge" and self.intercept is Intercept.EXACT:
-            low, high = self.intercepts_without_loss(scores)
-            if low < high:
-                return low, high
+            return core.weighted_quantile(kink - scores, self.costs, self.positive_cost, ridge)
         b = core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
+        if self.loss.name == "squared_hinge" and self.intercept is Intercept.EXACT:
+            # A look at a few rows spares nearly all problems the passes.
+            some = slice(None, None, len(scores) // 256 + 1)
+            if np.all((self.y[some] * (scores[some] + b) > 0.999) | (self.costs[some] == 0.0)):
+                low, high = self.intercepts_without_loss(scores)
+                return (low, high) if low < high else (b, b)
         return b, b
 
     def intercepts_without_loss(self, scores: Vector) -> tuple[float, float]:

@@ -58,14 +58,14 @@ def augmented_lagrangian(
         left = before & ~J  # they count for a part, once
         h = k * C * (J + FADE * left)
         first = False
-        primal, dual, error = values(R, Z, y, C, v, m, a, intercept)
+        primal, dual, error = values(R, Z, y, C, v, m, a, k, intercept)
         if error <= small_part * (primal - dual):  # 4
             alpha, k, first = a, raise_by * k, True
             h = raise_by * h
         yield v, m, a, h, alpha, k
 
 
-def values(R, Z, y, C, v, m, a, intercept):
+def values(R, Z, y, C, v, m, a, k, intercept):
     """The objective at v, the Lagrangian at a, and what is left of the smooth problem at v."""
     primal = v @ (R * v) / 2 + C @ VALUE["hinge"](m)
     combined = Z.T @ (a * y)
@@ -74,6 +74,8 @@ def values(R, Z, y, C, v, m, a, intercept):
     if intercept == "exact":
         # Nothing holds b, so the Lagrangian keeps its term -b sum_i a_i y_i.
         dual = a.sum() - combined[:-1] @ combined[:-1] / 2 - v[-1] * combined[-1]
-        return primal, dual, error + abs(combined[-1])
+        missing = abs(combined[-1])
+        # Free rows, whose m is within 1 / k of 1, restore the balance where they suffice.
+        return primal, dual, error + (missing / k if missing < 0.1 * a[a < C].sum() else missing)
     dual = a.sum() - combined @ (combined / R) / 2
     return primal, dual, error

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from maxmargin import core
-from maxmargin.along_costs import carried_over, start_of
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.estimators.linear_svc import _TINY, Begin, LinearSVC
 from maxmargin.loop import Callback, Progress
 from maxmargin.model import Status
+from maxmargin.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.problem import Problem
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
@@ -117,14 +117,14 @@ def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
     return folds
 
 
-def choose_for_all(template: LinearSVC, data: Data, C: float) -> tuple[AnySolver, str]:
-    """The solver of all fits is that of the largest C: it decides what the path costs."""
-    largest = copy(template)
-    largest.C = C
+def choose_at(template: LinearSVC, data: Data, C: float) -> tuple[AnySolver, str]:
+    """The solver of all fits at one C: that of all rows."""
+    model = copy(template)
+    model.C = C
     labels = data.labels
     k = 1 if len(labels) == 2 else 0
-    factors = largest._class_factors(labels, data.targets, data.weights)
-    problem = largest._problem(data.rows, data.targets == labels[k], data.weights, factors, k, len(labels))
+    factors = model._class_factors(labels, data.targets, data.weights)
+    problem = model._problem(data.rows, data.targets == labels[k], data.weights, factors, k, len(labels))
     tol = 0.0 if data.rows.stored <= _TINY else float(template.tol)
     return find_solver(template.solver, problem, tol)
 
@@ -148,40 +148,43 @@ def _fit_one(
 
 
 def fit_path(
-    template: LinearSVC, data: Data, Cs: Vector, chosen: tuple[AnySolver, str], share: float | None
+    template: LinearSVC, data: Data, Cs: Vector, chosen: list[tuple[AnySolver, str]], share: float | None
 ) -> list[LinearSVC]:
-    """All rows at every C, upwards, each from the one before."""
+    """All rows at every C, upwards, each from the two before."""
     deadline = math.inf if share is None else time.perf_counter() + share
     models: list[LinearSVC] = []
-    begin = None
-    for C in map(float, Cs):
-        if models:
-            begin = _from_last(models[-1], C)
-        models.append(_fit_one(template, data, data.weights, C, chosen, begin, deadline)[0])
+    for C, solver in zip(map(float, Cs), chosen, strict=True):
+        begin = _from_last(models[-2:], C) if models else None
+        models.append(_fit_one(template, data, data.weights, C, solver, begin, deadline)[0])
     return models
 
 
-def _from_last(last: LinearSVC, C: float) -> Begin:
-    """From the model of the same rows at another C."""
+def _from_last(last: list[LinearSVC], C: float) -> Begin:
+    """From models of the same rows at one or two other values of C."""
     return lambda k, problem: _carried(last, C, k, problem)
 
 
-def _carried(last: LinearSVC, C: float, k: int, problem: Problem) -> tuple[Solution, Certificate]:
-    known = carried_over(certificates_of(last)[k], problem, C / last.C)
+def _carried(last: list[LinearSVC], C: float, k: int, problem: Problem) -> tuple[Solution, Certificate]:
+    proofs = [certificates_of(model)[k] for model in last]
+    factors = [C / float(model.C) for model in last]
+    if len(last) == 2 and factors[0] != factors[1] and can_combine(problem):
+        known, start = combined((proofs[0], proofs[1]), problem, (factors[0], factors[1]))
+        return start, known
+    known = carried_over(proofs[-1], problem, factors[-1])
     return start_of(known), known
 
 
-def _from_better(of_all: LinearSVC, last: LinearSVC | None) -> Begin:
-    """A fold: from the model of all rows at this C or its own at the last, whichever w is worth more.
+def _from_better(of_all: LinearSVC, last: list[LinearSVC]) -> Begin:
+    """A fold: from the model of all rows at this C or its own at the last two, whichever w is worth more.
 
     The first is better as long as C makes the difference, the second once the held-out rows do.
     """
 
     def begin(k: int, problem: Problem) -> tuple[Solution, Certificate]:
         start, known = _without_held_out(certificates_of(of_all)[k], problem)
-        if last is None:
+        if not last:
             return start, known
-        own_start, own = _carried(last, of_all.C, k, problem)
+        own_start, own = _carried(last, float(of_all.C), k, problem)
         return (own_start, own) if own.primal <= known.primal else (start, known)
 
     return begin
@@ -208,7 +211,7 @@ def fit_fold(
     data: Data,
     fold: Fold,
     path: list[LinearSVC],
-    chosen: tuple[AnySolver, str],
+    chosen: list[tuple[AnySolver, str]],
     scoring: Callable[..., float] | None,
     share: float | None,
 ) -> list[Outcome]:
@@ -216,15 +219,16 @@ def fit_fold(
     deadline = math.inf if share is None else time.perf_counter() + share
     score = _Scorer(scoring, data, fold.held_out)
     outcomes = []
-    last = None
-    for of_all in path:
+    last: list[LinearSVC] = []
+    for of_all, solver in zip(path, chosen, strict=True):
         before = time.perf_counter()
         begin = _from_better(of_all, last)
-        last, shortfall = _fit_one(template, data, fold.weights, of_all.C, chosen, begin, deadline)
+        model, shortfall = _fit_one(template, data, fold.weights, of_all.C, solver, begin, deadline)
+        last = [*last[-1:], model]
         between = time.perf_counter()
-        value = score(last)
+        value = score(model)
         after = time.perf_counter()
-        gap = max(proof.relative_gap for proof in certificates_of(last))
+        gap = max(proof.relative_gap for proof in certificates_of(model))
         outcomes.append(Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
     return outcomes
 

@@ -193,8 +193,10 @@ class LinearSVC(CertifiedClassifier):
         self._check_parameters()
         X, targets = read_training_data(self, X, y)
         labels = distinct_labels(targets)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rows = Rows(X, check_finite=False)  # that has been looked at
+        weights = np.ones(rows.count)
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         shortfall = self._fit_rows(rows, targets, weights, labels)
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
@@ -225,23 +227,28 @@ class LinearSVC(CertifiedClassifier):
         positives = range(1, 2) if len(labels) == 2 else range(len(labels))
         starts = self._starts(labels, (rows.count, rows.columns))
 
-        def problem_of(k: int) -> Problem:
+        def problem_of(k: int, like: Problem | None = None) -> Problem:
             # Made when its turn comes: labels and costs of many classes at once would add up.
             positive = positives[k]
-            return self._problem(rows, targets == labels[positive], weights, factors, positive, len(labels))
+            members = targets == labels[positive]
+            if like is not None and self.class_weight is None:
+                return replace(like, y=np.where(members, 1.0, -1.0))
+            return self._problem(rows, members, weights, factors, positive, len(labels))
+
+        first = problem_of(0)
 
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         tol = 0.0 if rows.stored <= _TINY else float(self.tol)
         hard = math.isinf(self.C)
         automatic = isinstance(self.solver, str) and self.solver == "auto"
-        configured, reason = chosen or find_solver(self.solver, problem_of(0), tol)
+        configured, reason = chosen or find_solver(self.solver, first, tol)
 
         several = len(positives) > 1
         coefficients = np.empty((len(positives) if several else 0, rows.columns))
 
         def solve_one(k: int, budget: Budget) -> Model:
             label = labels[positives[k]]
-            problem, known = problem_of(k), None
+            problem, known = problem_of(k, first) if k else first, None
             start = starts[k] if starts else None
             if begin is not None:
                 start, known = begin(k, problem)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The linear support vector classifier that chooses its C by cross-validation.
 
-    1  the path: fit all rows at every C, each from the one before
+    1  the path: fit all rows at every C, each from the two before
     2  for every fold, side by side:
     3      for every C:  fit from the path's model at this C, the held-out rows at weight 0;  score these
     4  the C of the best mean score is the answer, and the path has its model already
@@ -34,7 +34,7 @@ from maxmargin.estimators.folds import (
     Outcome,
     Watch,
     certificates_of,
-    choose_for_all,
+    choose_at,
     fit_fold,
     fit_path,
     make_folds,
@@ -172,13 +172,13 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
         splits = list(check_cv(self.cv, targets, classifier=True).split(X, targets))
         self.n_splits_ = len(splits)
         folds = make_folds(splits, data)
-        chosen = choose_for_all(template, data, float(Cs.max()))
+        ascending = np.argsort(Cs, kind="stable")
+        chosen = [choose_at(template, data, float(C)) for C in Cs[ascending]]
         workers = self._workers()
         # The path and each round of folds have an equal share of the time.
         rounds = -(-len(folds) // workers)
         started = time.perf_counter()
         share = None if self.max_time is None else self.max_time / (1 + rounds)
-        ascending = np.argsort(Cs, kind="stable")
         path = fit_path(template, data, Cs[ascending], chosen, share)
         if self.max_time is not None:
             share = max(0.0, self.max_time - (time.perf_counter() - started)) / rounds

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from maxmargin.features.distances import Distances
     from maxmargin.features.error_estimate import ErrorEstimate
     from maxmargin.features.interactions import Interactions
+    from maxmargin.features.kernel_bounds import (
+        ExactKernelBound,
+        ExactKernelBounds,
+        exact_kernel_bound,
+    )
     from maxmargin.features.log import Log
     from maxmargin.features.monomials import Monomials
     from maxmargin.features.nystroem import Nystroem
@@ -25,6 +30,8 @@ _HOME = {
     "Buckets": "buckets",
     "Distances": "distances",
     "ErrorEstimate": "error_estimate",
+    "ExactKernelBound": "kernel_bounds",
+    "ExactKernelBounds": "kernel_bounds",
     "Interactions": "interactions",
     "Log": "log",
     "Monomials": "monomials",
@@ -34,12 +41,15 @@ _HOME = {
     "Pretrained": "pretrained",
     "RandomFourier": "random_fourier",
     "Squares": "squares",
+    "exact_kernel_bound": "kernel_bounds",
 }
 
 __all__ = [
     "Buckets",
     "Distances",
     "ErrorEstimate",
+    "ExactKernelBound",
+    "ExactKernelBounds",
     "Interactions",
     "Log",
     "Monomials",
@@ -49,6 +59,7 @@ __all__ = [
     "Pretrained",
     "RandomFourier",
     "Squares",
+    "exact_kernel_bound",
 ]
 
 

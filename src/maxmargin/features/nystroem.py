@@ -15,6 +15,10 @@ from maxmargin.features.error_estimate import draw_pairs, measure_error
 from maxmargin.features.kernel_values import pair_values, values_at
 from maxmargin.features.numbered import NumberedMap
 from maxmargin.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
+from maxmargin.one_blas_thread import one_blas_thread
+
+_PART = 64
+"""Columns of a product with a triangular matrix: more would multiply zeros, fewer would be slower."""
 
 
 class Nystroem(NumberedMap):
@@ -41,6 +45,8 @@ class Nystroem(NumberedMap):
         The rows Z.
     projection_ : ndarray
         M.
+    kernel_ : Kernel
+        What the map stands for.
     error_estimate_ : ErrorEstimate
         Measured at fit on pairs of rows outside the sample; NaN if it has all rows.
 
@@ -72,15 +78,16 @@ class Nystroem(NumberedMap):
         self.seed = seed
 
     def _learn(self, X: Any) -> None:
-        self._kernel = self._find_kernel()
+        self.kernel_ = self._find_kernel()
         count = min(check_count(self, "count", 1), X.shape[0])
         random = np.random.default_rng(check_count(self, "seed", 0))
         order = random.permutation(X.shape[0])
         self.sample_ = X[np.sort(order[:count])]
-        self.projection_ = self._project(X.dtype)
+        with one_blas_thread():
+            self.projection_ = self._project(X.dtype)
         self._n_features_out = self.projection_.shape[1]
         pairs = draw_pairs(order[count:], random)
-        self.error_estimate_ = measure_error(X, pairs, self._map, self._kernel)
+        self.error_estimate_ = measure_error(X, pairs, self._map, self.kernel_)
 
     def _find_kernel(self) -> Kernel:
         if isinstance(self.kernel, Precomputed):
@@ -108,7 +115,7 @@ class Nystroem(NumberedMap):
         Any rotation M Q would do as well. The one that makes M upper triangular, or nearly so where
         eigenvectors are left out, spares half of the multiplications of every row.
         """
-        eigenvalues, vectors = np.linalg.eigh(pair_values(self._kernel, self.sample_, self.sample_))
+        eigenvalues, vectors = np.linalg.eigh(pair_values(self.kernel_, self.sample_, self.sample_))
         largest = eigenvalues[-1]
         if not largest > 0.0:
             raise wrong(self, "kernel", self.kernel, "positive for some of the rows")
@@ -118,11 +125,10 @@ class Nystroem(NumberedMap):
         return np.ascontiguousarray(triangle, dtype)
 
     def _map(self, X: Any) -> NDArray[Any]:
-        values = values_at(self._kernel, self.sample_, X)
+        values = values_at(self.kernel_, self.sample_, X)
         M = self.projection_.astype(X.dtype, copy=False)
         count, columns = M.shape
-        step = max(64, columns // 8)
-        parts = [slice(begin, min(begin + step, columns)) for begin in range(0, columns, step)]
+        parts = [slice(begin, min(begin + _PART, columns)) for begin in range(0, columns, _PART)]
 
         def work(rows: Any, out: NDArray[Any]) -> None:
             k = values(rows).astype(X.dtype, copy=False)

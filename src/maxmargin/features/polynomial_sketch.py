@@ -44,6 +44,8 @@ class PolynomialSketch(NumberedMap):
 
     Attributes
     ----------
+    kernel_ : Kernel
+        What the map stands for.
     error_estimate_ : ErrorEstimate
         Measured at fit on pairs of rows. Nothing is learnt from the rows, so they need not be held out.
 
@@ -77,9 +79,10 @@ class PolynomialSketch(NumberedMap):
         self.signs_ = random.choice([-1.0, 1.0], size=shape)
         self.signs_[:, :-1] *= math.sqrt(gamma)
         self.signs_[:, -1] *= math.sqrt(coef0)
+        self.kernel_ = Polynomial(degree, gamma, coef0)
         self._n_features_out = columns
         pairs = draw_pairs(np.arange(X.shape[0]), random)
-        self.error_estimate_ = measure_error(X, pairs, self._map, Polynomial(degree, gamma, coef0))
+        self.error_estimate_ = measure_error(X, pairs, self._map, self.kernel_)
 
     def _map(self, X: Any) -> NDArray[Any]:
         columns, width = self._n_features_out, X.shape[1]

@@ -36,6 +36,8 @@ class RandomFourier(NumberedMap):
     ----------
     directions_ : ndarray
         The v_j, one per column of this matrix.
+    kernel_ : Kernel
+        What the map stands for.
     error_estimate_ : ErrorEstimate
         Measured at fit on pairs of rows. Nothing is learnt from the rows, so they need not be held out.
 
@@ -62,9 +64,10 @@ class RandomFourier(NumberedMap):
         random = np.random.default_rng(check_count(self, "seed", 0))
         directions = random.normal(scale=math.sqrt(2.0 * gamma), size=(X.shape[1], count // 2))
         self.directions_ = directions.astype(X.dtype, copy=False)
+        self.kernel_ = Gaussian(gamma)
         self._n_features_out = count
         pairs = draw_pairs(np.arange(X.shape[0]), random)
-        self.error_estimate_ = measure_error(X, pairs, self._map, Gaussian(gamma))
+        self.error_estimate_ = measure_error(X, pairs, self._map, self.kernel_)
 
     def _map(self, X: Any) -> NDArray[Any]:
         half = self.directions_.shape[1]

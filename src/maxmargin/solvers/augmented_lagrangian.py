@@ -26,7 +26,6 @@ number of steps hardly depends on C. Three things make them few:
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -34,27 +33,24 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.problem import Problem
+from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.newton_step import Iterate, Pieces
-from maxmargin.solvers.opening import Opening
+from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
+from maxmargin.solvers.newton_system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
+from maxmargin.solvers.opening import Opening, sample_size
 from maxmargin.types import Vector
 
 _STIFFEST = 1e7
 """Beyond, rounding of the margins is all that the multipliers of free rows show."""
-_ROUNDING = 1e-14
 _ENOUGH = 1e-9
 """A run that can go no further and has a wider gap begins again."""
 _MOST_RESTARTS = 5
 _SOFTEN = 1000.0
-_MOST_IDLE_STEPS = 10
-_MOST_IDLE_STEPS_AT_ROUNDING = 2
-_AT_ROUNDING = 1e-11
+_SWEEPS = 4
+_LONG_ROW = 40
 _AFTER_SAMPLE = 10.0
 """The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
-_NEAR_ROUNDING = 1e-8
-"""Before, steps may well bring the smooth problem closer to its end and neither value to the other."""
 
 
 @dataclass
@@ -65,20 +61,20 @@ class State:
     alpha: Vector
     stiffness: float
     """k."""
+    best_v: Vector
+    best_multipliers: Vector
+    standing: core.Standing
+    """The values of these two, and whether there is more to gain."""
     begun: bool = False
     """Whether the first step of this alpha has been taken."""
-    primal: float = math.inf
-    dual: float = -math.inf
-    """Of the best multipliers, as far as the b of ``best_v`` can tell."""
-    best_v: Vector | None = None
-    best_multipliers: Vector | None = None
-    best_imbalance: float = 0.0
-    """Of the best multipliers; see Iterate."""
-    relative_gap: float = math.inf
-    idle: int = 0
-    """Steps in a row that brought neither value closer, beyond rounding."""
     restarts: int = 0
-    finished: bool = False
+    taken: int = 1
+    """Steps, in the last call."""
+
+    @property
+    def relative_gap(self) -> float:
+        """Between the best v and the best multipliers, as far as the b of ``best_v`` can tell."""
+        return self.standing.relative_gap
 
     def pieces(self, problem: Problem) -> Pieces:
         """The smooth problem of line 2."""
@@ -90,8 +86,9 @@ class AugmentedLagrangian(Solver[Opening | State]):
     """Augmented Lagrangian with semismooth Newton inside; for the hinge."""
 
     name: ClassVar[str] = "augmented_lagrangian"
-    sweeps: int = 4
-    """Of dual coordinate ascent at the start; a given start needs none, nor does a sample."""
+    sweeps: int | None = None
+    """Of dual coordinate ascent at the start; a given start needs none, nor does a sample. None: four, but
+    none for few and short rows, where they cost as much as the steps that they spare."""
     sampling: bool = True
     """Begin with a sample where there are very many rows of few columns."""
     stiffness: float = 3.0
@@ -100,6 +97,8 @@ class AugmentedLagrangian(Solver[Opening | State]):
     """The factor on k in line 4."""
     small_part: float = 0.2
     """How small |g|^2 / 2 must be beside the gap in line 4."""
+    until: float | None = None
+    """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
     seed: int = 0
     """Of the order of the sweeps."""
 
@@ -114,15 +113,31 @@ class AugmentedLagrangian(Solver[Opening | State]):
 
     def init(self, problem: Problem, start: Solution | None) -> Opening | State:
         """From a sample, from sweeps of dual ascent, or from a given w, alpha or both."""
-        if start is None and self.sampling:
+        if start is None and self.sampling and sample_size(problem) > 0:
             opening = Opening.by_sample(problem, replace(self, sampling=False))
             if opening is not None:
                 return opening
-        if start is None and self.sweeps > 0:
-            return Opening.by_sweeps(problem, self.sweeps, self.seed)
+        if start is None and (sweeps := self._sweeps(problem)) > 0:
+            return Opening.by_sweeps(problem, sweeps, self.seed)
         return self._begin(problem, start or Solution(), core.ALL_CORES)
 
-    def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
+    def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
+        """With the Hessian of ``before``, as far as the same rows are free."""
+        if start is None or isinstance(before, Opening):
+            return self.init(problem, start)
+        last = before.iterate
+        factor = problem.total_cost / last.problem.total_cost * self.stiffness / before.stiffness
+        return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
+
+    def _sweeps(self, problem: Problem) -> int:
+        if self.sweeps is not None:
+            return self.sweeps
+        rows = problem.rows
+        return 0 if rows.stored <= min(FEW_VALUES, _LONG_ROW * rows.count) else _SWEEPS
+
+    def _begin(
+        self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
+    ) -> State:
         # Multipliers that nothing is known of are in the middle: the rounded kink is then around m = 1.
         alpha = 0.5 * problem.costs
         if start.alpha is not None:
@@ -131,28 +146,39 @@ class AugmentedLagrangian(Solver[Opening | State]):
         if w is None and start.alpha is not None:
             w = problem.rows.combine(alpha * problem.y, budget)
         known = None if start.margins is None else (start.b, start.margins)
-        iterate = Iterate.at(problem, w, budget, known)
-        iterate.multipliers[:] = alpha
-        iterate.combined = iterate.system.combine(alpha * problem.y, budget)
-        free = (alpha > 0.0) & (alpha < problem.costs)
-        iterate.curvatures[free] = self.stiffness * problem.costs[free]
-        primal = problem.regulariser(iterate.w, iterate.b) + problem.loss_sum(iterate.margins)
-        state = State(iterate, alpha, self.stiffness)
-        state.primal, state.best_v, state.best_multipliers = primal, iterate.v.copy(), alpha.copy()
+        iterate = Iterate.at(problem, w, budget, known, system)
+        state = State(iterate, alpha, self.stiffness, iterate.v.copy(), alpha.copy(), core.Standing())
+        np.multiply(self.stiffness, problem.costs, out=iterate.curvatures)
         if start.alpha is None:
             # Without multipliers, the margins tell which rows are free.
             iterate.refresh(state.pieces(problem), budget)
-            state.begun = True
+            state.begun, state.standing.primal = True, iterate.primal
+            return state
+        iterate.multipliers[:] = alpha
+        iterate.combined = iterate.system.combine(alpha * problem.y, budget)
+        iterate.curvatures[(alpha <= 0.0) | (alpha >= problem.costs)] = 0.0
+        regulariser = problem.regulariser(iterate.w, iterate.b)
+        state.standing.primal = regulariser + problem.loss_sum(iterate.margins)
         return state
 
     def step(self, problem: Problem, state: Opening | State, budget: Budget) -> Opening | State:
-        """A step of the opening at first, then a Newton step."""
+        """A step of the opening at first, then a Newton step, or some where they are short."""
         if isinstance(state, Opening):
             if not state.step(budget):
                 return state
             stiffness = max(self.stiffness, _AFTER_SAMPLE) if state.sampled else self.stiffness
             return replace(self, stiffness=stiffness)._begin(problem, state.solution(budget), budget)
-        iterate = state.iterate
+        hessian = state.iterate.system.small_hessian
+        if hessian is None:
+            self._step(problem, state, budget)
+        else:
+            self._small_steps(problem, state, hessian, budget)
+        if state.standing.finished and state.restarts < _MOST_RESTARTS and _is_wide(problem, state):
+            return self._restart(problem, state, budget)
+        return state
+
+    def _step(self, problem: Problem, state: State, budget: Budget) -> None:
+        iterate, standing = state.iterate, state.standing
         pieces = state.pieces(problem)
         gradient = iterate.gradient
         first = not state.begun
@@ -161,62 +187,53 @@ class AugmentedLagrangian(Solver[Opening | State]):
             unclipped *= problem.y * (1.0 - iterate.margins)
             gradient -= iterate.system.combine(unclipped, budget)
             state.begun = True
-        length = iterate.advance(pieces, gradient, budget)
-        self._remember(state)
-        state.finished |= length == 0.0 and not first
+        length = iterate.move(pieces, gradient, budget)
+        iterate.refresh(pieces, budget)
+        imbalance, multipliers = iterate.imbalance, iterate.multipliers
+        balancing = core.cost_of_balancing(imbalance, state.stiffness, multipliers, problem.costs)
+        values = iterate.primal, iterate.dual, imbalance, balancing
+        standing.remember(*values, iterate.v, multipliers, state.best_v, state.best_multipliers)
+        standing.finished |= length == 0.0 and not first
         residual = iterate.gradient
-        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + abs(iterate.imbalance)
+        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + balancing
         if error <= self.small_part * (iterate.primal - iterate.dual):
             self._next_alpha(state)
-        if state.finished and state.restarts < _MOST_RESTARTS and _is_wide(problem, state):
-            return self._restart(problem, state, budget)
-        return state
 
-    def _remember(self, state: State) -> None:
-        before = state.primal - state.dual
-        self._remember_point(state)
-        self._remember_multipliers(state)
-        gap = state.primal - state.dual
-        state.relative_gap = gap / abs(state.primal) if state.primal else 0.0
-        stands = state.relative_gap <= _NEAR_ROUNDING and before - gap <= _ROUNDING * abs(state.primal)
-        state.idle = state.idle + 1 if stands else 0
-        at_rounding = state.relative_gap <= _AT_ROUNDING
-        state.finished |= state.idle >= (_MOST_IDLE_STEPS_AT_ROUNDING if at_rounding else _MOST_IDLE_STEPS)
-
-    def _remember_point(self, state: State) -> None:
+    def _small_steps(self, problem: Problem, state: State, hessian: Hessian, budget: Budget) -> None:
+        """The same, one or several in one call; see core/augmented_lagrangian.hpp."""
         iterate = state.iterate
-        if iterate.primal < state.primal:
-            assert state.best_v is not None
-            # A better b tells more about multipliers that are out of balance.
-            state.dual -= state.best_imbalance * (iterate.v[-1] - state.best_v[-1])
-            state.primal, state.best_v = iterate.primal, iterate.v.copy()
-        if _is_false(state, state.dual, state.best_imbalance):
-            state.dual = -math.inf
-
-    def _remember_multipliers(self, state: State) -> None:
-        iterate = state.iterate
-        assert state.best_v is not None
-        # Restoring the balance moves margins by about 1, in the end.
-        moved = iterate.imbalance * (state.best_v[-1] - iterate.v[-1])
-        dual = iterate.dual - moved - abs(iterate.imbalance)
-        if _is_false(state, dual, iterate.imbalance):
-            dual = -math.inf
-        if dual > state.dual or state.dual == -math.inf:
-            state.dual, state.best_multipliers = dual, iterate.multipliers.copy()
-            state.best_imbalance = iterate.imbalance
+        state.taken, state.stiffness, state.begun, *values = core.small_augmented_lagrangian_steps(
+            problem.rows.data,
+            problem.costs,
+            state.alpha,
+            state.stiffness,
+            state.begun,
+            self.raise_by,
+            self.small_part,
+            *iterate.arrays(hessian),
+            state.standing,
+            state.best_v,
+            state.best_multipliers,
+            problem.intercept is Intercept.EXACT,
+            *steps_at_once(problem, self.until),
+            budget,
+        )
+        if state.taken == 0:
+            raise FloatingPointError(TOO_LARGE)
+        iterate.primal, iterate.dual, iterate.imbalance = values
 
     def _restart(self, problem: Problem, state: State, budget: Budget) -> State:
         """From the best multipliers with a smaller k: too stiff a system leaves only rounding."""
         softer = replace(self, stiffness=state.stiffness / _SOFTEN)
         new = softer._begin(problem, Solution(alpha=state.best_multipliers), budget)
-        new.restarts = state.restarts + 1
-        new.primal, new.best_v = state.primal, state.best_v
-        new.dual, new.best_imbalance = state.dual, state.best_imbalance
-        new.relative_gap = state.relative_gap
+        new.restarts, new.taken = state.restarts + 1, state.taken
+        new.best_v = state.best_v
+        for name in ("primal", "dual", "best_imbalance", "relative_gap"):
+            setattr(new.standing, name, getattr(state.standing, name))
         return new
 
     def _next_alpha(self, state: State) -> None:
-        state.finished |= state.stiffness > _STIFFEST
+        state.standing.finished |= state.stiffness > _STIFFEST
         state.alpha = state.iterate.multipliers.copy()
         state.stiffness *= self.raise_by
         state.begun = False
@@ -227,9 +244,16 @@ class AugmentedLagrangian(Solver[Opening | State]):
         """The best v and the best multipliers so far: any two points make a proof."""
         if isinstance(state, Opening):
             return state.solution(budget)
-        v, columns = state.best_v, problem.rows.columns
-        assert v is not None
-        return Solution(w=v[:columns], alpha=state.best_multipliers)
+        w = state.best_v[: problem.rows.columns]
+        return Solution(w=w.copy(), alpha=state.best_multipliers.copy())
+
+    def at_once(self, tol: float) -> AugmentedLagrangian:
+        """With steps on small data inside the core."""
+        return replace(self, until=tol)
+
+    def taken(self, state: Opening | State) -> int:
+        """More than one on small data."""
+        return 1 if isinstance(state, Opening) else state.taken
 
     def estimate(self, state: Opening | State) -> float:
         """The gap itself, but for the rounding of a balance."""
@@ -237,16 +261,11 @@ class AugmentedLagrangian(Solver[Opening | State]):
 
     def finished(self, state: Opening | State) -> bool:
         """Whether rounding leaves nothing to gain."""
-        return not isinstance(state, Opening) and state.finished
-
-
-def _is_false(state: State, dual: float, imbalance: float) -> bool:
-    """Whether b is too far off to tell what multipliers out of balance are worth: above the primal."""
-    scale = abs(state.primal)
-    return dual - state.primal > _AT_ROUNDING * scale and abs(imbalance) > _ROUNDING * scale
+        return not isinstance(state, Opening) and state.standing.finished
 
 
 def _is_wide(problem: Problem, state: State) -> bool:
     """Whether the gap is more than margins tell that are off by a rounding."""
     unseen = float(np.finfo(float).eps) * problem.total_cost
-    return state.primal - state.dual > max(_ENOUGH * abs(state.primal), unseen)
+    primal = state.standing.primal
+    return primal - state.standing.dual > max(_ENOUGH * abs(primal), unseen)

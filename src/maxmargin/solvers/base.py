@@ -39,6 +39,10 @@ class Solver(ABC, Generic[State]):
         copy: Self = replace(dataclass, seed=seed)
         return copy
 
+    def at_once(self, tol: float) -> Self:
+        """The same solver for a run that nobody watches: a ``step`` may be several, until this gap."""
+        return self
+
     @abstractmethod
     def accepts(self, problem: Problem) -> str | None:
         """None, or the sentence that says why this solver cannot take the problem."""
@@ -47,6 +51,13 @@ class Solver(ABC, Generic[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """The state before the first step, from zero or from a start."""
 
+    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
+        """As ``init``, after a run on the same rows at other costs that ended in ``before``.
+
+        A solver that has made something of the rows that costs do not change can take it over.
+        """
+        return self.init(problem, start)
+
     @abstractmethod
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One epoch or one outer iteration."""
@@ -54,6 +65,10 @@ class Solver(ABC, Generic[State]):
     @abstractmethod
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """What the state amounts to now."""
+
+    def taken(self, state: State) -> int:
+        """How many steps the last call of ``step`` was."""
+        return 1
 
     def estimate(self, state: State) -> float:
         """A free guess of the relative gap that tells when a proof is worth trying; NaN: no idea."""

@@ -54,6 +54,9 @@ _STAGE_SWEEPS = 6
 _STAGE_GAP = 0.02
 _CREEPS = 0.7
 _CREEPING_SWEEPS = 3
+_LOOK_AHEAD = 0.3
+_HELD = 0.2
+"""By how much the margin of a start is beyond 1 where its row is left out at first."""
 
 
 @dataclass
@@ -107,9 +110,10 @@ class DualCoordinateAscent(Solver[State]):
     """Visit the rows in shuffled epochs, or n uniform draws per sweep."""
     shrinking: bool = True
     """Leave out rows that stay at a wall of their box, and look at them again now and then."""
-    relaxation: float = 1.3
+    relaxation: float | None = None
     """Factor on every step of line 3, in (0, 2): 1 is the lecture's, more looks ahead (successive
-    over-relaxation, Mangasarian and Musicant 1999)."""
+    over-relaxation, Mangasarian and Musicant 1999). None: 1.3 for the hinge; for the squared hinge less,
+    down to 1, the more of the curvature is D, which ties a row to no other."""
     warm_up: bool = True
     """Start with a smaller C where C |x|^2 is large; not when a start is given."""
     bias_reach: float = 0.03
@@ -155,6 +159,8 @@ class DualCoordinateAscent(Solver[State]):
         if start is not None:
             state.centre = start.b
             _restore_w(problem, state)
+            if start.margins is not None and self.shrinking:
+                state.order = _loose_rows(problem, alpha, start.margins)
         return state
 
     def _bias_scales(self, problem: Problem) -> tuple[float, float]:
@@ -164,6 +170,14 @@ class DualCoordinateAscent(Solver[State]):
         if problem.intercept is Intercept.EXACT:
             return reach, reach
         return reach, 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
+
+    def _relaxation(self, problem: Problem) -> float:
+        if self.relaxation is not None:
+            return self.relaxation
+        if problem.loss.name == "hinge":
+            return 1.0 + _LOOK_AHEAD
+        tied = float(problem.rows.squared_norms.mean()) * 2.0 * problem.total_cost / problem.rows.count
+        return 1.0 + _LOOK_AHEAD * tied / (1.0 + tied)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One sweep over the rows still visited, then the method of multipliers' move of b."""
@@ -187,7 +201,7 @@ class DualCoordinateAscent(Solver[State]):
             state.w,
             state.bias,
             state.bias_curvature,
-            self.relaxation,
+            self._relaxation(problem),
             above,
             below,
             budget,
@@ -243,6 +257,9 @@ class DualCoordinateAscent(Solver[State]):
         unrest = max(largest, -smallest)
         still = max(unrest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
         state.finished = still and len(state.order) == np.count_nonzero(problem.costs)
+        if len(state.order) < np.count_nonzero(problem.costs) and state.reactivated_at == np.inf:
+            # The first sweep of a start left out rows that its margins hold: they can wait for longer.
+            state.reactivated_at = _REACTIVATE_AFTER_GAIN * state.relative_gap
         state.order = state.order[:active]
         state.sweeps_since += 1
         # What was left out may have come loose. All rows are visited again after a tenfold gain, now and
@@ -283,6 +300,14 @@ class DualCoordinateAscent(Solver[State]):
 def _weighted_rows(problem: Problem) -> Indices:
     # A row of weight zero has an empty box.
     return np.flatnonzero(problem.costs > 0)
+
+
+def _loose_rows(problem: Problem, alpha: Vector, margins: Vector) -> Indices:
+    """The rows that a start does not hold at a wall of their box, by its margins: the first to visit."""
+    held = (alpha == 0.0) & (margins > 1.0 + _HELD)
+    if problem.loss.name == "hinge":
+        held |= (alpha == problem.costs) & (margins < 1.0 - _HELD)
+    return np.flatnonzero(~held & (problem.costs > 0))
 
 
 def warm_up_stages(problem: Problem) -> int:

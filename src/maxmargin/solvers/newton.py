@@ -28,8 +28,9 @@ from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from maxmargin.solvers.newton_step import Iterate, Pieces
-from maxmargin.solvers.opening import Opening
+from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
+from maxmargin.solvers.newton_system import NewtonSystem
+from maxmargin.solvers.opening import Opening, sample_size
 
 _ROUNDING = 1e-15
 _LONG_ROW = 60
@@ -43,6 +44,8 @@ class State:
     pieces: Pieces
     relative_gap: float = math.inf
     finished: bool = False
+    taken: int = 1
+    """Steps, in the last call."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class Newton(Solver[Opening | State]):
     Hessian is made of them. None: one where rows are long, so that a Hessian of all is dear, else none."""
     sampling: bool = True
     """Begin with a sample where there are very many rows of few columns; then no sweeps are made."""
+    until: float | None = None
+    """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
     seed: int = 0
     """Of the order of the sweeps."""
 
@@ -69,7 +74,7 @@ class Newton(Solver[Opening | State]):
 
     def init(self, problem: Problem, start: Solution | None) -> Opening | State:
         """From a sample, from a sweep of dual ascent, at zero, or at the w of a start."""
-        if start is None and self.sampling:
+        if start is None and self.sampling and sample_size(problem) > 0:
             opening = Opening.by_sample(problem, replace(self, sampling=False))
             if opening is not None:
                 return opening
@@ -77,29 +82,39 @@ class Newton(Solver[Opening | State]):
             return Opening.by_sweeps(problem, sweeps, self.seed)
         return self._begin(problem, start or Solution(), core.ALL_CORES)
 
-    def _sweeps(self, problem: Problem) -> int:
-        if DualCoordinateAscent().accepts(problem) is not None:
-            return 0
-        if self.sweeps is not None:
-            return self.sweeps
-        return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+    def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
+        """With the Hessian of ``before``: most rows have the same curvature, but for the costs' factor."""
+        if start is None or isinstance(before, Opening):
+            return self.init(problem, start)
+        last = before.iterate
+        factor = problem.total_cost / last.problem.total_cost
+        return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
 
-    def _begin(self, problem: Problem, start: Solution, budget: Budget) -> State:
+    def _sweeps(self, problem: Problem) -> int:
+        sweeps = self.sweeps
+        if sweeps is None:
+            sweeps = int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+        return sweeps if sweeps == 0 or DualCoordinateAscent().accepts(problem) is None else 0
+
+    def _begin(
+        self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
+    ) -> State:
         w = start.w
         if w is None and start.alpha is not None:
             w = problem.rows.combine(start.alpha * problem.y, budget)
         known = None if start.margins is None else (start.b, start.margins)
-        iterate = Iterate.at(problem, w, budget, known)
+        iterate = Iterate.at(problem, w, budget, known, system)
         pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
         iterate.refresh(pieces, budget)
         return State(iterate, pieces)
 
     def step(self, problem: Problem, state: Opening | State, budget: Budget) -> Opening | State:
-        """A step of the opening at first, then Newton steps."""
+        """A step of the opening at first, then a Newton step, or some where they are short."""
         if isinstance(state, Opening):
             return self._begin(problem, state.solution(budget), budget) if state.step(budget) else state
         iterate = state.iterate
-        length = iterate.advance(state.pieces, iterate.gradient, budget)
+        most, until = steps_at_once(problem, self.until)
+        state.taken, length = iterate.advance(state.pieces, budget, most, max(until, _ROUNDING))
         primal = abs(iterate.primal)
         state.relative_gap = (iterate.primal - iterate.dual) / primal if primal else 0.0
         state.finished = length == 0.0 or state.relative_gap <= _ROUNDING
@@ -110,6 +125,14 @@ class Newton(Solver[Opening | State]):
         if isinstance(state, Opening):
             return state.solution(budget)
         return Solution(w=state.iterate.w.copy(), b=state.iterate.b)
+
+    def at_once(self, tol: float) -> Newton:
+        """With steps on small data inside the core."""
+        return replace(self, until=tol)
+
+    def taken(self, state: Opening | State) -> int:
+        """More than one on small data."""
+        return 1 if isinstance(state, Opening) else state.taken
 
     def estimate(self, state: Opening | State) -> float:
         """The gap itself."""

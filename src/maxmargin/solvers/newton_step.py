@@ -12,8 +12,19 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solvers.newton_system import TOO_LARGE, NewtonSystem
+from maxmargin.solvers.newton_system import FEW_VALUES, TOO_LARGE, Hessian, Matrix, NewtonSystem
 from maxmargin.types import Vector
+
+SmallIterate = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Matrix, Vector]
+
+_MOST_AT_ONCE = 32
+
+
+def steps_at_once(problem: Problem, until: float | None) -> tuple[int, float]:
+    """How many steps a call of the core may take, and the relative gap that ends them before."""
+    if until is None or problem.rows.stored > FEW_VALUES:
+        return 1, 0.0
+    return _MOST_AT_ONCE, until
 
 
 class Pieces(NamedTuple):
@@ -54,9 +65,10 @@ class Iterate:
         w: Vector | None,
         budget: Budget,
         known: tuple[float, Vector] | None = None,
+        system: NewtonSystem | None = None,
     ) -> Iterate:
         """At w, with its intercept and margins if ``known``, else the best intercept; at zero for None."""
-        system = NewtonSystem(problem)
+        system = system or NewtonSystem(problem)
         v = np.zeros(len(system.regulariser))
         zeros = np.zeros(problem.rows.count)
         if w is not None and known is not None:
@@ -113,19 +125,32 @@ class Iterate:
             self.dual -= balance * self.b  # Lagrange's term
             self.imbalance = balance
 
-    def advance(self, pieces: Pieces, gradient: Vector, budget: Budget) -> float:
-        """``move`` and ``refresh``: in one compiled call where the system is small."""
+    def advance(
+        self, pieces: Pieces, budget: Budget, most: int = 1, until: float = 0.0
+    ) -> tuple[int, float]:
+        """``move`` along the gradient and ``refresh``; where the system is small in one compiled call.
+
+        There it goes on until the gap of the pieces, ``|g|^2 / 2``, is at most ``until`` of the objective,
+        or ``most`` steps have been taken. Returns how many were, and how much of the last one.
+        """
         hessian = self.system.small_hessian
         if hessian is None:
-            length = self.move(pieces, gradient, budget)
+            length = self.move(pieces, self.gradient, budget)
             self.refresh(pieces, budget)
-            return length
-        length, loss, total, balance = core.small_newton_step(
-            self.problem.rows.data,
-            *pieces,
+            return 1, length
+        taken, length, loss, total, balance = core.small_newton_steps(
+            self.problem.rows.data, *pieces, *self.arrays(hessian), most, until, budget
+        )
+        if math.isnan(length):
+            raise FloatingPointError(TOO_LARGE)
+        self._set_values(pieces, loss, total, balance)
+        return taken, length
+
+    def arrays(self, hessian: Hessian) -> SmallIterate:
+        """What compiled steps read, and change in place."""
+        return (
             self.problem.y,
             self.system.regulariser,
-            gradient,
             self.v,
             self.margins,
             self.multipliers,
@@ -133,12 +158,7 @@ class Iterate:
             self.curvatures,
             hessian.lower,
             hessian.curvatures,
-            budget,
         )
-        if math.isnan(length):
-            raise FloatingPointError(TOO_LARGE)
-        self._set_values(pieces, loss, total, balance)
-        return length
 
     def move(self, pieces: Pieces, gradient: Vector, budget: Budget) -> float:
         """One Newton step for the gradient, as far as the pieces' sum falls; how much of it was taken."""

@@ -34,7 +34,11 @@ LARGEST_SIDE = 6000
 """A factor of this size takes 300 MB and about two seconds."""
 _SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
+FEW_VALUES = 50_000
+"""Up to so many stored values calls cost more than passes."""
+_SMALLEST_BLOCKED_OF_FEW = 128
 _BLOCK = 512
+_ROUNDING = 1e-14
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -61,14 +65,25 @@ class NewtonSystem:
             self.regulariser[-1] = 0.0
         self.pull = np.where(self.regulariser > 0.0, self.regulariser, 1.0)
         """The same, and 1 where nothing holds the intercept."""
-        small = len(self.regulariser) <= _SMALLEST_BLOCKED
-        self._matrix: Hessian | None = Hessian(self) if small else None
+        few = problem.rows.stored <= FEW_VALUES
+        self._small = len(self.regulariser) <= (_SMALLEST_BLOCKED_OF_FEW if few else _SMALLEST_BLOCKED)
+        self._matrix: Hessian | None = Hessian(self) if self._small else None
         self._products: _Products | None = None
+
+    def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
+        """Of a problem on the same rows whose curvatures are about ``factor`` times the last ones.
+
+        The matrices go along, so this system is of no use afterwards.
+        """
+        other = NewtonSystem(problem)
+        other._matrix, other._products = self._matrix, self._products
+        other.scale(factor)
+        return other
 
     @property
     def small_hessian(self) -> Hessian | None:
         """The matrix, where it is so small that calls cost more than factors."""
-        return self._matrix if len(self.regulariser) <= _SMALLEST_BLOCKED else None
+        return self._matrix if self._small else None
 
     def margin_changes(self, step: Vector, budget: Budget) -> Vector:
         """``y_i <p, z_i>``: one pass."""
@@ -88,8 +103,8 @@ class NewtonSystem:
 
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """Make the system ready for the curvatures h."""
-        free = np.flatnonzero(curvatures)
-        if len(free) < min(0.8 * self.columns, LARGEST_SIDE):
+        if np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE):
+            free = np.flatnonzero(curvatures)
             if self._products is None:
                 self._products = _Products(self)
             return _OnRows(self, free, curvatures, self._products.of(free, budget), budget)
@@ -113,12 +128,17 @@ class Hessian:
         size = len(system.regulariser)
         self.lower: Matrix = np.zeros((size, size))
         self.curvatures = np.zeros(self.rows.count)
+        self.scaled = False
+        """Whether a curvature may differ from what it should be by a rounding."""
         nearly_full = self.rows.stored > 0.25 * self.rows.count * self.rows.columns
         self.blocked = nearly_full and size > _SMALLEST_BLOCKED
 
     def at(self, curvatures: Vector, budget: Budget) -> Matrix:
         """For these curvatures."""
         changes = curvatures - self.curvatures
+        if self.scaled:
+            changes[np.abs(changes) <= _ROUNDING * curvatures] = 0.0
+            self.scaled = False
         self.curvatures[:] = curvatures
         if self.blocked:
             self._add_blocks(np.flatnonzero(changes > 0), changes, 1.0, budget)
@@ -141,6 +161,7 @@ class Hessian:
         """For curvatures that are all ``factor`` times the last ones."""
         self.lower *= factor
         self.curvatures *= factor
+        self.scaled = True
 
 
 class _OnColumns:

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What certificates prove of the same problem with all costs multiplied: without any pass over the data.
+
+    w     = w1 + s (w2 - w1)              its margins are  m1 + s (m2 - m1)
+    alpha = t1 alpha1 + t2 alpha2         sum_i alpha_i y_i x_i  is made of the two sums in the same way
+
+Any such w is a primal point, and any such alpha with t1, t2 >= 0 that is inside the box is a dual point: a
+sum of balanced multipliers is balanced. Line searches find the best s, t1 and t2. Between two values of C
+that are solved this is often proof enough; beyond them it is a good start.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.certificate import Certificate
+from maxmargin.kernels.rows import KernelRows
+from maxmargin.problem import Intercept, Problem
+from maxmargin.solution import Solution
+from maxmargin.types import Vector
+
+_ROUNDED_OVER = 0.03
+"""The stretch of margins over which a line search rounds off the kink of the hinge."""
+_QUADRATIC = ("hinge", "squared_hinge")
+
+
+class _Point(NamedTuple):
+    w: Vector
+    b: float
+    margins: Vector
+
+
+def start_of(known: Certificate) -> Solution:
+    """Its points, with the margins that it knows."""
+    return Solution(w=known.w, b=known.b, alpha=known.alpha, margins=known.margins)
+
+
+def carried_over(certificate: Certificate, problem: Problem, factor: float) -> Certificate:
+    """What a certificate proves of the same problem with all costs times ``factor``.
+
+    The point w stays, and so does b unless it is regularised. Of the multiples of alpha that are inside
+    the box, the one is taken that is worth most.
+    """
+    w, b, margins = certificate.w, certificate.b, certificate.margins
+    if problem.intercept is Intercept.REGULARISED:
+        scores = problem.y * margins - b
+        b = problem.best_intercept(scores)
+        margins = problem.y * (scores + b)
+    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
+    alpha, w_of_alpha = certificate.alpha, certificate.w_of_alpha
+    multiple = factor
+    if problem.loss.name in _QUADRATIC:
+        # D(t alpha) = t linear - t^2 quadratic
+        linear = problem.linear_gain(alpha)
+        quadratic = linear - problem.dual_of(alpha, w_of_alpha)
+        room = np.divide(problem.upper, alpha, out=np.full(len(alpha), np.inf), where=alpha > 0)
+        multiple = min(float(room.min()), max(0.0, 0.5 * linear / quadratic) if quadratic > 0 else factor)
+    alpha = np.minimum(multiple * alpha, problem.upper)  # beyond it by rounding at most
+    w_of_alpha = multiple * w_of_alpha
+    dual = min(problem.dual_of(alpha, w_of_alpha), primal)
+    return Certificate(problem, w, b, primal, alpha, dual, certificate.alpha_from, margins, w_of_alpha)
+
+
+def can_combine(problem: Problem) -> bool:
+    """Whether ``combined`` takes it: seen through a kernel, inner products of two w would need a pass."""
+    return problem.loss.name != "perceptron" and not isinstance(problem.rows, KernelRows)
+
+
+def combined(
+    pair: tuple[Certificate, Certificate],
+    problem: Problem,
+    factors: tuple[float, float],
+    budget: core.Budget = core.ALL_CORES,
+) -> tuple[Certificate, Solution]:
+    """What two certificates prove of the same problem at other costs, and where to start from.
+
+    ``factors`` are the costs of ``problem`` as multiples of those of the two.
+    """
+    first, second = pair
+    primal, (w, b, margins) = _best_point(pair, problem, budget)
+    multiples = np.array([0.0, factors[1]])
+    free = multiples
+    if problem.loss.name in _QUADRATIC:
+        linear, quadratic = _dual_in_multiples(pair, problem)
+        bounds = factors if problem.loss.name == "hinge" else (np.inf, np.inf)
+        free = _solve(quadratic, linear)
+        multiples = _best_multiples(linear, quadratic, np.array(bounds), free)
+    elif min(factors) < 1.0 < max(factors):
+        share = (1.0 - 1.0 / factors[0]) / (1.0 / factors[1] - 1.0 / factors[0])
+        multiples = np.array([1.0 - share, share])
+    alpha = _sum(multiples, first.alpha, second.alpha)
+    if problem.loss.name != "squared_hinge":
+        alpha = np.minimum(alpha, problem.upper)  # beyond it by rounding at most
+    w_of_alpha = _sum(multiples, first.w_of_alpha, second.w_of_alpha)
+    dual = min(problem.dual_of(alpha, w_of_alpha), primal)
+    known = Certificate(problem, w, b, primal, alpha, dual, second.alpha_from, margins, w_of_alpha)
+    start = start_of(known)
+    if problem.loss.name == "squared_hinge" and free.min() < 0.0:
+        # Outside the span's positive part the few multipliers that become negative are cut off. No proof is
+        # made of it, but a start that is about ten times as near.
+        alpha = np.maximum(_sum(free, first.alpha, second.alpha), 0.0)
+        start = Solution(w=w, b=b, alpha=alpha, margins=margins)
+    return known, start
+
+
+def _sum(multiples: Vector, first: Vector, second: Vector) -> Vector:
+    return np.asarray(multiples[0] * first + multiples[1] * second)
+
+
+def _best_point(
+    pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget
+) -> tuple[float, _Point]:
+    """The best on the line through both, with the best intercept, and what it is worth."""
+    first, second = (_Point(proof.w, proof.b, proof.margins) for proof in pair)
+    along = _Point(first.w - second.w, first.b - second.b, first.margins - second.margins)
+    # Of the hinge the search sees a rounded one: its answer may be worse than where it began.
+    points = [_best_on_line(problem, second, along, budget), first, second]
+    if problem.intercept is not Intercept.EXACT:
+        points = [_with_best_intercept(problem, point) for point in points]
+    else:
+        points[0] = _with_best_intercept(problem, points[0])  # at the others, b does not depend on C
+    values = [problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins) for point in points]
+    best = int(np.argmin(values))
+    return values[best], points[best]
+
+
+def _with_best_intercept(problem: Problem, point: _Point) -> _Point:
+    if problem.intercept is Intercept.NONE:
+        return point
+    scores = problem.y * point.margins - point.b
+    b = problem.best_intercept(scores)
+    return _Point(point.w, b, problem.y * (scores + b))
+
+
+def _best_on_line(problem: Problem, point: _Point, along: _Point, budget: core.Budget) -> _Point:
+    pull = 0.0
+    if problem.intercept is Intercept.REGULARISED:
+        pull = problem.intercept_scaling**-2
+    slope = core.dot(point.w, along.w) + pull * point.b * along.b
+    curvature = core.dot(along.w, along.w) + pull * along.b**2
+    centre = 0.5 * problem.costs if problem.loss.name == "hinge" else problem.costs
+    pieces = (problem.loss.name, problem.costs, centre, 1.0 / _ROUNDED_OVER)
+    s = core.line_search(*pieces, point.margins, along.margins, slope, curvature, budget)
+    if s == 0.0:
+        s = -core.line_search(*pieces, point.margins, -along.margins, -slope, curvature, budget)
+    return _Point(point.w + s * along.w, point.b + s * along.b, point.margins + s * along.margins)
+
+
+def _dual_in_multiples(pair: tuple[Certificate, Certificate], problem: Problem) -> tuple[Vector, Vector]:
+    """The l and Q of  D(t1 alpha1 + t2 alpha2) = l't - 1/2 t'Qt."""
+    linear = np.array([problem.linear_gain(proof.alpha) for proof in pair])
+    quadratic = np.array([[core.dot(one.w_of_alpha, two.w_of_alpha) for two in pair] for one in pair])
+    if problem.intercept is Intercept.REGULARISED:
+        sums = [problem.intercept_scaling * core.dot(proof.alpha, problem.y) for proof in pair]
+        quadratic += np.outer(sums, sums)
+    if problem.loss.name == "squared_hinge":
+        costs = problem.costs
+        inverse = np.divide(0.5, costs, out=np.zeros(len(costs)), where=costs > 0)
+        weighted = [inverse * proof.alpha for proof in pair]
+        quadratic += [[core.dot(one, two.alpha) for two in pair] for one in weighted]
+    return linear, quadratic
+
+
+def _solve(quadratic: Vector, linear: Vector) -> Vector:
+    """Where the gradient is zero; of points that are nearly parallel, the second alone."""
+    (a, b), (_, c) = quadratic
+    determinant = a * c - b * b
+    if not determinant > 1e-10 * a * c:
+        return np.array([0.0, linear[1] / c if c > 0 else 0.0])
+    return np.array([c * linear[0] - b * linear[1], a * linear[1] - b * linear[0]]) / float(determinant)
+
+
+def _best_multiples(linear: Vector, quadratic: Vector, bounds: Vector, free: Vector) -> Vector:
+    """The t >= 0 with  t1 / bound1 + t2 / bound2 <= 1  that makes D largest."""
+
+    def value(t: Vector) -> float:
+        return float(linear @ t - 0.5 * t @ quadratic @ t)
+
+    candidates = [free] if free.min() >= 0.0 and float((free / bounds).sum()) <= 1.0 else []
+    for k in range(2):
+        corner = np.zeros(2)
+        best = linear[k] / quadratic[k, k] if quadratic[k, k] > 0 else 0.0
+        corner[k] = min(best, bounds[k])
+        candidates.append(corner)
+    if np.isfinite(bounds).all():
+        from_corner, along = np.array([bounds[0], 0.0]), np.array([-bounds[0], bounds[1]])
+        bend = float(along @ quadratic @ along)
+        rise = float(linear @ along - from_corner @ quadratic @ along)
+        share = min(max(rise / bend, 0.0), 1.0) if bend > 0 else 0.0
+        candidates.append(from_corner + share * along)
+    return max(candidates, key=value)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What certificates prove at other costs: proofs all the same, made without a pass over the data."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from maxmargin import Problem, Solution, certify, path, solve
+from maxmargin.core import Budget
+from maxmargin.other_costs import _best_multiples, _solve, carried_over, combined, start_of
+from maxmargin.rows import Rows
+from maxmargin.solvers import AugmentedLagrangian, DualCoordinateAscent, Newton
+from problems import INTERCEPTS, clouds, is_proof_of
+
+LOSSES = ("hinge", "squared_hinge", "logistic")
+ONE_THREAD = Budget(np.inf, 1)
+
+
+def problem_of(loss="hinge", intercept="exact", n=300):
+    X, y = clouds(n=n, d=8, seed=3)
+    weights = np.random.default_rng(1).integers(0, 4, n).astype(float)
+    return Problem.of(X, y, loss=loss, intercept=intercept, weights=weights)
+
+
+def certificates(problem, *Cs, tol=1e-6):
+    return tuple(solve(problem.with_costs_times(C), tol=tol).certificate for C in Cs)
+
+
+@pytest.mark.parametrize("C", [0.02, 0.5, 1.0, 3.0, 50.0])
+@pytest.mark.parametrize(("first", "second"), [(0.3, 2.0), (2.0, 0.3)])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_two_certificates_prove_more_than_either(loss, intercept, first, second, C):
+    problem = problem_of(loss, intercept)
+    here = problem.with_costs_times(C)
+    pair = certificates(problem, first, second)
+    factors = (C / first, C / second)
+    known, start = combined(pair, here, factors, ONE_THREAD)
+    assert is_proof_of(known, here)
+    assert np.all(start.alpha >= 0)
+    assert np.all(start.alpha <= here.upper)
+    np.testing.assert_allclose(start.margins, here.margins(start.w, start.b), rtol=1e-9, atol=1e-9)
+    alone = [carried_over(proof, here, factor) for proof, factor in zip(pair, factors, strict=True)]
+    assert known.primal <= min(proof.primal for proof in alone) * (1 + 1e-12)
+    if loss != "logistic":
+        assert known.dual >= max(proof.dual for proof in alone) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_between_two_values_of_C_little_is_missing(loss):
+    problem = problem_of(loss)
+    pair = certificates(problem, 1.0, 1.5, tol=1e-8)
+    here = problem.with_costs_times(1.2)
+    known, _ = combined(pair, here, (1.2, 0.8), ONE_THREAD)
+    alone = carried_over(pair[1], here, 0.8)
+    assert known.relative_gap < 0.3 * alone.relative_gap
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_pass_is_made(loss, monkeypatch):
+    problem = problem_of(loss)
+    pair = certificates(problem, 0.5, 2.0)
+
+    def refuse(*arguments):
+        raise AssertionError("a pass over the data")
+
+    monkeypatch.setattr(Rows, "scores", refuse)
+    monkeypatch.setattr(Rows, "combine", refuse)
+    combined(pair, problem, (2.0, 0.5), ONE_THREAD)
+    carried_over(pair[0], problem, 2.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_the_certificate_of_a_start_is_that_of_certify(loss, intercept):
+    problem = problem_of(loss, intercept)
+    known, _ = combined(certificates(problem, 0.5, 2.0), problem, (2.0, 0.5), ONE_THREAD)
+    again = certify(problem, start_of(known))
+    assert again.primal == pytest.approx(known.primal, rel=1e-12)
+    assert again.dual == pytest.approx(known.dual, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_multiples_are_the_best(seed):
+    random = np.random.default_rng(seed)
+    root = random.normal(size=(2, 2))
+    quadratic, linear = root @ root.T + 0.01 * np.eye(2), random.uniform(0, 2, 2)
+    bounds = random.uniform(0.2, 3.0, 2) if seed % 2 else np.full(2, np.inf)
+
+    def loss(t):
+        return 0.5 * t @ quadratic @ t - linear @ t
+
+    t = _best_multiples(linear, quadratic, bounds, _solve(quadratic, linear))
+    assert t.min() >= 0
+    assert (t / bounds).sum() <= 1 + 1e-12
+    room = {"type": "ineq", "fun": lambda t: 1.0 - (t / bounds).sum()}
+    found = [
+        minimize(loss, np.array(begin) * np.minimum(bounds, 9.0), bounds=[(0, None)] * 2, constraints=room)
+        for begin in ((0.1, 0.1), (0.5, 0.1), (0.1, 0.5))
+    ]
+    assert loss(t) <= min(result.fun for result in found if result.success) + 1e-6
+
+
+def test_parallel_multipliers_are_one():
+    linear, quadratic = np.array([1.0, 2.0]), np.array([[1.0, 2.0], [2.0, 4.0]])
+    np.testing.assert_array_equal(_solve(quadratic, linear), [0.0, 0.5])
+    np.testing.assert_array_equal(_solve(np.zeros((2, 2)), np.zeros(2)), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("d", [8, 60, 400], ids=["compiled step", "on columns", "on rows"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_system_that_is_handed_on_changes_no_step(loss, d):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, d))
+    y = np.where(X[:, 0] + random.normal(size=300) > 0, 1.0, -1.0)
+    problem = Problem.of(X, y, loss=loss)
+    solver = AugmentedLagrangian() if loss == "hinge" else Newton()
+    state = solver.init(problem, None)
+    for _ in range(9):
+        state = solver.step(problem, state, ONE_THREAD)
+    there = problem.with_costs_times(3.0)
+    start = start_of(
+        carried_over(certify(problem, solver.solution(problem, state, ONE_THREAD)), there, 3.0)
+    )
+    fresh, resumed = solver.init(there, start), solver.resume(there, start, state)
+    for _ in range(3):
+        fresh, resumed = (solver.step(there, s, ONE_THREAD) for s in (fresh, resumed))
+        scale = np.abs(fresh.iterate.v).max()
+        np.testing.assert_allclose(resumed.iterate.v, fresh.iterate.v, rtol=0, atol=1e-8 * scale)
+
+
+def test_an_ascent_leaves_out_at_first_what_the_margins_of_its_start_hold():
+    problem = problem_of("hinge", n=400)
+    proof = solve(problem, tol=1e-4).certificate
+    state = DualCoordinateAscent().init(problem, start_of(proof))
+    out = np.setdiff1d(np.flatnonzero(problem.costs > 0), state.order)
+    assert len(out) > 50
+    low, high = proof.alpha[out] == 0, proof.alpha[out] == problem.costs[out]
+    assert np.all(low | high)
+    assert np.all(proof.margins[out][low] > 1.0)
+    assert np.all(proof.margins[out][~low] < 1.0)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_what_an_ascent_leaves_out_for_no_good_reason_is_found(loss):
+    problem = problem_of(loss).with_costs_times(0.01)
+    wrong = Solution(w=np.zeros(8), alpha=np.zeros(300), margins=np.full(300, 5.0))
+    solver = DualCoordinateAscent()
+    assert len(solver.init(problem, wrong).order) == 0
+    assert solve(problem, solver, start=wrong, tol=1e-5).status.certified
+    some = Solution(w=np.zeros(8), alpha=np.zeros(300), margins=np.where(np.arange(300) < 150, 5.0, 0.0))
+    assert solve(problem, solver, start=some, tol=1e-5).status.certified
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_places_that_follow_from_their_neighbours_cost_no_pass(direction, monkeypatch):
+    problem = problem_of("squared_hinge", n=2000)
+    Cs = np.geomspace(1.0, 100.0, 30)
+    made = []
+    for name in ("scores", "combine"):
+        plain = getattr(Rows, name)
+        monkeypatch.setattr(Rows, name, lambda *a, f=plain, name=name: made.append(name) or f(*a))
+    found = path(problem, Cs, tol=1e-4, direction=direction)
+    assert found.certified
+    taken = np.count_nonzero(found.steps)
+    assert taken <= 12
+    certified = sum(
+        len(model.trace) - (model is not found[0 if direction == "up" else -1]) for model in found
+    )
+    assert certified - np.count_nonzero(found.steps == 0) <= taken + 1
+    assert made.count("combine") <= taken + 1
+    for C, model in itertools.islice(zip(Cs, found, strict=True), 0, 30, 3):
+        assert is_proof_of(model.certificate, problem.with_costs_times(C))

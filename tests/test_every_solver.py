@@ -172,7 +172,9 @@ def test_layouts_agree(name, layout):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_same_seed_same_result_bit_for_bit(name):
     problem = problem_of(suited(EASY, name), name, "CSR float32 int32")
-    runs = [solve(problem, SOLVERS[name](seed=seed), tol=0.0, max_steps=7) for seed in (3, 3, 4)]
+    # On so few rows it makes no sweeps, which are what is random in it, unless it is told to.
+    options = {"sweeps": 4} if name == "augmented_lagrangian" else {}
+    runs = [solve(problem, SOLVERS[name](seed=seed, **options), tol=0.0, max_steps=7) for seed in (3, 3, 4)]
     first, second, other = (np.concatenate([run.w, [run.b], run.alpha]) for run in runs)
     np.testing.assert_array_equal(first, second)
     assert [record[2:] for record in runs[0].trace] == [record[2:] for record in runs[1].trace]
@@ -184,7 +186,7 @@ def test_same_seed_same_result_bit_for_bit(name):
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_threads_agree_to_rounding(name):
-    # Large enough for two threads: a thread is worth 2^20 stored values.
+    # Large enough for two threads: a thread is worth 2^17 stored values.
     X, y = clouds(n=3_000 if SOLVERS[name].needs_kernels else 30_000, d=80, seed=8)
     problem = problem_of(suited(EASY, name).with_(X=X, y=y, C=1e-4), name, "dense C float32")
     if SOLVERS[name]().accepts(problem) is not None:

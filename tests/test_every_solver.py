@@ -172,7 +172,9 @@ def test_layouts_agree(name, layout):
 @pytest.mark.parametrize("name", SOLVERS)
 def test_same_seed_same_result_bit_for_bit(name):
     problem = problem_of(suited(EASY, name), name, "CSR float32 int32")
-    runs = [solve(problem, SOLVERS[name](seed=seed), tol=0.0, max_steps=7) for seed in (3, 3, 4)]
+    # On few and short rows it makes no sweeps by default, and only these are random.
+    options = {"sweeps": 4} if name == "augmented_lagrangian" else {}
+    runs = [solve(problem, SOLVERS[name](seed=seed, **options), tol=0.0, max_steps=7) for seed in (3, 3, 4)]
     first, second, other = (np.concatenate([run.w, [run.b], run.alpha]) for run in runs)
     np.testing.assert_array_equal(first, second)
     assert [record[2:] for record in runs[0].trace] == [record[2:] for record in runs[1].trace]

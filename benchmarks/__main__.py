@@ -24,6 +24,7 @@ from benchmarks import (
     memory,
     pegasos,
     reading,
+    small,
     sweep,
 )
 from benchmarks.linear import compare
@@ -49,6 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _kernel(options, _command(given), console)
     if options.command == "path":
         return _path(options, _command(given), console)
+    if options.command == "small":
+        return _small(options, _command(given), console)
     if options.command == "features":
         return _features(options, _command(given), console)
     if options.command == "sweep":
@@ -101,6 +104,10 @@ def _parser() -> argparse.ArgumentParser:
     text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
     text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
     text.add_argument("--output", type=Path, default=Path("docs/results"))
+    few = commands.add_parser("small", help="whole fits of at most 1,000 rows against scikit-learn's")
+    few.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    few.add_argument("--repeat", type=int, default=50, help="rounds; the best time counts")
+    few.add_argument("--output", type=Path, default=Path("docs/results"))
     maps = commands.add_parser("features", help="monomials, Nystroem, and bounds on the exact kernel")
     maps.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
     maps.add_argument("--output", type=Path, default=Path("docs/results"))
@@ -193,6 +200,20 @@ def _path(options: argparse.Namespace, command: str, console: Console) -> int:
     page = along_costs.markdown(walks, searches, command, options.repeat, warning)
     (options.output / "path.md").write_text(page, encoding="utf-8")
     console.print("Written: path.md.")
+    return 0
+
+
+def _small(options: argparse.Namespace, command: str, console: Console) -> int:
+    warning = machine.load_warning()
+    with _progress(console) as progress:
+        task = progress.add_task("", total=None)
+        pairs = small.measure(
+            options.loss, options.repeat, lambda text: progress.update(task, description=text)
+        )
+    options.output.mkdir(parents=True, exist_ok=True)
+    page = small.markdown(pairs, command, options.repeat, warning)
+    (options.output / "small.md").write_text(page, encoding="utf-8")
+    console.print("Written: small.md.")
     return 0
 
 

@@ -88,8 +88,8 @@ template <class Loss>
 double largest_violation(std::span<const double> margins, const double* multipliers, const double* costs) {
   double worst = 0;
   for (std::size_t i = 0; i < margins.size(); ++i) {
-    const double violation = Loss::violation(margins[i], multipliers[i], costs[i]);
-    if (!(violation <= worst)) worst = violation;  // what is not a number is seen
+    if (std::isnan(margins[i] + multipliers[i])) return NAN;  // a comparison would not see it
+    worst = std::max(worst, Loss::violation(margins[i], multipliers[i], costs[i]));
   }
   return worst;
 }

@@ -207,37 +207,49 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
   }
 }
 
-// The triangle L of A = L L', in the place of the lower triangle of A. False where A is not positive
-// definite.
-inline bool factor_in_place(std::span<double> a, Integer size) {
-  std::vector<double> column(static_cast<std::size_t>(size));  // of L, side by side in memory
+// The triangle U of A + diag(r) = U'U, by rows, from the lower triangle of A. False where the sum is not
+// positive definite.
+inline bool factor(std::span<const double> lower, std::span<const double> r, double ridge,
+                   std::span<double> upper) {
+  const Integer size = static_cast<Integer>(r.size());
   for (Integer k = 0; k < size; ++k) {
-    double& pivot = a[k * size + k];
-    if (!(pivot > 0 && pivot < INFINITY)) return false;
-    pivot = std::sqrt(pivot);
-    const double inverse = 1 / pivot;
-    for (Integer i = k + 1; i < size; ++i) column[i] = a[i * size + k] *= inverse;
-    for (Integer i = k + 1; i < size; ++i) {
-      double* row = a.data() + i * size;
-      const double c = column[i];
+    double* row = upper.data() + k * size;
+    for (Integer j = k; j < size; ++j) row[j] = lower[j * size + k];
+    row[k] += r[k] + ridge;
+    if (row[k] <= 0) row[k] = 1;  // an exact intercept that no row has a say in: any scale will do
+    Integer m = 0;
+    for (; m + 4 <= k; m += 4) {  // four rows above at a time: what this one holds is read and written once
+      const double *a = upper.data() + m * size, *b = a + size, *c = b + size, *d = c + size;
+      const double at_a = a[k], at_b = b[k], at_c = c[k], at_d = d[k];
 #pragma omp simd
-      for (Integer j = k + 1; j <= i; ++j) row[j] -= c * column[j];
+      for (Integer j = k; j < size; ++j) row[j] -= at_a * a[j] + at_b * b[j] + at_c * c[j] + at_d * d[j];
     }
+    for (; m < k; ++m) {
+      const double* a = upper.data() + m * size;
+      const double at_a = a[k];
+#pragma omp simd
+      for (Integer j = k; j < size; ++j) row[j] -= at_a * a[j];
+    }
+    if (!(row[k] > 0 && row[k] < INFINITY)) return false;
+    const double inverse = 1 / std::sqrt(row[k]);
+    for (Integer j = k; j < size; ++j) row[j] *= inverse;
   }
   return true;
 }
 
-// x = (L L')^-1 x
-inline void solve_in_place(std::span<const double> factor, std::span<double> x) {
+// x = (U'U)^-1 x
+inline void solve_in_place(std::span<const double> upper, std::span<double> x) {
   const Integer size = static_cast<Integer>(x.size());
-  for (Integer i = 0; i < size; ++i) {
-    const double* row = factor.data() + i * size;
-    x[i] = (x[i] - dot({row, static_cast<std::size_t>(i)}, x.first(static_cast<std::size_t>(i)))) / row[i];
+  for (Integer k = 0; k < size; ++k) {
+    const double* row = upper.data() + k * size;
+    const double solved = x[k] /= row[k];
+#pragma omp simd
+    for (Integer j = k + 1; j < size; ++j) x[j] -= row[j] * solved;
   }
-  for (Integer i = size - 1; i >= 0; --i) {
-    const double* row = factor.data() + i * size;
-    x[i] /= row[i];
-    for (Integer k = 0; k < i; ++k) x[k] -= row[k] * x[i];
+  for (Integer k = size - 1; k >= 0; --k) {
+    const std::size_t right = static_cast<std::size_t>(size - k - 1);
+    const double* row = upper.data() + k * size;
+    x[k] = (x[k] - dot({row + k + 1, right}, x.last(right))) / row[k];
   }
 }
 
@@ -247,19 +259,13 @@ inline void solve_in_place(std::span<const double> factor, std::span<double> x) 
 inline bool newton_direction(std::span<const double> lower, std::span<const double> regulariser,
                              std::span<double> x) {
   const Integer size = static_cast<Integer>(x.size());
-  std::vector<double> matrix(lower.size());
+  std::vector<double> upper(lower.size());
   double largest = -INFINITY;
   for (Integer i = 0; i < size; ++i) largest = std::max(largest, lower[i * size + i]);
   for (double ridge = 0; std::isfinite(largest) && std::isfinite(ridge);
        ridge = std::max(100 * ridge, 1e-15 * largest)) {
-    std::copy(lower.begin(), lower.end(), matrix.begin());
-    for (Integer i = 0; i < size; ++i) {
-      double& diagonal = matrix[i * size + i];
-      diagonal += regulariser[i] + ridge;
-      if (diagonal <= 0) diagonal = 1;  // an exact intercept that no row has a say in: any scale will do
-    }
-    if (!factor_in_place(matrix, size)) continue;
-    solve_in_place(matrix, x);
+    if (!factor(lower, regulariser, ridge, upper)) continue;
+    solve_in_place(upper, x);
     for (double& value : x) value = -value;
     return true;
   }

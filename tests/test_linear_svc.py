@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -329,3 +329,15 @@ def test_solve_and_the_estimator_agree(breast_cancer):
     model = maxmargin.solve(problem, DualCoordinateAscent(seed=1), tol=1e-7, max_steps=50_000)
     fitted = LinearSVC(C=0.5, loss="hinge", tol=1e-7, max_iter=50_000, random_state=0).fit(X, y)
     assert model.certificate.primal == pytest.approx(fitted.certificate_.primal, rel=2e-7)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_fit_that_nobody_watches_takes_the_same_steps(loss):
+    """Small data: many steps in one call, or one by one for a callback; they are counted alike."""
+    X, y = load_iris(return_X_y=True)
+    alone = LinearSVC(loss=loss, random_state=0).fit(X, y)
+    watched = LinearSVC(loss=loss, random_state=0, callback=lambda progress: False).fit(X, y)
+    assert alone.n_iter_ == watched.n_iter_ > 5
+    np.testing.assert_allclose(alone.coef_, watched.coef_, rtol=1e-7)
+    records = [sum(len(trace) for trace in model.trace_) for model in (alone, watched)]
+    assert records[0] <= records[1]

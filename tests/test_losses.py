@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from maxmargin import core
 from maxmargin.losses import LOSSES
 from oracles import DERIVATIVE, VALUE
 
@@ -139,3 +140,36 @@ def test_rows_of_cost_zero_do_not_count(name):
     assert np.all(loss.dual_gain(nothing, nothing) == 0)
     assert np.all(loss.multiplier(margins, nothing) == 0)
     np.testing.assert_array_equal(loss.kkt_violation(margins, nothing, nothing), 0.0)
+
+
+@every_loss
+def test_the_core_agrees(name):
+    """Sums over rows are compiled; a row of weight 0, and multipliers on both walls, are among them."""
+    loss = LOSSES[name]
+    random = np.random.default_rng(0)
+    costs = random.uniform(0.1, 3.0, 200)
+    costs[::7] = 0.0
+    share = np.clip(random.uniform(-0.5, 1.5, 200), 0.0, 1.0)
+    alpha, margins = share * costs, np.concatenate([random.normal(1.0, 2.0, 198), [0.0, 1.0]])
+    out = np.empty(200)
+    core.multipliers(name, margins, costs, out)
+    np.testing.assert_allclose(out, loss.multiplier(margins, costs), rtol=1e-14)
+    gain = core.dual_gain(name, alpha, costs)
+    assert gain == pytest.approx(float(loss.dual_gain(alpha, costs).sum()), rel=1e-13)
+    for some in (slice(0, 50), slice(50, 120), slice(120, 200), slice(0, 0)):
+        rows = margins[some], alpha[some], costs[some]
+        worst = float(loss.kkt_violation(*rows).max(initial=0.0))
+        assert core.largest_violation(name, *rows) == pytest.approx(worst, rel=1e-14)
+
+
+@every_loss
+def test_the_core_sees_what_is_not_a_number(name):
+    one = np.ones(3)
+    assert np.isnan(core.largest_violation(name, np.array([0.5, np.nan, 0.5]), one, one))
+
+
+@pytest.mark.parametrize("call", [core.dual_gain, core.largest_violation, core.multipliers])
+def test_the_core_refuses_rows_without_a_cost(call):
+    vectors = [np.zeros(3)] * (1 if call is core.dual_gain else 2)
+    with pytest.raises(ValueError, match="one number per row"):
+        call("hinge", *vectors, np.zeros(2))

@@ -442,7 +442,9 @@ def test_newton(loss, intercept, shape, way, layout, monkeypatch):
 
 
 @pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("options", [{}, {"stiffness": 0.5, "raise_by": 2.0, "small_part": 0.5}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"raise_by": 3.0}, {"stiffness": 0.5, "raise_by": 2.0, "small_part": 0.5}], ids=str
+)
 @pytest.mark.parametrize("way", ["one call", "factor", "conjugate gradients"])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("intercept", INTERCEPTS)

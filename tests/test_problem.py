@@ -119,6 +119,20 @@ def test_refused_arguments(kind):
         assert re.search(re.escape(word), message), f"{word!r} is missing from: {message}"
 
 
+def test_other_labels_share_what_does_not_depend_on_them():
+    weights = np.linspace(0.5, 2.0, len(Y))
+    problem = Problem.of(X, Y, 3.0, weights=weights)
+    _ = problem.total_cost, problem.upper, problem.positive_cost
+    other = problem.with_labels(-problem.y)
+    fresh = Problem.of(X, -problem.y, 3.0, weights=weights)
+    assert other.rows is problem.rows
+    assert other.costs is problem.costs
+    for name in ("total_cost", "positive_cost"):
+        assert getattr(other, name) == pytest.approx(getattr(fresh, name))
+    assert other.positive_cost != problem.positive_cost
+    np.testing.assert_array_equal(problem.y, Y)
+
+
 def test_no_rows_at_all():
     with pytest.raises(ValueError, match="row"):
         Problem.of(np.zeros((0, 3)), np.zeros(0))

@@ -9,7 +9,7 @@ this module.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
+from maxmargin.changed import changed
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.types import Tell, Vector
@@ -70,9 +71,10 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """``gap / |primal|``."""
-        if self.gap == 0.0:
+        gap = self.gap
+        if gap == 0.0:
             return 0.0
-        return self.gap / abs(self.primal) if self.primal != 0.0 else np.inf
+        return gap / abs(self.primal) if self.primal != 0.0 else np.inf
 
     @cached_property
     def kkt_violation(self) -> float:
@@ -145,8 +147,8 @@ class Certificate:
     def without_problem(self, w: Vector) -> Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
-        alone = replace(self, problem=None, w=w, w_of_alpha=w_of_alpha)
-        return alone.with_known(self.kkt_violation, self.row_classes, self.b_interval, self.proven)
+        _ = self.kkt_violation, self.row_classes, self.b_interval, self.proven  # go along
+        return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha)
 
     def with_known(
         self,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import core
+from maxmargin.changed import changed
 from maxmargin.losses import LOSSES, Loss
 from maxmargin.rows import Rows
 from maxmargin.types import Vector
@@ -115,6 +116,12 @@ class Problem:
                 f"The factor on the costs must be a finite number above 0. Got {factor!r} instead."
             )
         return replace(self, costs=self.costs * float(factor))
+
+    def with_labels(self, y: Vector) -> Problem:
+        """The same problem for other labels, -1.0 or 1.0; what is known without them is shared."""
+        other = changed(self, y=y)
+        other.__dict__.pop("positive_cost", None)
+        return other
 
     @cached_property
     def upper(self) -> Vector:

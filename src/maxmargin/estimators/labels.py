@@ -17,7 +17,7 @@ def distinct_labels(targets: NDArray[Any]) -> NDArray[Any]:
     """
     if targets.dtype.kind in "iuf" and len(targets):
         low, high = targets.min(), targets.max()
-        whole = np.isfinite(low) and np.isfinite(high) and low == np.trunc(low) and high == np.trunc(high)
+        whole = targets.dtype.kind != "f" or (float(low).is_integer() and float(high).is_integer())
         if whole and bool(np.all((targets == low) | (targets == high))):
             return np.array([low, high] if low < high else [low], targets.dtype)
     if targets.dtype.kind not in "iub":

@@ -7,7 +7,6 @@ import math
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any, Literal, NoReturn, Self
@@ -19,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.certificate import Certificate
+from maxmargin.changed import changed
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
@@ -232,7 +232,7 @@ class LinearSVC(CertifiedClassifier):
             positive = positives[k]
             members = targets == labels[positive]
             if like is not None and self.class_weight is None:
-                return replace(like, y=np.where(members, 1.0, -1.0))
+                return like.with_labels(np.where(members, 1.0, -1.0))
             return self._problem(rows, members, weights, factors, positive, len(labels))
 
         first = problem_of(0)
@@ -273,7 +273,7 @@ class LinearSVC(CertifiedClassifier):
                 # At once, so that no more than one class has its w twice: certificates share coef_'s.
                 coefficients[k] = w
                 w = coefficients[k]
-            return replace(model, certificate=model.certificate.without_problem(w))
+            return changed(model, certificate=model.certificate.without_problem(w))
 
         if hard:
             # Of all classes, before any of them takes its time.
@@ -365,9 +365,9 @@ class LinearSVC(CertifiedClassifier):
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
         worst = max(models, key=lambda model: model.certificate.relative_gap)
         self.solver_ = worst.story or reason
-        worst = replace(worst, tol=float(self.tol))
+        worst = changed(worst, tol=float(self.tol))
         if worst.certificate.relative_gap <= self.tol:
-            worst = replace(worst, status=Status.CERTIFIED)
+            worst = changed(worst, status=Status.CERTIFIED)
         self.status_: Status = worst.status
         return "" if worst.status.certified else worst.message
 

@@ -10,7 +10,7 @@ grows.
     1  repeat
     2      a_i = clip(alpha_i + k C_i (1 - m_i), 0, C_i);      J = the rows with 0 < a_i < C_i
     3      g   = R v - sum_i a_i y_i z_i
-    4      if g'R^-1 g / 2 is a small part of the gap between v and a:   alpha = a;  k = 3 k
+    4      if g'R^-1 g / 2 is a small part of the gap between v and a:   alpha = a;  k = 3 k or 10 k
     5      solve (R + k sum_J C_i z_i z_i') p = -g
     6      s   = the best step along p;   v += s p;   m_i += s y_i <p, z_i>
 
@@ -18,7 +18,7 @@ A step costs two passes over the data, most of which are spared rows whose a_i s
 number of steps hardly depends on C. Three things make them few:
 
 * the start is a few sweeps of dual coordinate ascent, whose alpha knows most of the rows already; or, for
-  very many rows of few columns, the w of a sample of them;
+  very many rows of few columns, the w of a sample of them. Few and short rows begin at zero;
 * after line 4, J is taken over: a_i of its rows is not clipped in the first g, so that the first step aims
   at m_i = 1 for all of them;
 * a row that has just left J counts for 0.3 of its curvature once more, since it often comes back.
@@ -32,6 +32,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin import core
+from maxmargin.changed import changed
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
@@ -47,8 +48,10 @@ _ENOUGH = 1e-9
 """A run that can go no further and has a wider gap begins again."""
 _MOST_RESTARTS = 5
 _SOFTEN = 1000.0
+_EPSILON = float(np.finfo(float).eps)
 _SWEEPS = 4
 _LONG_ROW = 40
+_FEW_COLUMNS = 20
 _AFTER_SAMPLE = 10.0
 """The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
 
@@ -93,8 +96,9 @@ class AugmentedLagrangian(Solver[Opening | State]):
     """Begin with a sample where there are very many rows of few columns."""
     stiffness: float = 3.0
     """The first k."""
-    raise_by: float = 3.0
-    """The factor on k in line 4."""
+    raise_by: float | None = None
+    """The factor on k in line 4. None: 3; 10 for at most 20 columns, since few rows can then be free, and a
+    step finds them from further away."""
     small_part: float = 0.2
     """How small |g|^2 / 2 must be beside the gap in line 4."""
     until: float | None = None
@@ -197,7 +201,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
         residual = iterate.gradient
         error = 0.5 * core.dot(residual, residual / iterate.system.pull) + balancing
         if error <= self.small_part * (iterate.primal - iterate.dual):
-            self._next_alpha(state)
+            self._next_alpha(state, self._raise_by(problem))
 
     def _small_steps(self, problem: Problem, state: State, hessian: Hessian, budget: Budget) -> None:
         """The same, one or several in one call; see core/augmented_lagrangian.hpp."""
@@ -208,7 +212,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
             state.alpha,
             state.stiffness,
             state.begun,
-            self.raise_by,
+            self._raise_by(problem),
             self.small_part,
             *iterate.arrays(hessian),
             state.standing,
@@ -232,13 +236,18 @@ class AugmentedLagrangian(Solver[Opening | State]):
             setattr(new.standing, name, getattr(state.standing, name))
         return new
 
-    def _next_alpha(self, state: State) -> None:
+    def _raise_by(self, problem: Problem) -> float:
+        if self.raise_by is not None:
+            return self.raise_by
+        return 10.0 if problem.rows.columns <= _FEW_COLUMNS else 3.0
+
+    def _next_alpha(self, state: State, raise_by: float) -> None:
         state.standing.finished |= state.stiffness > _STIFFEST
         state.alpha = state.iterate.multipliers.copy()
-        state.stiffness *= self.raise_by
+        state.stiffness *= raise_by
         state.begun = False
-        state.iterate.curvatures *= self.raise_by
-        state.iterate.system.scale(self.raise_by)
+        state.iterate.curvatures *= raise_by
+        state.iterate.system.scale(raise_by)
 
     def solution(self, problem: Problem, state: Opening | State, budget: Budget) -> Solution:
         """The best v and the best multipliers so far: any two points make a proof."""
@@ -249,7 +258,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
 
     def at_once(self, tol: float) -> AugmentedLagrangian:
         """With steps on small data inside the core."""
-        return replace(self, until=tol)
+        return changed(self, until=tol)
 
     def taken(self, state: Opening | State) -> int:
         """More than one on small data."""
@@ -266,6 +275,6 @@ class AugmentedLagrangian(Solver[Opening | State]):
 
 def _is_wide(problem: Problem, state: State) -> bool:
     """Whether the gap is more than margins tell that are off by a rounding."""
-    unseen = float(np.finfo(float).eps) * problem.total_cost
+    unseen = _EPSILON * problem.total_cost
     primal = state.standing.primal
     return primal - state.standing.dual > max(_ENOUGH * abs(primal), unseen)

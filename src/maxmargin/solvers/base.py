@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from maxmargin.changed import changed
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
@@ -35,9 +35,7 @@ class Solver(ABC, Generic[State]):
 
     def with_seed(self, seed: int) -> Self:
         """The same solver with another seed."""
-        dataclass: Any = self
-        copy: Self = replace(dataclass, seed=seed)
-        return copy
+        return changed(self, seed=seed)
 
     def at_once(self, tol: float) -> Self:
         """The same solver for a run that nobody watches: a ``step`` may be several, until this gap."""

@@ -312,7 +312,7 @@ def _loose_rows(problem: Problem, alpha: Vector, margins: Vector) -> Indices:
 
 def warm_up_stages(problem: Problem) -> int:
     """How many times C has to be divided by 4 until one visit crosses the box."""
-    visits = float((problem.costs * problem.rows.squared_norms).mean())
+    visits = core.dot(problem.costs, problem.rows.squared_norms) / max(problem.rows.count, 1)
     if not _RAISE <= visits < math.inf:
         return 0
     return 1 + math.floor(math.log(visits, _RAISE))

@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin import core
+from maxmargin.changed import changed
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
@@ -128,7 +129,7 @@ class Newton(Solver[Opening | State]):
 
     def at_once(self, tol: float) -> Newton:
         """With steps on small data inside the core."""
-        return replace(self, until=tol)
+        return changed(self, until=tol)
 
     def taken(self, state: Opening | State) -> int:
         """More than one on small data."""

@@ -16,6 +16,7 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -63,8 +64,6 @@ class NewtonSystem:
             self.regulariser[-1] = problem.intercept_scaling**-2
         elif problem.intercept is Intercept.EXACT:
             self.regulariser[-1] = 0.0
-        self.pull = np.where(self.regulariser > 0.0, self.regulariser, 1.0)
-        """The same, and 1 where nothing holds the intercept."""
         few = problem.rows.stored <= FEW_VALUES
         self._small = len(self.regulariser) <= (_SMALLEST_BLOCKED_OF_FEW if few else _SMALLEST_BLOCKED)
         self._matrix: Hessian | None = Hessian(self) if self._small else None
@@ -79,6 +78,11 @@ class NewtonSystem:
         other._matrix, other._products = self._matrix, self._products
         other.scale(factor)
         return other
+
+    @cached_property
+    def pull(self) -> Vector:
+        """The diagonal of R, and 1 where nothing holds the intercept."""
+        return np.where(self.regulariser > 0.0, self.regulariser, 1.0)
 
     @property
     def small_hessian(self) -> Hessian | None:

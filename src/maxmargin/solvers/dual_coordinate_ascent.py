@@ -166,7 +166,7 @@ class DualCoordinateAscent(Solver[State]):
     def _bias_scales(self, problem: Problem) -> tuple[float, float]:
         if problem.intercept is Intercept.NONE:
             return np.inf, 0.0
-        reach = self.bias_reach * (float(problem.rows.squared_norms.mean()) or 1.0)
+        reach = self.bias_reach * (problem.rows.mean_squared_norm or 1.0)
         if problem.intercept is Intercept.EXACT:
             return reach, reach
         return reach, 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
@@ -176,7 +176,7 @@ class DualCoordinateAscent(Solver[State]):
             return self.relaxation
         if problem.loss.name == "hinge":
             return 1.0 + _LOOK_AHEAD
-        tied = float(problem.rows.squared_norms.mean()) * 2.0 * problem.total_cost / problem.rows.count
+        tied = problem.rows.mean_squared_norm * 2.0 * problem.total_cost / problem.rows.count
         return 1.0 + _LOOK_AHEAD * tied / (1.0 + tied)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
@@ -238,7 +238,7 @@ class DualCoordinateAscent(Solver[State]):
         state.drift = drift
         if state.creeping < _CREEPING_SWEEPS or state.stage > 0:
             return
-        longest = float(problem.rows.squared_norms.mean())
+        longest = problem.rows.mean_squared_norm
         if 4.0 * state.bias_reach <= longest:
             state.bias_reach = state.bias_curvature = 4.0 * state.bias_reach
             state.bias = state.centre + 4.0 * drift

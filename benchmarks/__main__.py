@@ -8,7 +8,9 @@ import itertools
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -35,6 +37,7 @@ from benchmarks.solvers import contestants
 from benchmarks.solvers.base import MissingPackage
 
 LOSSES = ("hinge", "squared_hinge")
+Tell = Callable[[str], None]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -163,113 +166,90 @@ def _choice(options: argparse.Namespace, command: str, console: Console) -> int:
     return 0
 
 
-def _reading(options: argparse.Namespace, command: str, console: Console) -> int:
+def _write_page(
+    name: str,
+    options: argparse.Namespace,
+    console: Console,
+    measure: Callable[[Tell], Any],
+    markdown: Callable[[Any, str | None], str],
+) -> int:
+    """Measure with a line of progress, and write the page; a warning says that the machine was busy."""
     warning = machine.load_warning()
     with _progress(console) as progress:
         task = progress.add_task("", total=None)
         try:
-            readings = reading.measure(
-                options.data, options.repeat, lambda text: progress.update(task, description=text)
-            )
-        except datasets.MissingData as error:
-            console.print(str(error), highlight=False)
-            return 1
-    options.output.mkdir(parents=True, exist_ok=True)
-    page = reading.markdown(readings, command, options.repeat, warning)
-    (options.output / "reading.md").write_text(page, encoding="utf-8")
-    console.print("Written: reading.md.")
-    return 0
-
-
-def _path(options: argparse.Namespace, command: str, console: Console) -> int:
-    warning = machine.load_warning()
-    with _progress(console) as progress:
-        task = progress.add_task("", total=None)
-
-        def tell(text: str) -> None:
-            progress.update(task, description=text)
-
-        chosen = (options.data, options.loss, options.repeat, tell)
-        try:
-            walks = along_costs.measure(*chosen)
-            searches = [] if options.no_search else along_costs.search(*chosen)
-        except datasets.MissingData as error:
-            console.print(str(error), highlight=False)
-            return 1
-    options.output.mkdir(parents=True, exist_ok=True)
-    page = along_costs.markdown(walks, searches, command, options.repeat, warning)
-    (options.output / "path.md").write_text(page, encoding="utf-8")
-    console.print("Written: path.md.")
-    return 0
-
-
-def _small(options: argparse.Namespace, command: str, console: Console) -> int:
-    warning = machine.load_warning()
-    with _progress(console) as progress:
-        task = progress.add_task("", total=None)
-        pairs = small.measure(
-            options.loss, options.repeat, lambda text: progress.update(task, description=text)
-        )
-    options.output.mkdir(parents=True, exist_ok=True)
-    page = small.markdown(pairs, command, options.repeat, warning)
-    (options.output / "small.md").write_text(page, encoding="utf-8")
-    console.print("Written: small.md.")
-    return 0
-
-
-def _features(options: argparse.Namespace, command: str, console: Console) -> int:
-    warning = machine.load_warning()
-    with _progress(console) as progress:
-        task = progress.add_task("", total=None)
-        try:
-            found = features.measure(options.repeat, lambda text: progress.update(task, description=text))
-        except datasets.MissingData as error:
-            console.print(str(error), highlight=False)
-            return 1
-    options.output.mkdir(parents=True, exist_ok=True)
-    page = features.markdown(found, command, options.repeat, warning)
-    (options.output / "features.md").write_text(page, encoding="utf-8")
-    console.print("Written: features.md.")
-    return 0
-
-
-def _sweep(options: argparse.Namespace, command: str, console: Console) -> int:
-    warning = machine.load_warning()
-    with _progress(console) as progress:
-        task = progress.add_task("", total=None)
-        try:
-            fits = sweep.measure(
-                options.data,
-                options.loss,
-                options.longest,
-                lambda text: progress.update(task, description=text),
-            )
-        except datasets.MissingData as error:
-            console.print(str(error), highlight=False)
-            return 1
-    options.output.mkdir(parents=True, exist_ok=True)
-    page = sweep.markdown(fits, command, options.longest, warning)
-    (options.output / "sweep.md").write_text(page, encoding="utf-8")
-    console.print("Written: sweep.md.")
-    return 0
-
-
-def _degree2(options: argparse.Namespace, command: str, console: Console) -> int:
-    warning = machine.load_warning()
-    with _progress(console) as progress:
-        task = progress.add_task("", total=None)
-        try:
-            results = degree2.run(
-                options.data, options.repeat, lambda text: progress.update(task, description=text)
-            )
+            found = measure(lambda text: progress.update(task, description=text))
         except (datasets.MissingData, MissingPackage) as error:
             console.print(str(error), highlight=False, markup=False)
             return 1
     options.output.mkdir(parents=True, exist_ok=True)
-    page = degree2.markdown(results, command, options.repeat, warning)
-    (options.output / "degree2.md").write_text(page, encoding="utf-8")
-    console.print("Written: degree2.md.")
+    (options.output / f"{name}.md").write_text(markdown(found, warning), encoding="utf-8")
+    console.print(f"Written: {name}.md.")
     return 0
+
+
+def _reading(options: argparse.Namespace, command: str, console: Console) -> int:
+    return _write_page(
+        "reading",
+        options,
+        console,
+        lambda tell: reading.measure(options.data, options.repeat, tell),
+        lambda found, warning: reading.markdown(found, command, options.repeat, warning),
+    )
+
+
+def _path(options: argparse.Namespace, command: str, console: Console) -> int:
+    def measure(tell: Tell) -> tuple[Any, Any]:
+        chosen = (options.data, options.loss, options.repeat, tell)
+        return along_costs.measure(*chosen), [] if options.no_search else along_costs.search(*chosen)
+
+    return _write_page(
+        "path",
+        options,
+        console,
+        measure,
+        lambda found, warning: along_costs.markdown(*found, command, options.repeat, warning),
+    )
+
+
+def _small(options: argparse.Namespace, command: str, console: Console) -> int:
+    return _write_page(
+        "small",
+        options,
+        console,
+        lambda tell: small.measure(options.loss, options.repeat, tell),
+        lambda found, warning: small.markdown(found, command, options.repeat, warning),
+    )
+
+
+def _features(options: argparse.Namespace, command: str, console: Console) -> int:
+    return _write_page(
+        "features",
+        options,
+        console,
+        lambda tell: features.measure(options.repeat, tell),
+        lambda found, warning: features.markdown(found, command, options.repeat, warning),
+    )
+
+
+def _sweep(options: argparse.Namespace, command: str, console: Console) -> int:
+    return _write_page(
+        "sweep",
+        options,
+        console,
+        lambda tell: sweep.measure(options.data, options.loss, options.longest, tell),
+        lambda found, warning: sweep.markdown(found, command, options.longest, warning),
+    )
+
+
+def _degree2(options: argparse.Namespace, command: str, console: Console) -> int:
+    return _write_page(
+        "degree2",
+        options,
+        console,
+        lambda tell: degree2.run(options.data, options.repeat, tell),
+        lambda found, warning: degree2.markdown(found, command, options.repeat, warning),
+    )
 
 
 def _command(given: list[str]) -> str:

@@ -32,7 +32,6 @@ from maxmargin import (
     certify_hard_margin,
     solve_hard_margin,
 )
-from maxmargin.command_line import main
 from maxmargin.core import Budget
 from maxmargin.files import load_model, save_model
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
@@ -720,19 +719,6 @@ def test_a_model_that_does_not_separate_can_be_saved(cancer, tmp_path):
     back = LinearSVC.load(tmp_path / "model.mm")
     assert back.certificate_.relative_gap == np.inf
     assert str(back.certificate_) == str(model.certificate_)
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        output = capsys.readouterr()
-        assert "Traceback" not in output.err
-        return ended.value.code, output.out, output.err
-
-    return run
 
 
 def write_libsvm(path, X, y):

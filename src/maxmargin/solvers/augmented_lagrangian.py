@@ -39,7 +39,7 @@ from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
 from maxmargin.solvers.newton_system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
-from maxmargin.solvers.opening import Opening, sample_size
+from maxmargin.solvers.opening import Opening
 from maxmargin.types import Vector
 
 _STIFFEST = 1e7
@@ -117,13 +117,11 @@ class AugmentedLagrangian(Solver[Opening | State]):
 
     def init(self, problem: Problem, start: Solution | None) -> Opening | State:
         """From a sample, from sweeps of dual ascent, or from a given w, alpha or both."""
-        if start is None and self.sampling and sample_size(problem) > 0:
-            opening = Opening.by_sample(problem, replace(self, sampling=False))
-            if opening is not None:
-                return opening
-        if start is None and (sweeps := self._sweeps(problem)) > 0:
-            return Opening.by_sweeps(problem, sweeps, self.seed)
-        return self._begin(problem, start or Solution(), core.ALL_CORES)
+        if start is not None:
+            return self._begin(problem, start, core.ALL_CORES)
+        sampler = changed(self, sampling=False) if self.sampling else None
+        opening = Opening.of(problem, sampler, self._sweeps(problem), self.seed)
+        return opening or self._begin(problem, Solution(), core.ALL_CORES)
 
     def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
         """With the Hessian of ``before``, as far as the same rows are free."""

@@ -17,7 +17,7 @@ the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -31,7 +31,7 @@ from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
 from maxmargin.solvers.newton_system import NewtonSystem
-from maxmargin.solvers.opening import Opening, sample_size
+from maxmargin.solvers.opening import Opening
 
 _ROUNDING = 1e-15
 _LONG_ROW = 60
@@ -75,13 +75,11 @@ class Newton(Solver[Opening | State]):
 
     def init(self, problem: Problem, start: Solution | None) -> Opening | State:
         """From a sample, from a sweep of dual ascent, at zero, or at the w of a start."""
-        if start is None and self.sampling and sample_size(problem) > 0:
-            opening = Opening.by_sample(problem, replace(self, sampling=False))
-            if opening is not None:
-                return opening
-        if start is None and (sweeps := self._sweeps(problem)) > 0:
-            return Opening.by_sweeps(problem, sweeps, self.seed)
-        return self._begin(problem, start or Solution(), core.ALL_CORES)
+        if start is not None:
+            return self._begin(problem, start, core.ALL_CORES)
+        sampler = changed(self, sampling=False) if self.sampling else None
+        opening = Opening.of(problem, sampler, self._sweeps(problem), self.seed)
+        return opening or self._begin(problem, Solution(), core.ALL_CORES)
 
     def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
         """With the Hessian of ``before``: most rows have the same curvature, but for the costs' factor."""

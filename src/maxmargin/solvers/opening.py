@@ -56,6 +56,14 @@ class Opening:
     sampled: bool = False
 
     @classmethod
+    def of(cls, problem: Problem, sampler: AnySolver | None, sweeps: int, seed: int) -> Opening | None:
+        """By a sample for ``sampler`` where that pays, else by so many sweeps; None for no sweeps."""
+        opening = None if sampler is None else cls.by_sample(problem, sampler)
+        if opening is None and sweeps > 0:
+            return cls.by_sweeps(problem, sweeps, seed)
+        return opening
+
+    @classmethod
     def by_sweeps(cls, problem: Problem, sweeps: int, seed: int) -> Opening:
         """Of dual coordinate ascent."""
         solver = DualCoordinateAscent(seed=seed)

@@ -153,7 +153,7 @@ def solve_after(
     run = _Run(problem, configured, tol, callback, budget)
     state = None
     steps = 0
-    lookout = _Lookout(tol, certify_every, problem.rows)
+    lookout = _Lookout(tol, certify_every, problem.rows, watched=callback is not None)
     reserve = _Reserve(problem, configured, budget)
     try:
         status = None
@@ -355,9 +355,11 @@ class _Lookout:
     Never from the clock: the same seed has to give the same run on a slower machine.
     """
 
-    def __init__(self, tol: float, every: int | None, rows: Rows) -> None:
+    def __init__(self, tol: float, every: int | None, rows: Rows, watched: bool) -> None:
         self.tol, self.every = tol, every
-        self.patience = 16 if rows.stored < _LARGE else 1
+        self.patience = 16 if watched else 64
+        if rows.stored >= _LARGE:
+            self.patience = 1
         if isinstance(rows, KernelRows) and rows.count > 2000:
             self.patience = max(200, rows.count // 100)  # a proof costs as much as many steps on a few rows
         self.last_step = 0

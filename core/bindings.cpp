@@ -213,21 +213,24 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
       require(rows.offsets[i] <= rows.offsets[i + 1], "offsets must not decrease");
     }
     require(rows.stored() <= static_cast<Integer>(indices.size()), "the last offset is too large");
-    // Without branches per value: whether all columns are in 0 .. d - 1, and strictly increase in a row.
-    bool sorted = true;
+    // One run over all values, however short the rows are: whether all columns are in 0 .. d - 1, and how
+    // often one does not exceed the one before. In sorted rows that happens nowhere but where one begins.
+    const Integer stored = rows.stored();
+    Index low = 0, high = -1;
+    Integer falls = 0;
+    for (Integer k = 0; k < stored; ++k) {
+      low = std::min(low, rows.indices[k]);
+      high = std::max(high, rows.indices[k]);
+    }
+    require(low >= 0 && static_cast<Integer>(high) < columns, "a column index is out of range");
+    for (Integer k = 1; k < stored; ++k) falls += rows.indices[k - 1] >= rows.indices[k];
     for (Integer i = 0; i < rows.count; ++i) {
-      const auto row = rows[i];
-      if (row.count == 0) continue;
-      Index low = row.columns[0], high = row.columns[0];
-      for (Integer k = 1; k < row.count; ++k) {
-        low = std::min(low, row.columns[k]);
-        high = std::max(high, row.columns[k]);
-        sorted &= row.columns[k - 1] < row.columns[k];
-      }
-      require(low >= 0 && static_cast<Integer>(high) < columns, "a column index is out of range");
+      const Integer begin = rows.offsets[i];
+      if (begin == 0 || begin == static_cast<Integer>(rows.offsets[i + 1])) continue;
+      falls -= rows.indices[begin - 1] >= rows.indices[begin];
     }
     Data data({values, indices, offsets}, rows);
-    data.sorted_ = sorted;
+    data.sorted_ = falls == 0;
     return data;
   }
 

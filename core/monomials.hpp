@@ -110,6 +110,22 @@ class Monomials {
     }
   }
 
+  // Whether expand_pairs writes the same.
+  bool are_pairs() const { return highest() == 2 && !shared_repeats_; }
+
+  // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
+  template <Integer lanes, class Value, class Index>
+  void expand_pairs(const MonomialBlock<Value, Index>& row, Value* values, Index* indices) const {
+    Writer<lanes, Value, Index> to{values, indices};
+    if (lowest_ == 0) to.write(scales_[0], begins_[0]);
+    if (lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
+    const Integer* const shifts = shifts_.data() + 2 * columns_;
+    for (Integer place = 0; place < row.count; ++place) {
+      const double factor = scales_[2] * static_cast<double>(row.values[place]);
+      to.run(row, place + once_, row.count, factor, begins_[2] + shifts[row.columns[place]]);
+    }
+  }
+
  private:
   template <Integer lanes, class Value, class Index>
   struct Writer {
@@ -221,15 +237,18 @@ template <class Rows, class Begin, class Value, class Index>
 void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integer last, const Begin& begin,
                   MonomialSpace<Value, Index>& space, Value* values, Index* indices) {
   const Integer end = begin(last);
-  for (; i < last; ++i) {
+  const auto expand = [&](auto lanes) {
+    const auto row = space.read(rows, i);
     Value* const to = values + begin(i);
     Index* const places = indices ? indices + begin(i) : nullptr;
-    if (end - begin(i + 1) >= kRun) {
-      monomials.expand<kRun>(space.read(rows, i), space, to, places);
+    if (monomials.are_pairs()) {
+      monomials.expand_pairs<lanes>(row, to, places);
     } else {
-      monomials.expand<1>(space.read(rows, i), space, to, places);
+      monomials.expand<lanes>(row, space, to, places);
     }
-  }
+  };
+  for (; i < last && end - begin(i + 1) >= kRun; ++i) expand(std::integral_constant<Integer, kRun>{});
+  for (; i < last; ++i) expand(std::integral_constant<Integer, 1>{});
 }
 
 // One space for each thread, made beforehand.

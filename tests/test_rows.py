@@ -189,6 +189,23 @@ def test_core_tells_rows_out_of_order_or_with_a_column_twice(indices):
     assert not core.Data.sparse(VALUES, np.array(indices, np.int32), np.array(OFFSETS, np.int32), 3).sorted
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+def test_core_tells_order_among_short_and_empty_rows(kind):
+    random = np.random.default_rng(0)
+    seen = set()
+    for _ in range(300):
+        rows = [np.sort(random.permutation(9)[: random.integers(4)]) for _ in range(random.integers(1, 12))]
+        if random.uniform() < 0.5:
+            longest = max(rows, key=len)
+            longest[:] = random.choice([longest[::-1], longest[:1].repeat(len(longest))])
+        expected = all((np.diff(row) > 0).all() for row in rows)
+        seen.add(expected)
+        indices = np.concatenate(rows).astype(kind)
+        offsets = np.cumsum([0, *map(len, rows)]).astype(kind)
+        assert core.Data.sparse(np.ones(len(indices)), indices, offsets, 9).sorted == expected
+    assert seen == {True, False}
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_values_must_be_finite(bad):
     dense = np.eye(3)

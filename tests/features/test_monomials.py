@@ -123,6 +123,26 @@ def test_several_threads_write_the_same():
     np.testing.assert_allclose(four[1], theirs.data, rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_results_are_whole_and_stay_without_a_copy(dtype):
+    X = sparse.random_array(
+        (6_000, 60), density=0.3, format="csr", rng=np.random.default_rng(2), dtype=dtype
+    )
+    expanded = Monomials(2).fit_transform(X)
+    assert expanded.indices.nbytes > 2**22
+    expanded.check_format(full_check=True)
+    theirs = PolynomialFeatures(2, include_bias=False).fit_transform(X)
+    theirs.sort_indices()
+    np.testing.assert_array_equal(expanded.indptr, theirs.indptr)
+    np.testing.assert_array_equal(expanded.indices, theirs.indices)
+    np.testing.assert_allclose(expanded.data, theirs.data, rtol=4 * np.finfo(dtype).eps)
+    # SciPy copies what it takes for a small part of something larger.
+    values, indices = expanded.data, expanded.indices
+    expanded.prune()
+    assert np.shares_memory(expanded.data, values)
+    assert np.shares_memory(expanded.indices, indices)
+
+
 def test_the_core_trusts_no_one():
     X = sparse.csr_array([[1.0, 2.0], [0.0, 3.0]])
     rows = Rows(X).data

@@ -36,6 +36,12 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
         self._learn(self._read(X, reset=True))
         return self
 
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """phi(x) for every row of the X that it learns from, which is read and checked once."""
+        X = self._read(X, reset=True)
+        self._learn(X)
+        return self._map(X)
+
     def transform(self, X: Any) -> Any:
         """phi(x) for every row of X."""
         check_is_fitted(self)

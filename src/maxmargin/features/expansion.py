@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from maxmargin import core
 from maxmargin.rows import Rows
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
+_LARGE_PAGE = 2**21
+"""Bytes, on most systems."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +47,28 @@ class Expansion:
 
     def size_of_row(self, stored: int) -> int:
         """Monomials of a row with so many stored values."""
-        return sum(self._size_of_degree(stored, k) for k in range(self.lowest, self.degree + 1))
+        return self._sizes_of_rows([stored])[0]
 
-    def _size_of_degree(self, stored: int, k: int) -> int:
-        if self.once or k == 0:
-            return math.comb(stored, k)
-        return math.comb(stored + k - 1, k)
+    def _sizes_of_rows(self, stored: Sequence[int]) -> list[int]:
+        lowest, degree = self.lowest, self.degree
+        if self.once:
+            return [sum(math.comb(m, k) for k in range(lowest, degree + 1)) for m in stored]
+        # Multisets of up to ``degree`` of m columns are those of exactly that many of m + 1.
+        up_to_degree = [math.comb(m + degree, degree) for m in stored]
+        if lowest == 0:
+            return up_to_degree
+        return [
+            size - math.comb(m + lowest - 1, lowest - 1)
+            for m, size in zip(stored, up_to_degree, strict=True)
+        ]
 
     def stored(self, X: Any) -> int:
         """Values of the result that take memory."""
         if not sparse.issparse(X):
             return int(X.shape[0]) * self.size
         rows = np.bincount(np.diff(X.indptr))
-        return sum(self.size_of_row(int(length)) * int(rows[length]) for length in np.flatnonzero(rows))
+        lengths = np.flatnonzero(rows)
+        return sum(map(mul, self._sizes_of_rows(lengths.tolist()), rows[lengths].tolist()))
 
     def bytes(self, X: Any, *, lazy: bool = False) -> int:
         """Memory of the result, and of one weight per column: no linear model goes without.
@@ -98,20 +111,35 @@ class Expansion:
             X = X.copy()
             X.sum_duplicates()
         offsets = self._offsets(X)
-        indices, values = np.empty(offsets[-1], offsets.dtype), np.empty(offsets[-1], X.dtype)
+        indices, values = _place(offsets[-1], offsets.dtype), _place(offsets[-1], X.dtype)
         monomials.expand_sparse(rows.stored_data, offsets, indices, values, core.ALL_CORES)
         return _assembled(type(X), values, indices, offsets, (X.shape[0], self.size))
 
     def _offsets(self, X: Any) -> Any:
         """Where each row of the result begins; the total is known to fit into memory."""
         lengths = np.diff(X.indptr)
-        sizes = np.array([self.size_of_row(m) for m in range(lengths.max(initial=0) + 1)], np.int64)
-        offsets = np.zeros(X.shape[0] + 1, self._index_type(self.stored(X)))
-        np.cumsum(sizes[lengths], out=offsets[1:])
+        sizes = np.array(self._sizes_of_rows(range(lengths.max(initial=0) + 1)), np.int64)
+        each = sizes[lengths]
+        offsets = np.zeros(X.shape[0] + 1, self._index_type(int(each.sum())))
+        np.cumsum(each, out=offsets[1:])
         return offsets
 
     def _index_type(self, stored: int) -> np.dtype[Any]:
         return np.dtype(np.int32 if max(stored, self.size) <= _LARGEST_INT32 else np.int64)
+
+
+def _place(count: int, dtype: np.dtype[Any]) -> Any:
+    """Memory for a result, all of it in large pages where NumPy asks for these.
+
+    An array usually begins and ends between two of them, and the small pages there take the system as long
+    as several large ones. What is added on both sides is never touched.
+    """
+    page = _LARGE_PAGE // dtype.itemsize
+    if count < 2 * page:  # NumPy does not ask
+        return np.empty(count, dtype)
+    whole = np.empty(count + 2 * page, dtype)
+    skipped = -whole.ctypes.data % _LARGE_PAGE // dtype.itemsize
+    return whole[skipped : skipped + count]
 
 
 def _assembled(kind: Any, values: Any, indices: Any, offsets: Any, shape: tuple[int, int]) -> Any:

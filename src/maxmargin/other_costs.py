@@ -24,6 +24,7 @@ from maxmargin.types import Vector
 
 _ROUNDED_OVER = 0.03
 """The stretch of margins over which a line search rounds off the kink of the hinge."""
+_ROUNDING = 1e-14
 _QUADRATIC = ("hinge", "squared_hinge")
 
 
@@ -58,7 +59,7 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
         quadratic = linear - problem.dual_of(alpha, w_of_alpha)
         room = np.divide(problem.upper, alpha, out=np.full(len(alpha), np.inf), where=alpha > 0)
         multiple = min(float(room.min()), max(0.0, 0.5 * linear / quadratic) if quadratic > 0 else factor)
-    alpha = np.minimum(multiple * alpha, problem.upper)  # beyond it by rounding at most
+    alpha = _in_box(multiple * alpha, problem.upper)
     w_of_alpha = multiple * w_of_alpha
     dual = min(problem.dual_of(alpha, w_of_alpha), primal)
     return Certificate(problem, w, b, primal, alpha, dual, certificate.alpha_from, margins, w_of_alpha)
@@ -93,7 +94,7 @@ def combined(
         multiples = np.array([1.0 - share, share])
     alpha = _sum(multiples, first.alpha, second.alpha)
     if problem.loss.name != "squared_hinge":
-        alpha = np.minimum(alpha, problem.upper)  # beyond it by rounding at most
+        alpha = _in_box(alpha, problem.upper)
     w_of_alpha = _sum(multiples, first.w_of_alpha, second.w_of_alpha)
     dual = min(problem.dual_of(alpha, w_of_alpha), primal)
     known = Certificate(problem, w, b, primal, alpha, dual, second.alpha_from, margins, w_of_alpha)
@@ -104,6 +105,14 @@ def combined(
         alpha = np.maximum(_sum(free, first.alpha, second.alpha), 0.0)
         start = Solution(w=w, b=b, alpha=alpha, margins=margins)
     return known, start
+
+
+def _in_box(alpha: Vector, upper: Vector) -> Vector:
+    """Rows at the wall stay there: rounding may leave a multiple a little beyond it, or before it.
+
+    Before it a row would count as free, and solvers treat thousands of such rows as what decides.
+    """
+    return np.where(alpha > (1.0 - _ROUNDING) * upper, upper, alpha)
 
 
 def _sum(multiples: Vector, first: Vector, second: Vector) -> Vector:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import core
-from maxmargin.certificate import Certificate
+from maxmargin.certificate import Certificate, longer
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
@@ -50,6 +50,7 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
         scores = problem.y * margins - b
         b = problem.best_intercept(scores)
         margins = problem.y * (scores + b)
+    w, b, margins = longer(problem, w, b, margins)
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     alpha, w_of_alpha = certificate.alpha, certificate.w_of_alpha
     multiple = factor
@@ -131,6 +132,7 @@ def _best_point(
         points = [_with_best_intercept(problem, point) for point in points]
     else:
         points[0] = _with_best_intercept(problem, points[0])  # at the others, b does not depend on C
+    points = [_Point(*longer(problem, *point)) for point in points]
     values = [problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins) for point in points]
     best = int(np.argmin(values))
     return values[best], points[best]

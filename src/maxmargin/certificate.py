@@ -25,6 +25,8 @@ from maxmargin.types import Tell, Vector
 
 FROM_MARGINS = "the margins"
 ROUNDING = 1e-12
+_FEW_LOSSES = 0.25
+"""Of |w|^2: where losses of rows below half the margin are more, they are a part of the optimum."""
 _PULL = 2.0
 """How much harder rows must pull at the length of w than it is held, for a better length to be sought."""
 _NO_ROUNDING = 1e-6
@@ -277,6 +279,8 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     if problem.loss.name != "hinge" or type(problem.rows) is not Rows or problem.fixed_intercept:
         return w, b, margins  # through a kernel, the length of w takes a pass of its own
     held = 2.0 * problem.regulariser(w, b)
+    if problem.loss_sum(margins + 0.5) > _FEW_LOSSES * held:
+        return w, b, margins
     if core.dot(problem.multipliers(margins), margins) <= _PULL * held:
         return w, b, margins
     # At s (w, b) the objective rises by  s held - sum of C_i m_i over the rows with s m_i < 1.

@@ -132,10 +132,9 @@ def _best_point(
         points = [_with_best_intercept(problem, point) for point in points]
     else:
         points[0] = _with_best_intercept(problem, points[0])  # at the others, b does not depend on C
-    points = [_Point(*longer(problem, *point)) for point in points]
     values = [problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins) for point in points]
-    best = int(np.argmin(values))
-    return values[best], points[best]
+    best = _Point(*longer(problem, *points[int(np.argmin(values))]))
+    return problem.regulariser(best.w, best.b) + problem.loss_sum(best.margins), best
 
 
 def _with_best_intercept(problem: Problem, point: _Point) -> _Point:

@@ -24,8 +24,8 @@ from maxmargin.types import Vector
 
 _ROUNDED_OVER = 0.03
 """The stretch of margins over which a line search rounds off the kink of the hinge."""
-_ROUNDING = 1e-14
 _QUADRATIC = ("hinge", "squared_hinge")
+_ROUNDING = 1e-14
 
 
 class _Point(NamedTuple):

@@ -435,11 +435,8 @@ void bind_passes(nb::module_& m) {
   m.def("multipliers", [](const std::string& loss, ConstVector margins, ConstVector costs, Vector out) {
     require(margins.size() == costs.size() && margins.size() == out.size(), "one number per row is needed");
     nb::gil_scoped_release unlocked;
-    with_loss(loss, [&](auto kind) {
-      for (std::size_t i = 0; i < margins.size(); ++i) {
-        out(i) = -costs(i) * decltype(kind)::derivative(margins(i));
-      }
-    });
+    with_loss(loss,
+              [&](auto kind) { multipliers_of<decltype(kind)>(span(margins), costs.data(), out.data()); });
   });
   m.def("dual_gain", [](const std::string& loss, ConstVector alpha, ConstVector costs) {
     require(alpha.size() == costs.size(), "one number per row is needed");

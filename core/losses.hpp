@@ -74,6 +74,13 @@ double loss_sum(std::span<const double> margins, const double* costs) {
   return sum;
 }
 
+// out_i = -C_i loss'(m_i)
+template <class Loss>
+void multipliers_of(std::span<const double> margins, const double* costs, double* out) {
+#pragma omp simd
+  for (std::size_t i = 0; i < margins.size(); ++i) out[i] = -costs[i] * Loss::derivative(margins[i]);
+}
+
 // sum_i -C_i loss*(-a_i / C_i)
 template <class Loss>
 double dual_gain(std::span<const double> multipliers, const double* costs) {

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from maxmargin import Intercept, Problem, RowClass, Solution, certify, solve
-from maxmargin.certificate import feasible
+from maxmargin.certificate import feasible, longer
 from maxmargin.losses import LOSSES
 from problems import CASES, INTERCEPTS, Case, name_of
 from quadratic_program import objective, solve_by_quadratic_program
@@ -420,3 +420,46 @@ def test_balance_is_restored_without_moving_bounded_multipliers():
     assert np.array_equal(certificate.alpha[2:25], alpha[2:25])
     assert np.array_equal(certificate.alpha[28:], alpha[28:])
     assert np.count_nonzero(certificate.row_classes == RowClass.ON_MARGIN) <= 5
+
+
+def nearly_separated(intercept, C=1e4):
+    """Rows with a wide gap between the classes, and multipliers of a run that was cut short."""
+    random = np.random.default_rng(5)
+    X = random.normal(size=(400, 6))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    X[:, 0] += y
+    problem = Problem.of(X, y, C, intercept=intercept)
+    return X, problem, solve(problem, "dual_coordinate_ascent", tol=0.0, max_steps=8).certificate.alpha
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_the_length_of_w_is_the_best_one(intercept):
+    X, problem, alpha = nearly_separated(intercept)
+    w = problem.rows.combine(feasible(problem, alpha) * problem.y)
+    b = problem.best_intercept(problem.rows.scores(w))
+    margins = problem.margins(w, b)
+    found, best_b, best_margins = longer(problem, w, b, margins)
+    factor = float(found @ w / (w @ w))
+    assert factor > 1.0
+    np.testing.assert_allclose(found, factor * w, rtol=1e-12)
+    np.testing.assert_allclose(best_margins, problem.margins(found, best_b), rtol=1e-9, atol=1e-9)
+
+    def primal(s):  # of s (w, b)
+        return objective(X, problem.y, problem.costs, "hinge", intercept, 1.0, s * w, s * b)
+
+    searched = minimize_scalar(
+        primal, bounds=(0.9, 3.0 * factor), method="bounded", options={"xatol": 1e-12}
+    )
+    assert primal(factor) <= searched.fun * (1 + 1e-9)
+    certificate = certify(problem, Solution(alpha=alpha))
+    assert certificate.primal <= primal(factor) * (1 + 1e-12) < 0.9 * primal(1.0)
+    assert certificate.primal == pytest.approx(problem.primal(certificate.w, certificate.b), rel=1e-9)
+
+
+def test_the_length_stays_where_losses_are_a_part_of_the_optimum():
+    random = np.random.default_rng(6)
+    X = random.normal(size=(300, 5))
+    y = np.where(X[:, 0] + random.normal(size=300) > 0, 1.0, -1.0)
+    certificate = solve(Problem.of(X, y, 1.0), "dual_coordinate_ascent", tol=1e-3).certificate
+    again = certify(certificate.problem, Solution(alpha=certificate.alpha))
+    assert again.w is again.w_of_alpha

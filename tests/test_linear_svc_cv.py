@@ -30,6 +30,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import LinearSVC, LinearSVCCV, Status
+from maxmargin.estimators.folds import Outcome, settle
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.solvers import Newton
 
@@ -222,6 +223,49 @@ def test_scoring(digits, scoring, layout):
     assert model.score(X, y) == pytest.approx(scorer(model, X, y))
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_score_of_the_chosen_C_is_that_of_the_optimum(loss):
+    X, y = make_classification(3000, 30, n_informative=8, flip_y=0.2, random_state=3)
+    cv = StratifiedKFold(3)
+    model = LinearSVCCV(loss=loss, Cs=[1e-5, 0.01], cv=cv, tol=1e-3, solver="dual_coordinate_ascent")
+    model.set_params(random_state=0, max_iter=10_000).fit(X, y)
+    gaps = model.cv_results_["max_relative_gap"]
+    assert gaps[model.best_index_] <= 1e-5 < gaps.max() <= 1e-3
+    exact = LinearSVC(loss=loss, C=model.C_, tol=1e-9, max_iter=100_000)
+    scores = [exact.fit(X[a], y[a]).score(X[b], y[b]) for a, b in cv.split(X, y)]
+    assert model.best_score_ == pytest.approx(np.mean(scores), abs=2 / len(X))
+
+
+def test_the_best_is_fitted_closer_until_it_stays_the_best():
+    def outcome(C, score, gap, shortfall=""):
+        return Outcome(C, score, 1.0, 0.5, gap, shortfall)
+
+    rough = [
+        [outcome(1, 0.90, 1e-4), outcome(2, 0.93, 1e-4), outcome(3, 0.92, 9e-7), outcome(4, 0.5, 1e-4)]
+    ]
+    closer = {1: outcome(2, 0.91, 1e-6, "cut short")}
+    asked = []
+
+    def again(place, folds):
+        asked.append((place, folds))
+        return [[closer[place]] for _ in folds]
+
+    settle(rough, 1e-4, again)
+    assert asked == [(1, [0]), (2, [])]  # the second is close enough as it is, and then the best
+    assert [at.score for at in rough[0]] == [0.90, 0.91, 0.92, 0.5]
+    assert rough[0][1].shortfall == ""
+    assert rough[0][1].fit_seconds == 2.0
+    settle(rough, 1e-8, lambda place, folds: [])  # no time: nothing changes, and it ends
+    assert rough[0][2].relative_gap == 9e-7
+
+
+def test_a_closer_fit_that_was_cut_short_is_not_taken():
+    rough = [[Outcome(1.0, 0.9, 1.0, 0.5, 1e-4, "")]]
+    settle(rough, 1e-4, lambda place, folds: [[Outcome(1.0, 0.1, 1.0, 0.5, 1e-2, "no time")]])
+    assert rough[0][0].score == 0.9
+    assert rough[0][0].relative_gap == 1e-4
+
+
 def test_a_callable_is_given_a_model_and_the_held_out_rows(digits):
     X, y = digits
     seen = []
@@ -231,7 +275,7 @@ def test_a_callable_is_given_a_model_and_the_held_out_rows(digits):
         return 0.0
 
     LinearSVCCV(Cs=[0.01, 1.0], cv=[(np.arange(1000), np.arange(1000, 1797))], scoring=look).fit(X, y)
-    assert [model.C for model, _, _ in seen] == [0.01, 1.0]
+    assert [model.C for model, _, _ in seen] == [0.01, 1.0, 0.01]  # the best once more, fitted closer
     assert all(isinstance(model, LinearSVC) for model, _, _ in seen)
     np.testing.assert_array_equal(seen[0][1], X[1000:])
     np.testing.assert_array_equal(seen[0][2], y[1000:])

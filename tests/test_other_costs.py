@@ -60,6 +60,23 @@ def test_between_two_values_of_C_little_is_missing(loss):
     assert known.relative_gap < 0.3 * alone.relative_gap
 
 
+def test_rows_at_the_wall_are_not_free_by_rounding():
+    problem = problem_of("hinge")
+    pair = certificates(problem, 0.3, 2.0)
+    walled = [(proof.alpha == proof.problem.upper) & (proof.alpha > 0) for proof in pair]
+    shares = []
+    for C in np.geomspace(0.31, 1.9, 40):
+        here = problem.with_costs_times(C)
+        known, start = combined(pair, here, (C / 0.3, C / 2.0), ONE_THREAD)
+        both = walled[0] & walled[1]
+        shares += [known.alpha[both] / here.upper[both], start.alpha[both] / here.upper[both]]
+        alone = carried_over(pair[1], here, C / 2.0)
+        shares.append(alone.alpha[walled[1]] / here.upper[walled[1]])
+    shares = np.concatenate(shares)
+    assert np.mean(shares == 1.0) > 0.5
+    assert np.all((shares == 1.0) | (shares < 1.0 - 1e-9))
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_pass_is_made(loss, monkeypatch):
     problem = problem_of(loss)

@@ -36,6 +36,11 @@ _LARGE = 30_000_000
 # With a kernel, what the last certificate may take after Ctrl-C where there is an earlier one.
 _SECONDS_AFTER_INTERRUPT = 1.0
 
+_LEAST_RATIO = 0.02
+"""Of certified gap to estimate: where C is large, the certificate finds a far better length of w."""
+_NEAR, _SOON = 4.0, 32
+"""Times tol: a certified gap after which tol may be near, whatever the estimate; and steps until a look."""
+
 _CAUTION, _SHARE_OF_STEP = 1.2, 0.375
 """On the estimated time of the last certificate; and of the time that is left before it, for one step."""
 
@@ -364,15 +369,18 @@ class _Lookout:
             self.patience = max(200, rows.count // 100)  # a proof costs as much as many steps on a few rows
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate
+        self.near = False  # whether little was missing at the last certificate
 
     def due(self, step: int, estimate: float) -> bool:
         if self.every is not None:
             return step % self.every == 0
         if math.isnan(estimate):
             return step >= 1.25 * self.last_step
+        if self.near and step >= self.last_step + max(_SOON, self.patience // 2, self.last_step // 4):
+            return True
         return estimate * self.ratio <= self.tol or step >= self.patience + 4 * self.last_step
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
-        self.last_step = step
+        self.last_step, self.near = step, gap <= _NEAR * self.tol
         if estimate > 0 and math.isfinite(gap):
-            self.ratio = min(max(gap / estimate, 0.5), 10.0)
+            self.ratio = min(max(gap / estimate, _LEAST_RATIO), 10.0)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import core
-from maxmargin.certificate import Certificate
+from maxmargin.certificate import Certificate, longer
 from maxmargin.kernels.rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
@@ -25,6 +25,7 @@ from maxmargin.types import Vector
 _ROUNDED_OVER = 0.03
 """The stretch of margins over which a line search rounds off the kink of the hinge."""
 _QUADRATIC = ("hinge", "squared_hinge")
+_ROUNDING = 1e-14
 
 
 class _Point(NamedTuple):
@@ -49,6 +50,7 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
         scores = problem.y * margins - b
         b = problem.best_intercept(scores)
         margins = problem.y * (scores + b)
+    w, b, margins = longer(problem, w, b, margins)
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     alpha, w_of_alpha = certificate.alpha, certificate.w_of_alpha
     multiple = factor
@@ -58,7 +60,7 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
         quadratic = linear - problem.dual_of(alpha, w_of_alpha)
         room = np.divide(problem.upper, alpha, out=np.full(len(alpha), np.inf), where=alpha > 0)
         multiple = min(float(room.min()), max(0.0, 0.5 * linear / quadratic) if quadratic > 0 else factor)
-    alpha = np.minimum(multiple * alpha, problem.upper)  # beyond it by rounding at most
+    alpha = _in_box(multiple * alpha, problem.upper)
     w_of_alpha = multiple * w_of_alpha
     dual = min(problem.dual_of(alpha, w_of_alpha), primal)
     return Certificate(problem, w, b, primal, alpha, dual, certificate.alpha_from, margins, w_of_alpha)
@@ -93,7 +95,7 @@ def combined(
         multiples = np.array([1.0 - share, share])
     alpha = _sum(multiples, first.alpha, second.alpha)
     if problem.loss.name != "squared_hinge":
-        alpha = np.minimum(alpha, problem.upper)  # beyond it by rounding at most
+        alpha = _in_box(alpha, problem.upper)
     w_of_alpha = _sum(multiples, first.w_of_alpha, second.w_of_alpha)
     dual = min(problem.dual_of(alpha, w_of_alpha), primal)
     known = Certificate(problem, w, b, primal, alpha, dual, second.alpha_from, margins, w_of_alpha)
@@ -104,6 +106,14 @@ def combined(
         alpha = np.maximum(_sum(free, first.alpha, second.alpha), 0.0)
         start = Solution(w=w, b=b, alpha=alpha, margins=margins)
     return known, start
+
+
+def _in_box(alpha: Vector, upper: Vector) -> Vector:
+    """Rows at the wall stay there: rounding may leave a multiple a little beyond it, or before it.
+
+    Before it a row would count as free, and solvers treat thousands of such rows as what decides.
+    """
+    return np.where(alpha > (1.0 - _ROUNDING) * upper, upper, alpha)
 
 
 def _sum(multiples: Vector, first: Vector, second: Vector) -> Vector:
@@ -123,8 +133,8 @@ def _best_point(
     else:
         points[0] = _with_best_intercept(problem, points[0])  # at the others, b does not depend on C
     values = [problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins) for point in points]
-    best = int(np.argmin(values))
-    return values[best], points[best]
+    best = _Point(*longer(problem, *points[int(np.argmin(values))]))
+    return problem.regulariser(best.w, best.b) + problem.loss_sum(best.margins), best
 
 
 def _with_best_intercept(problem: Problem, point: _Point) -> _Point:

@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,10 @@ from maxmargin.rows import Rows
 from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
 from maxmargin.types import Indices, Vector
+
+CLOSER = 0.01
+"""Times tol: the relative gap at the C that is chosen. Within tol a few held-out rows near the plane may be
+on the wrong side of it, and as few decide which score is best."""
 
 
 class Watch:
@@ -91,6 +95,8 @@ class Outcome:
     score_seconds: float
     relative_gap: float
     shortfall: str
+    model: LinearSVC | None = None
+    """Where this fold has its best score, so that a closer fit need not begin again."""
 
 
 def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
@@ -148,10 +154,10 @@ def _fit_one(
 
 
 def fit_path(
-    template: LinearSVC, data: Data, Cs: Vector, chosen: list[tuple[AnySolver, str]], share: float | None
+    template: LinearSVC, data: Data, Cs: Vector, chosen: list[tuple[AnySolver, str]], share: float
 ) -> list[LinearSVC]:
     """All rows at every C, upwards, each from the two before."""
-    deadline = math.inf if share is None else time.perf_counter() + share
+    deadline = time.perf_counter() + share
     models: list[LinearSVC] = []
     for C, solver in zip(map(float, Cs), chosen, strict=True):
         begin = _from_last(models[-2:], C) if models else None
@@ -213,13 +219,16 @@ def fit_fold(
     path: list[LinearSVC],
     chosen: list[tuple[AnySolver, str]],
     scoring: Callable[..., float] | None,
-    share: float | None,
+    share: float,
+    known: LinearSVC | None = None,
 ) -> list[Outcome]:
-    """One fold at every C of the path."""
-    deadline = math.inf if share is None else time.perf_counter() + share
+    """One fold at every C of the path; ``known`` is a model of it at a C near the first."""
+    deadline = time.perf_counter() + share
     score = _Scorer(scoring, data, fold.held_out)
-    outcomes = []
-    last: list[LinearSVC] = []
+    outcomes: list[Outcome] = []
+    last = [] if known is None else [known]
+    best: LinearSVC | None = None
+    best_score = -math.inf
     for of_all, solver in zip(path, chosen, strict=True):
         before = time.perf_counter()
         begin = _from_better(of_all, last)
@@ -229,8 +238,36 @@ def fit_fold(
         value = score(model)
         after = time.perf_counter()
         gap = max(proof.relative_gap for proof in certificates_of(model))
+        if value > best_score:
+            best, best_score = model, value
         outcomes.append(Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
-    return outcomes
+    return [replace(at, model=best) if best is not None and at.C == best.C else at for at in outcomes]
+
+
+def settle(
+    outcomes: list[list[Outcome]], tol: float, again: Callable[[int, list[int]], list[list[Outcome]]]
+) -> None:
+    """Replace the outcomes of the best C by those of fits within ``CLOSER * tol``, until the best is one.
+
+    ``outcomes`` has a list for every fold, in ascending order of C; ``again`` fits some of the folds at one
+    place, or none where no time is left.
+    """
+    settled: set[int] = set()
+    while (best := best_place([[at.score for at in outcome] for outcome in outcomes])) not in settled:
+        settled.add(best)
+        rough = [i for i, outcome in enumerate(outcomes) if outcome[best].relative_gap > CLOSER * tol]
+        for i, (closer,) in zip(rough, again(best, rough), strict=False):
+            before = outcomes[i][best]
+            if closer.relative_gap < before.relative_gap:
+                seconds = before.fit_seconds + closer.fit_seconds
+                shortfall = closer.shortfall if closer.relative_gap > tol else ""
+                outcomes[i][best] = replace(closer, fit_seconds=seconds, shortfall=shortfall)
+
+
+def best_place(scores: list[list[float]]) -> int:
+    """The place of the best mean score of all folds; of equal ones the first."""
+    mean = np.mean(scores, axis=0)
+    return int(np.argmax(np.where(np.isnan(mean), -np.inf, mean)))
 
 
 class _Scorer:

@@ -46,7 +46,7 @@ class Moves:
         self._of_w = np.empty((most, len(w)))
         self._lengths = np.empty(most)
         self._seen = 0
-        self.start_at(alpha, w)
+        self._alpha, self._w = alpha.copy(), w.copy()
 
     @property
     def of_alpha(self) -> Vector:
@@ -65,7 +65,8 @@ class Moves:
 
     def start_at(self, alpha: Vector, w: Vector) -> None:
         """The next move begins here."""
-        self._alpha, self._w = alpha.copy(), w.copy()
+        np.copyto(self._alpha, alpha)
+        np.copyto(self._w, w)
 
     def end_at(self, alpha: Vector, w: Vector) -> None:
         """A move ends here; it takes the place of the oldest."""

@@ -407,6 +407,15 @@ void combined(const AnyRows& data, ConstVector coefficients, Vector out, const B
 }
 
 template <class AnyRows>
+void add_some(const AnyRows& data, ConstIndices order, ConstVector coefficients, Vector w) {
+  data.require_rows(span(order));
+  require(order.size() == coefficients.size(), "one number per row is needed");
+  require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
+  nb::gil_scoped_release unlocked;
+  data.visit([&](const auto& rows) { add_rows(rows, span(order), coefficients.data(), w.data()); });
+}
+
+template <class AnyRows>
 void bind_passes_over(nb::module_& m) {
   m.def("scores", [](const AnyRows& data, ConstVector w, Vector out, const Budget& budget) {
     data.require_lengths(out.size(), w.size());
@@ -414,6 +423,7 @@ void bind_passes_over(nb::module_& m) {
     data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
   });
   m.def("combine", &combined<AnyRows>);
+  m.def("add_rows", &add_some<AnyRows>);
   m.def("squared_norms", [](const AnyRows& data, Vector out, const Budget& budget) {
     data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
     nb::gil_scoped_release unlocked;
@@ -477,6 +487,7 @@ void bind_passes(nb::module_& m) {
   bind_passes_over<Data>(m);
   bind_passes_over<MonomialData>(m);
   m.def("combine", &combined<CompactData>);
+  m.def("add_rows", &add_some<CompactData>);
   m.def("without_private_columns", [](const Data& data, const Budget& budget) -> nb::object {
     auto compact = [&] {
       nb::gil_scoped_release unlocked;

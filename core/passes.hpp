@@ -88,4 +88,10 @@ void combine(const Rows& rows, const double* coefficients, std::span<double> out
   });
 }
 
+// w += sum_k coefficient_k x_i with i = order_k: for a few rows, where a pass would be too much.
+template <class Rows>
+void add_rows(const Rows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
+  for (std::size_t k = 0; k < order.size(); ++k) rows[order[k]].add_to(w, coefficients[k]);
+}
+
 }  // namespace maxmargin

@@ -95,7 +95,13 @@ def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation,
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
     solver = DualCoordinateAscent(
-        order=order, relaxation=relaxation, shrinking=False, warm_up=False, bias_reach=reach, seed=SEED
+        order=order,
+        relaxation=relaxation,
+        shrinking=False,
+        warm_up=False,
+        extrapolation=False,
+        bias_reach=reach,
+        seed=SEED,
     )
     state = solver.init(problem, None)
     oracle = ascend(

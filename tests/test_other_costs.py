@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -48,6 +49,20 @@ def test_two_certificates_prove_more_than_either(loss, intercept, first, second,
     assert known.primal <= min(proof.primal for proof in alone) * (1 + 1e-12)
     if loss != "logistic":
         assert known.dual >= max(proof.dual for proof in alone) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_equal_points_with_rounded_margins_are_one(loss, intercept):
+    # The line through them has no direction but that of the rounding, and may be followed very far.
+    problem = problem_of(loss, intercept)
+    (first,) = certificates(problem, 1.0)
+    noise = 1e-16 * np.random.default_rng(0).standard_normal(len(first.margins))
+    second = replace(first, margins=first.margins + noise)
+    here = problem.with_costs_times(2.0)
+    known, start = combined((first, second), here, (2.0, 2.0), ONE_THREAD)
+    assert is_proof_of(known, here)
+    np.testing.assert_allclose(start.margins, here.margins(start.w, start.b), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

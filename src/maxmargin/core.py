@@ -43,6 +43,7 @@ SequentialMinimalOptimization = _core.SequentialMinimalOptimization
 Standing = _core.Standing
 WorkingSet = _core.WorkingSet
 add_outer_products = _core.add_outer_products
+add_rows = _core.add_rows
 best_intercept = _core.best_intercept
 column_ranges = _core.column_ranges
 combine = _core.combine

@@ -24,6 +24,8 @@ from maxmargin.types import Vector
 
 _ROUNDED_OVER = 0.03
 """The stretch of margins over which a line search rounds off the kink of the hinge."""
+_SAME_POINT = 1e-6
+"""Relative distance: the direction from one point to another as near as this is mostly rounding."""
 _QUADRATIC = ("hinge", "squared_hinge")
 _ROUNDING = 1e-14
 
@@ -151,6 +153,8 @@ def _best_on_line(problem: Problem, point: _Point, along: _Point, budget: core.B
         pull = problem.intercept_scaling**-2
     slope = core.dot(point.w, along.w) + pull * point.b * along.b
     curvature = core.dot(along.w, along.w) + pull * along.b**2
+    if curvature <= _SAME_POINT**2 * (core.dot(point.w, point.w) + pull * point.b**2):
+        return point  # a long way on that line would take the margins away from those of w
     centre = 0.5 * problem.costs if problem.loss.name == "hinge" else problem.costs
     pieces = (problem.loss.name, problem.costs, centre, 1.0 / _ROUNDED_OVER)
     s = core.line_search(*pieces, point.margins, along.margins, slope, curvature, budget)

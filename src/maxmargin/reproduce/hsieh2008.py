@@ -28,8 +28,8 @@ _ASCENT, _PEGASOS = "dual coordinate ascent", "Pegasos"
 
 
 def _solvers(loss: str) -> dict[str, AnySolver]:
-    """The lecture's algorithms: ascent without over-relaxation, Pegasos without a dual polish."""
-    ascent = DualCoordinateAscent(relaxation=1.0, warm_up=False)
+    """The lecture's algorithms: ascent with nothing added, Pegasos without a dual polish."""
+    ascent = DualCoordinateAscent(relaxation=1.0, warm_up=False, extrapolation=False)
     if loss == "hinge":
         return {_ASCENT: ascent, _PEGASOS: Pegasos(average="last", polish=0.0)}
     steps = StochasticSubgradient(order="uniform", average="last", polish=0.0)

@@ -25,6 +25,9 @@ Warm-up. While C |x|^2 is large, a multiplier that belongs at C needs many visit
 sweeps solve the problem roughly with a C so small that one visit crosses the box, and raise C fourfold at a
 time. On data that overlap, the multipliers grow with C: then alpha and w are multiplied along, by what an
 exact line search allows. On data that are nearly separable they do not, and the warm-up ends.
+
+Extrapolation. Once the gap is small, sweeps only creep along the few directions in which the dual value is
+nearly flat. Every fifth sweep starts from the best combination of the last moves: see extrapolation.py.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
+from maxmargin.solvers.extrapolation import AnyData, Moves, Quadratic, extrapolate
 from maxmargin.types import Indices, Vector
 
 # The columns of State.coordinates: the fields of core/dual_coordinate_ascent.hpp's Coordinate.
@@ -49,12 +53,16 @@ _FLOAT32_IS_EXHAUSTED = 1e-6
 _REACTIVATE_AFTER_GAIN = 0.1
 _REACTIVATE_AFTER_SWEEPS = 100
 _ROUNDING = 1e-14
+_NOTHING_TO_EXTRAPOLATE = 1e-12
 _RAISE = 4.0
 _STAGE_SWEEPS = 6
 _STAGE_GAP = 0.02
 _CREEPS = 0.7
 _CREEPING_SWEEPS = 3
 _LOOK_AHEAD = 0.3
+_SWEEPS_OF_A_MOVE = 5
+_MOST_MOVES = 10
+_EXTRAPOLATE_BELOW = 1e-2
 _HELD = 0.2
 """By how much the margin of a start is beyond 1 where its row is left out at first."""
 
@@ -63,7 +71,7 @@ _HELD = 0.2
 class State:
     """Where the ascent stands."""
 
-    data: core.Data | core.CompactData | core.MonomialData
+    data: AnyData
     """The rows that are swept: the problem's, or a smaller copy without private columns."""
     coordinates: Vector
     """One line per row: see the column names above."""
@@ -99,6 +107,10 @@ class State:
     """Of b, in the last sweep."""
     creeping: int = 0
     """Sweeps in a row in which b went the same way, hardly slower."""
+    moves: Moves | None = None
+    """Of the last sweeps, once the gap is small."""
+    sweeps_of_move: int = 0
+    """In the move that has begun."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,8 @@ class DualCoordinateAscent(Solver[State]):
     down to 1, the more of the curvature is D, which ties a row to no other."""
     warm_up: bool = True
     """Start with a smaller C where C |x|^2 is large; not when a start is given."""
+    extrapolation: bool = True
+    """Start every fifth sweep from the best combination of the last moves, once the gap is small."""
     bias_reach: float = 0.03
     """r^2 as a share of the mean |x_i|^2; inf with a regularised intercept is the lecture's way."""
     seed: int = 0
@@ -134,7 +148,7 @@ class DualCoordinateAscent(Solver[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
         rows = problem.rows
-        data: core.Data | core.CompactData | core.MonomialData = rows.data
+        data: AnyData = rows.data
         private: Vector | float = 0.0
         if rows.without_private_columns is not None:
             data, private = rows.without_private_columns
@@ -185,6 +199,9 @@ class DualCoordinateAscent(Solver[State]):
             state.data, state.private = problem.rows.data, 0.0
             _set_costs(problem, state)
             _restore_w(problem, state)
+            state.moves = None
+        if self.extrapolation and _NOTHING_TO_EXTRAPOLATE < state.relative_gap < _EXTRAPOLATE_BELOW:
+            _extrapolate(problem, state)
         if self.order == "uniform":
             rows = _weighted_rows(problem)
             draws = np.empty(len(rows), np.int64)
@@ -273,10 +290,8 @@ class DualCoordinateAscent(Solver[State]):
             state.reactivated_at = state.relative_gap
             state.sweeps_since = 0
             state.order = _weighted_rows(problem)
-            state.above, state.below = np.inf, -np.inf
-        else:
-            state.above = largest if largest > 0 else np.inf
-            state.below = smallest if smallest < 0 else -np.inf
+        state.above = largest if largest > 0 else np.inf
+        state.below = smallest if smallest < 0 else -np.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate rebuilds w from it."""
@@ -354,6 +369,34 @@ def _raise_costs(problem: Problem, state: State) -> None:
     state.centre *= growth
     state.dual = growth * linear - growth**2 * quadratic
     state.relative_gap, state.stage_sweeps = np.inf, 0
+
+
+def _extrapolate(problem: Problem, state: State) -> None:
+    """Begin a move, or end one and go to the best combination of the last ones."""
+    state.sweeps_of_move += 1
+    if state.moves is not None and state.sweeps_of_move < _SWEEPS_OF_A_MOVE:
+        return
+    state.sweeps_of_move = 0
+    alpha = state.coordinates[:, ALPHA].copy()
+    if state.moves is None:
+        # All of them together are half as large as the data at most, and cheap beside the sweeps of a move.
+        most = min(_MOST_MOVES, problem.rows.stored // (2 * (len(alpha) + len(state.w))))
+        if most > 0:
+            state.moves = Moves(most, alpha, state.w)
+        return
+    state.moves.end_at(alpha, state.w)
+    at = Quadratic(
+        alpha, state.w, state.bias, problem.y, state.coordinates[:, DIAGONAL], state.bias_curvature
+    )
+    found = extrapolate(state.moves, at, problem.upper, state.data)
+    if found is not None:
+        of_alpha, of_w, gain = found
+        alpha = np.clip(alpha + of_alpha, 0.0, problem.upper)
+        state.coordinates[:, ALPHA] = alpha
+        state.w += of_w
+        state.bias += state.bias_curvature * core.dot(of_alpha, problem.y)
+        state.dual += gain
+    state.moves.start_at(alpha, state.w)
 
 
 def _restore_w(problem: Problem, state: State) -> None:

@@ -379,8 +379,7 @@ def _extrapolate(problem: Problem, state: State) -> None:
     state.sweeps_of_move = 0
     alpha = state.coordinates[:, ALPHA].copy()
     if state.moves is None:
-        # All of them together are half as large as the data at most, and cheap beside the sweeps of a move.
-        most = min(_MOST_MOVES, problem.rows.stored // (2 * (len(alpha) + len(state.w))))
+        most = _most_moves(problem, state)
         if most > 0:
             state.moves = Moves(most, alpha, state.w)
         return
@@ -397,6 +396,19 @@ def _extrapolate(problem: Problem, state: State) -> None:
         state.bias += state.bias_curvature * core.dot(of_alpha, problem.y)
         state.dual += gain
     state.moves.start_at(alpha, state.w)
+
+
+def _most_moves(problem: Problem, state: State) -> int:
+    """So many that a fit still needs no more memory than one copy of the rows in float32 would take.
+
+    A smaller copy may be held already, and to extrapolate takes three more points for a moment. Half of
+    what is left is the most, so that the moves are cheap beside the sweeps they consist of.
+    """
+    room = problem.rows.stored  # in numbers of 8 bytes: a value and its index
+    if state.data is not problem.rows.data:
+        room -= state.data.stored
+    points = room // (problem.rows.count + len(state.w))
+    return max(0, min(_MOST_MOVES, points // 2, points - 3))
 
 
 def _restore_w(problem: Problem, state: State) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
+from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.rows import Rows
 
@@ -21,6 +23,10 @@ def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     """X and y, checked; the estimator remembers the expansion of ``LazyMonomials`` in ``expansion_``."""
     estimator.__dict__.pop("expansion_", None)
     targets: NDArray[Any]
+    if _needs_no_conversion(X, y):
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = X.shape[1]
+        return X, np.asarray(y)
     if not isinstance(X, LazyMonomials):
         X, targets = validate_data(estimator, X, y, accept_sparse="csr", dtype=list(_TYPES), order="C")
         return X, targets
@@ -29,6 +35,26 @@ def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     validate_data(estimator, X, skip_check_array=True, y=targets)
     estimator.expansion_ = X.expansion
     return X, targets
+
+
+def _needs_no_conversion(X: Any, y: Any) -> bool:
+    """Whether these are finite arrays of the kind that ``validate_data`` would return as they are.
+
+    It asks several libraries whether the arrays are theirs, which takes as long as a small fit. What is not
+    plainly sound is left to it and its sentences.
+    """
+    return (
+        type(X) is type(y) is np.ndarray
+        and X.ndim == 2
+        and y.ndim == 1
+        and len(X) == len(y)
+        and X.size > 0
+        and X.dtype == np.float64
+        and y.dtype.kind in "iub"
+        and bool(X.flags.c_contiguous)
+        # A square that is beyond all numbers is left to it, too.
+        and math.isfinite(core.dot(X.reshape(-1), X.reshape(-1)))
+    )
 
 
 def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:

@@ -22,7 +22,7 @@ namespace maxmargin {
 struct SmallOptions {
   Integer sweeps;
   double relaxation, bias_reach;           // of the sweeps
-  double first_part;                       // of the costs, in Newton's first step
+  double first_part;                       // of the costs, in the first Newton steps
   double stiffness, raise_by, small_part;  // of the augmented Lagrangian
   Integer most;                            // steps
   double until;                            // the relative gap that ends them
@@ -135,20 +135,16 @@ void take_over(const Data& data, const Piece& piece, SmallIterate& at, std::span
   for (std::size_t j = 0; j < sums.size(); ++j) at.combined[j] += sums[j];
 }
 
-// Rough solutions for a part of the costs that grows to all of them. Where these would leave hardly a row
-// inside the margin, steps for them alone go from one set of rows to quite another.
+// A rough solution of the squared hinge's problem for a part of the costs.
 template <class Data>
-void steps_at_smaller_costs(const Data& data, double part, SmallClass& one, SmallIterate& at,
-                            std::span<double> changes, const Budget& budget) {
-  constexpr double kRaise = 10, kRough = 0.5;  // relative gap
-  std::vector<double> costs(one.costs.size());
-  for (; part < 1 && !budget.spent(); part *= kRaise) {
-    for (std::size_t i = 0; i < costs.size(); ++i) costs[i] = part * one.costs[i];
-    const SmoothPiece<SquaredHinge> piece{costs.data()};
-    take_over(data, piece, at, changes, budget);
-    one.steps += small_steps(data, piece, at, kStepsBetweenLooks, kRough, budget).first;
-    at.scale_hessian(std::min(kRaise, 1 / part));
-  }
+void rough_steps(const Data& data, double part, SmallClass& one, SmallIterate& at,
+                 std::span<double> changes, const Budget& budget) {
+  constexpr double kRough = 0.5;  // relative gap
+  std::vector<double> costs(one.costs.begin(), one.costs.end());
+  for (double& cost : costs) cost *= part;
+  const SmoothPiece<SquaredHinge> piece{costs.data()};
+  take_over(data, piece, at, changes, budget);
+  one.steps += small_steps(data, piece, at, kStepsBetweenLooks, kRough, budget).first;
 }
 
 template <class Data>
@@ -156,7 +152,13 @@ void small_newton(const Data& data, const SmallOptions& options, SmallClass& one
                   const Budget& budget, Watch& watch) {
   constexpr double kRounding = 1e-15;
   SmallIterate at = room.start(data, one, true, budget);
-  steps_at_smaller_costs(data, options.first_part, one, at, room.changes(), budget);
+  // Where all of the costs would leave hardly a row inside the margin, steps for them alone go from one set
+  // of rows to quite another.
+  constexpr double kRaise = 10;
+  for (double part = options.first_part; part < 1 && !budget.spent(); part *= kRaise) {
+    rough_steps(data, part, one, at, room.changes(), budget);
+    at.scale_hessian(std::min(kRaise, 1 / part));
+  }
   const SmoothPiece<SquaredHinge> piece{one.costs.data()};
   take_over(data, piece, at, room.changes(), budget);
   const double until = std::max(options.until, kRounding);
@@ -171,23 +173,44 @@ void small_newton(const Data& data, const SmallOptions& options, SmallClass& one
   std::copy(at.v.begin(), at.v.end(), one.v.begin());
 }
 
+// Whether the sweeps found few support vectors, and hardly one at its wall: then those of the squared hinge
+// are nearly the same.
+inline bool nearly_separated(const SmallClass& one) {
+  constexpr std::size_t kRowsPerSupportVector = 3, kRowsPerBound = 200;
+  std::size_t support = 0, bound = 0;
+  for (std::size_t i = 0; i < one.costs.size(); ++i) {
+    support += one.multipliers[i] > 0;
+    bound += one.multipliers[i] > 0 && one.multipliers[i] >= one.costs[i];
+  }
+  return kRowsPerSupportVector * support <= one.costs.size() && kRowsPerBound * bound <= one.costs.size();
+}
+
 template <class Data>
 void small_hinge(const Data& data, const SmallOptions& options, SmallClass& one, SmallRoom& room,
                  const Budget& budget, Watch& watch) {
   const std::size_t n = one.labels.size(), d = static_cast<std::size_t>(data.columns());
-  SmallIterate at = room.start(data, one, false, budget);
   const std::span<double> changes = room.changes();
+  double stiffness = options.stiffness, small_part = options.small_part;
+  if (options.sweeps > 0 && nearly_separated(one)) {
+    constexpr double kStiffer = 20, kSmall = 0.1;  // the next smooth problem can be that much less so
+    SmallIterate rough = room.start(data, one, true, budget);
+    rough_steps(data, options.first_part, one, rough, changes, budget);
+    std::copy(rough.v.begin(), rough.v.end(), one.v.begin());
+    for (std::size_t i = 0; i < n; ++i) one.multipliers[i] = std::min(rough.multipliers[i], one.costs[i]);
+    stiffness = kStiffer * options.first_part;
+    small_part = std::min(small_part, kSmall);
+  }
+  SmallIterate at = room.start(data, one, false, budget);
   std::vector<double> alpha(one.multipliers.begin(), one.multipliers.end());
   // Multipliers that nothing is known of are in the middle: the rounded kink is then around m = 1.
   const bool known = options.sweeps > 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (!known) alpha[i] = 0.5 * one.costs[i];
     const bool free = alpha[i] > 0 && alpha[i] < one.costs[i];
-    at.curvatures[i] = free ? options.stiffness * one.costs[i] : 0.0;
+    at.curvatures[i] = free ? stiffness * one.costs[i] : 0.0;
     changes[i] = alpha[i] * one.labels[i];
   }
-  Smoothing smoothing{one.costs.data(),  alpha, options.stiffness, !known, options.raise_by,
-                      options.small_part};
+  Smoothing smoothing{one.costs.data(), alpha, stiffness, !known, options.raise_by, small_part};
   if (known) {
     std::copy(alpha.begin(), alpha.end(), at.multipliers.begin());
   } else {

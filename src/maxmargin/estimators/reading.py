@@ -23,10 +23,13 @@ def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     """X and y, checked; the estimator remembers the expansion of ``LazyMonomials`` in ``expansion_``."""
     estimator.__dict__.pop("expansion_", None)
     targets: NDArray[Any]
-    if _needs_no_conversion(X, y):
-        estimator.__dict__.pop("feature_names_in_", None)
-        estimator.n_features_in_ = X.shape[1]
-        return X, np.asarray(y)
+    if _are_plain(X, y):
+        plain = np.ascontiguousarray(X)
+        # A square that is beyond all numbers is no proof of anything, and left to the checks below.
+        if math.isfinite(core.dot(plain.reshape(-1), plain.reshape(-1))):
+            estimator.__dict__.pop("feature_names_in_", None)
+            estimator.n_features_in_ = plain.shape[1]
+            return plain, np.asarray(y)
     if not isinstance(X, LazyMonomials):
         X, targets = validate_data(estimator, X, y, accept_sparse="csr", dtype=list(_TYPES), order="C")
         return X, targets
@@ -37,11 +40,10 @@ def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     return X, targets
 
 
-def _needs_no_conversion(X: Any, y: Any) -> bool:
-    """Whether these are finite arrays of the kind that ``validate_data`` would return as they are.
+def _are_plain(X: Any, y: Any) -> bool:
+    """Whether ``validate_data`` would have nothing to say of these arrays, unless X has NaN or infinities.
 
-    It asks several libraries whether the arrays are theirs, which takes as long as a small fit. What is not
-    plainly sound is left to it and its sentences.
+    It asks several libraries whether the arrays are theirs, which takes as long as a small fit.
     """
     return (
         type(X) is type(y) is np.ndarray
@@ -51,9 +53,6 @@ def _needs_no_conversion(X: Any, y: Any) -> bool:
         and X.size > 0
         and X.dtype == np.float64
         and y.dtype.kind in "iub"
-        and bool(X.flags.c_contiguous)
-        # A square that is beyond all numbers is left to it, too.
-        and math.isfinite(core.dot(X.reshape(-1), X.reshape(-1)))
     )
 
 

@@ -31,10 +31,8 @@ _MOST_NUMBERS = 1 << 20
 """Labels of all classes: many classes of many rows would add up."""
 _ENOUGH = 1e-9
 """A relative gap that may be all there is to gain in float64."""
-# Where the mean of C |x|^2 is above these, the first steps are taken at smaller costs, or with a smaller k.
-_NEWTON_VISITS, _HINGE_VISITS = 50.0, 150.0
-_SMALL_PART = 0.1
-"""Of the gap, in line 4 of augmented_lagrangian.py: a smaller k asks for more care."""
+_FEW_VISITS = 100.0
+"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
 
 
 def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newton | AugmentedLagrangian]:
@@ -120,18 +118,13 @@ def solve_small_classes(
 def _options(
     solver: Newton | AugmentedLagrangian, problem: Problem
 ) -> tuple[int, float, float, float, float, float, float]:
-    """Of the sweeps, of Newton's first steps, and of the augmented Lagrangian."""
-    first_part, stiffness, raise_by, small_part = 1.0, 0.0, 0.0, 0.0
+    """Of the sweeps, of the first Newton steps, and of the augmented Lagrangian."""
+    lagrangian = 0.0, 0.0, 0.0
     if isinstance(solver, AugmentedLagrangian):
-        stiffness, raise_by, small_part = solver.stiffness, solver.raise_by_of(problem), solver.small_part
+        lagrangian = solver.stiffness, solver.raise_by_of(problem), solver.small_part
     sweeps = solver.sweeps_of(problem)
     if sweeps == 0:
-        return 0, 0.0, 0.0, first_part, stiffness, raise_by, small_part
-    visits = visits_to_cross(problem)
-    if isinstance(solver, Newton):
-        first_part = min(1.0, _NEWTON_VISITS / visits) if visits > 0.0 else 1.0
-    elif visits > _HINGE_VISITS / stiffness:
-        stiffness, small_part = _HINGE_VISITS / visits, min(small_part, _SMALL_PART)
-    ascent = DualCoordinateAscent()
-    reach = ascent.bias_scales(problem)[0]
-    return sweeps, ascent.relaxation_of(problem), reach, first_part, stiffness, raise_by, small_part
+        return 0, 0.0, 0.0, 1.0, *lagrangian
+    ascent, visits = DualCoordinateAscent(), visits_to_cross(problem)
+    first_part = _FEW_VISITS / visits if visits > _FEW_VISITS else 1.0
+    return sweeps, ascent.relaxation_of(problem), ascent.bias_scales(problem)[0], first_part, *lagrangian

@@ -21,16 +21,20 @@ from tests.problems import Case
 INTERCEPTS = ["none", "regularised", "exact"]
 LOSSES = ["hinge", "squared_hinge"]
 SOLVERS = {"hinge": AugmentedLagrangian(), "squared_hinge": Newton()}
-SHAPES = {"short rows": (60, 7), "long rows": (90, 70), "few long rows": (30, 100)}
+SHAPES = {"short rows": (60, 7), "long rows": (90, 70), "few long rows": (30, 100), "far apart": (120, 45)}
 
 
 def classes_of(shape, seed=0, classes=3, scale=1.0):
-    """Rows, and labels that a plane does not quite tell apart."""
+    """Rows, and labels that a plane does not quite tell apart, unless the classes are far apart."""
     random = np.random.default_rng(seed)
     n, d = SHAPES[shape]
-    X = (scale * random.normal(size=(n, d))).astype(np.float32).astype(np.float64)
-    scores = X @ random.normal(size=(d, classes)) + scale * np.sqrt(d) * random.normal(size=(n, classes))
-    return X, scores.argmax(axis=1)
+    X = scale * random.normal(size=(n, d))
+    noise = 0.0 if shape == "far apart" else scale * np.sqrt(d)
+    scores = X @ random.normal(size=(d, classes)) + noise * random.normal(size=(n, classes))
+    labels = scores.argmax(axis=1)
+    if shape == "far apart":  # few support vectors, none at its wall
+        X += np.round(8.0 * random.normal(size=(classes, d)))[labels]
+    return X.astype(np.float32).astype(np.float64), labels  # the same numbers in both types
 
 
 def problems_of(X, labels, loss, intercept, layout, costs=None):

@@ -199,6 +199,19 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch):
     assert not model.coef_[1:].any()
 
 
+def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch):
+    def interrupted(*arguments):
+        arguments[5][:] = 100.0
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(small_classes.core, "solve_small_classes", interrupted)
+    X, y = classes_of("long rows")
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = LinearSVC(random_state=0).fit(X, y)
+    assert not model.coef_.any()
+    assert all(proof.primal <= len(y) for proof in model.certificate_)
+
+
 def test_a_budget_that_is_spent_ends_the_call():
     X, labels = classes_of("long rows")
     problems = problems_of(X, labels, "hinge", "exact", "dense C float64")
@@ -215,9 +228,27 @@ def test_steps_are_counted_and_limited():
 
 
 def test_data_that_cannot_be_squared_end_in_a_sentence():
-    X = np.array([[1e200], [-1e200], [2e200]])
     with pytest.raises(FloatingPointError, match="too large to be squared"):
-        LinearSVC(solver="newton").fit(X, [0, 1, 1])
+        LinearSVC(solver="newton").fit(np.array([[1e200], [-1e200], [2e200]]), [0, 1, 1])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_long_rows_that_cannot_be_squared_end_without_a_proof(loss):
+    # The costs of the first steps would be none at all beside such rows.
+    X, labels = classes_of("far apart")
+    problems = problems_of(1e200 * X, labels, loss, "exact", "dense C float64")
+    with np.errstate(all="ignore"):
+        assert solved(problems, loss) == [None] * 3
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e3])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_long_rows_of_extreme_length(loss, scale):
+    X, y = classes_of("far apart")
+    model = LinearSVC(
+        loss=loss, random_state=0, solver={"hinge": "augmented_lagrangian"}.get(loss, "newton")
+    )
+    assert model.fit(scale * X, y).status_ is Status.CERTIFIED
 
 
 def test_the_log_has_every_proof(caplog):

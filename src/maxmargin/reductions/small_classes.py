@@ -33,6 +33,7 @@ _ENOUGH = 1e-9
 """A relative gap that may be all there is to gain in float64."""
 _FEW_VISITS = 100.0
 """Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
+_SMALLEST_PART = 1e-8
 
 
 def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newton | AugmentedLagrangian]:
@@ -104,6 +105,10 @@ def solve_small_classes(
             status = Status.within_tol(certificate)
         elif interrupted:
             status = Status.INTERRUPTED
+            if certificate.primal > problem.total_cost * problem.loss.at_zero:
+                # As in the loop: a run cut short can be worse than no model at all.
+                certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
+                gap = certificate.relative_gap
         elif finished[k] and gap <= _ENOUGH:
             status = Status.RULE_FIRED
         else:
@@ -126,5 +131,5 @@ def _options(
     if sweeps == 0:
         return 0, 0.0, 0.0, 1.0, *lagrangian
     ascent, visits = DualCoordinateAscent(), visits_to_cross(problem)
-    first_part = _FEW_VISITS / visits if visits > _FEW_VISITS else 1.0
+    first_part = max(_FEW_VISITS / visits, _SMALLEST_PART) if visits > _FEW_VISITS else 1.0
     return sweeps, ascent.relaxation_of(problem), ascent.bias_scales(problem)[0], first_part, *lagrangian

@@ -153,8 +153,7 @@ Integer small_augmented_lagrangian(const Data& data, Smoothing& smoothing, Small
       smoothing.stiffness *= smoothing.raise_by;
       smoothing.begun = false;
       for (double& h : at.curvatures) h *= smoothing.raise_by;
-      for (double& h : at.counted) h *= smoothing.raise_by;
-      for (double& h : at.lower) h *= smoothing.raise_by;
+      at.scale_hessian(smoothing.raise_by);
     }
     if (standing.finished || standing.relative_gap <= until || budget.spent()) break;
   }

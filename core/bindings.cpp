@@ -37,6 +37,7 @@
 #include "row_classes.hpp"
 #include "rows.hpp"
 #include "sequential_minimal_optimization.hpp"
+#include "small_classes.hpp"
 #include "small_newton.hpp"
 #include "small_problems.hpp"
 #include "stochastic_subgradient.hpp"
@@ -687,7 +688,7 @@ decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVecto
 template <class AnyRows>
 SmallIterate small_iterate(const AnyRows& data, ConstVector costs, ConstVector labels,
                            ConstVector regulariser, Vector v, Vector margins, Vector multipliers,
-                           Vector combined, Vector curvatures, Table lower, Vector counted) {
+                           Vector combined, Vector curvatures, Table lower, Vector counted, Vector peaks) {
   const std::size_t n = margins.size(), size = v.size(), d = static_cast<std::size_t>(data.columns());
   for (const std::size_t other :
        {costs.size(), labels.size(), multipliers.size(), curvatures.size(), counted.size()}) {
@@ -695,22 +696,29 @@ SmallIterate small_iterate(const AnyRows& data, ConstVector costs, ConstVector l
   }
   data.require_lengths(n, d);
   require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
-  require(regulariser.size() == size && combined.size() == size, "one number per column is needed");
+  require(regulariser.size() == size && combined.size() == size && peaks.size() == size,
+          "one number per column is needed");
   require(lower.shape(0) == size && lower.shape(1) == size, "a row for every column is needed");
-  return {span(labels),      span(regulariser),
-          span(v),           span(margins),
-          span(multipliers), span(combined),
-          span(curvatures),  {lower.data(), lower.size()},
-          span(counted),     {}};
+  return {span(labels),
+          span(regulariser),
+          span(v),
+          span(margins),
+          span(multipliers),
+          span(combined),
+          span(curvatures),
+          {lower.data(), lower.size()},
+          span(counted),
+          span(peaks),
+          {}};
 }
 
 template <class AnyRows>
 auto small_newton_steps(const AnyRows& data, const std::string& loss, ConstVector costs, ConstVector centre,
                         double stiffness, ConstVector labels, ConstVector regulariser, Vector v,
                         Vector margins, Vector multipliers, Vector combined, Vector curvatures, Table lower,
-                        Vector counted, Integer most, double until, const Budget& budget) {
+                        Vector counted, Vector peaks, Integer most, double until, const Budget& budget) {
   SmallIterate at = small_iterate(data, costs, labels, regulariser, v, margins, multipliers, combined,
-                                  curvatures, lower, counted);
+                                  curvatures, lower, counted, peaks);
   nb::gil_scoped_release unlocked;
   const auto [taken, length] = with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
     return small_steps(data, piece, at, most, until, budget);
@@ -723,11 +731,11 @@ auto small_augmented_lagrangian_steps(const AnyRows& data, ConstVector costs, Ve
                                       double stiffness, bool begun, double raise_by, double small_part,
                                       ConstVector labels, ConstVector regulariser, Vector v, Vector margins,
                                       Vector multipliers, Vector combined, Vector curvatures, Table lower,
-                                      Vector counted, Standing& standing, Vector best_v,
+                                      Vector counted, Vector peaks, Standing& standing, Vector best_v,
                                       Vector best_multipliers, bool exact, Integer most, double until,
                                       const Budget& budget) {
   SmallIterate at = small_iterate(data, costs, labels, regulariser, v, margins, multipliers, combined,
-                                  curvatures, lower, counted);
+                                  curvatures, lower, counted, peaks);
   require(alpha.size() == costs.size() && best_multipliers.size() == costs.size(),
           "one number per row is needed");
   require(best_v.size() == v.size(), "one number per column is needed");
@@ -738,6 +746,40 @@ auto small_augmented_lagrangian_steps(const AnyRows& data, ConstVector costs, Ve
                                                    span(best_multipliers), exact, most, until, budget);
   return std::make_tuple(taken, smoothing.stiffness, smoothing.begun, values.primal, values.dual,
                          values.imbalance);
+}
+
+auto solve_small_classes_of(const Data& data, bool squared, ConstTable labels, ConstTable costs,
+                            ConstVector regulariser, Table v, Table multipliers, Indices steps,
+                            Integer sweeps, double relaxation, double bias_reach, double first_part,
+                            double stiffness, double raise_by, double small_part, Integer most,
+                            double until, std::uint64_t seed, const Budget& budget) {
+  const std::size_t count = labels.shape(0), n = labels.shape(1), size = v.shape(1);
+  const std::size_t d = static_cast<std::size_t>(data.columns());
+  data.require_lengths(n, d);
+  require(costs.shape(0) == count && costs.shape(1) == n && multipliers.shape(0) == count &&
+              multipliers.shape(1) == n && v.shape(0) == count && steps.size() == count,
+          "a row for every class is needed");
+  require(size > 0 && (size == d || size == d + 1) && regulariser.size() == size,
+          "a place for every column is needed");
+  std::vector<SmallClass> classes;
+  for (std::size_t k = 0; k < count; ++k) {
+    classes.push_back({{labels.data() + k * n, n},
+                       {costs.data() + k * n, n},
+                       span(regulariser),
+                       {v.data() + k * size, size},
+                       {multipliers.data() + k * n, n}});
+  }
+  const SmallOptions options{sweeps,   relaxation, bias_reach, first_part, stiffness,
+                             raise_by, small_part, most,       until};
+  return interruptibly(budget, [&](Watch& watch) {
+    solve_small_classes(data, squared, options, classes, seed, budget, watch);
+    std::vector<bool> finished;
+    for (std::size_t k = 0; k < count; ++k) {
+      steps.data()[k] = classes[k].steps;
+      finished.push_back(classes[k].finished);
+    }
+    return finished;
+  });
 }
 
 template <class AnyRows>
@@ -817,6 +859,7 @@ void bind_newton(nb::module_& m) {
         });
   bind_newton_over<Data>(m);
   bind_newton_over<MonomialData>(m);
+  m.def("solve_small_classes", &solve_small_classes_of);
   m.def("refresh", [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
                       ConstVector margins, ConstVector labels, Vector multipliers,
                       Vector multiplier_changes, Vector curvatures, const Budget& budget) {

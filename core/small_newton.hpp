@@ -18,9 +18,16 @@ struct SmallIterate {
   std::span<const double> labels, regulariser;
   std::span<double> v, margins, multipliers, combined, curvatures;
   std::span<double> lower, counted;  // the Hessian, and the curvatures that it is of
+  std::span<double> peaks;           // of its diagonal, since it was last added up anew
   Refreshed sums;                    // at the multipliers
 
   Integer size() const { return static_cast<Integer>(v.size()); }
+  // Prepares for curvatures that are all so many times the last ones.
+  void scale_hessian(double factor) {
+    for (double& h : counted) h *= factor;
+    for (double& h : lower) h *= factor;
+    for (double& h : peaks) h *= factor;
+  }
   void gradient(std::span<double> out) const {
     for (std::size_t j = 0; j < v.size(); ++j) out[j] = regulariser[j] * v[j] - combined[j];
   }
@@ -53,23 +60,46 @@ void combine_with_bias(const Data& data, std::span<const double> coefficients, s
   out[d] = sum;
 }
 
-// Brings the Hessian up to date with the curvatures.
+// Whether what rounding leaves of rows that count no more could be seen beside the rows that do.
+inline bool is_worn(SmallIterate& at) {
+  constexpr double kMuch = 8;
+  bool worn = false;
+  for (std::size_t j = 0; j < at.v.size(); ++j) {
+    const double diagonal = at.lower[j * at.v.size() + j];
+    at.peaks[j] = std::max(at.peaks[j], diagonal);
+    worn = worn || at.peaks[j] > kMuch * (diagonal + at.regulariser[j]);
+  }
+  return worn;
+}
+
+// Brings the Hessian up to date with the curvatures: by the rows that changed, or anew.
 template <class Data>
 void update_hessian(const Data& data, SmallIterate& at, std::span<double> changes, const Budget& budget) {
+  constexpr double kRounding = 1e-14;  // of curvatures that were multiplied by a factor
   std::size_t free = 0, changed = 0;
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    free += at.curvatures[i] != 0;
-    changed += at.curvatures[i] != at.counted[i];
+    const double h = at.curvatures[i];
+    changes[i] = std::abs(h - at.counted[i]) > kRounding * h ? h - at.counted[i] : 0.0;
+    free += h != 0;
+    changed += changes[i] != 0;
   }
-  // Few rows are added up anew: what rounding leaves of the others could outweigh them.
-  const bool anew = free <= std::max(changed, 2 * at.v.size());
-  if (anew) std::fill(at.lower.begin(), at.lower.end(), 0.0);
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    changes[i] = anew ? at.curvatures[i] : at.curvatures[i] - at.counted[i];
-    at.counted[i] = at.curvatures[i];
+  const auto add_changes = [&] {
+    for (std::size_t i = 0; i < changes.size(); ++i) at.counted[i] += changes[i];
+    data.visit(
+        [&](const auto& rows) { add_outer_products(rows, changes.data(), at.lower, at.size(), budget); });
+  };
+  bool anew = free <= changed;
+  if (!anew) {
+    add_changes();
+    anew = is_worn(at);
   }
-  data.visit(
-      [&](const auto& rows) { add_outer_products(rows, changes.data(), at.lower, at.size(), budget); });
+  if (!anew) return;
+  std::fill(at.lower.begin(), at.lower.end(), 0.0);
+  std::fill(at.counted.begin(), at.counted.end(), 0.0);
+  std::fill(at.peaks.begin(), at.peaks.end(), 0.0);
+  std::copy(at.curvatures.begin(), at.curvatures.end(), changes.begin());
+  add_changes();
+  is_worn(at);
 }
 
 // One step for the gradient: the direction, how far, and what follows. Returns how much of the step was

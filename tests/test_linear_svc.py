@@ -45,6 +45,50 @@ def digits():
     return X / 16.0, y
 
 
+def test_plain_arrays_are_read_as_scikit_learn_reads_them(breast_cancer):
+    X, y = breast_cancer
+    wide = np.concatenate([X, X], axis=1)
+    same = LinearSVC().fit(X, y)
+    for other in (wide[:, :30], np.asfortranarray(X), X.tolist(), X[:, ::1]):
+        model = LinearSVC().fit(other, y)
+        np.testing.assert_array_equal(model.coef_, same.coef_)
+        assert model.n_features_in_ == 30
+    assert not np.shares_memory(LinearSVC().fit(X, y).coef_, X)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[1.0, np.nan], [1.0, 2.0]], [0, 1], "Input X contains NaN"),
+        ([[1.0, np.inf], [1.0, 2.0]], [0, 1], "Input X contains infinity"),
+        ([[1.0], [2.0]], [0, 1, 1], "inconsistent numbers of samples"),
+        ([1.0, 2.0], [0, 1], "Expected 2D array"),
+        (np.empty((0, 2)), [], "0 sample"),
+        (np.empty((2, 0)), [0, 1], "0 feature"),
+        ([[1.0], [2.0]], [[0, 1], [1, 0]], "y should be a 1d array"),
+    ],
+)
+def test_unsound_arrays_are_refused_in_scikit_learns_words(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        LinearSVC().fit(np.array(X), np.array(y))
+
+
+def test_names_of_features_are_forgotten_with_plain_arrays(breast_cancer):
+    pandas = pytest.importorskip("pandas")
+    X, y = breast_cancer
+    model = LinearSVC().fit(pandas.DataFrame(X).rename(columns=str), y)
+    assert len(model.feature_names_in_) == 30
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+def test_values_whose_squares_are_beyond_all_numbers_are_finite():
+    X, y = np.array([[1e160], [-1e160], [2e160]]), np.array([0, 1, 1])
+    model = LinearSVC(loss="hinge", solver="dual_coordinate_ascent", max_iter=2)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.n_features_in_ == 1
+
+
 def objective(X, y, w, b, C, loss, weights=1.0):
     slack = np.maximum(0.0, 1.0 - y * (X @ w + b))
     losses = slack if loss == "hinge" else slack**2

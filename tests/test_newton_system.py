@@ -641,12 +641,13 @@ def test_a_margin_is_moved_by_the_line_that_was_searched(layout):
 
 
 @BOTH_LAYOUTS
+@pytest.mark.parametrize("shape", [(40, 5), (40, 7), (40, 8), (90, 17), (300, 96), (150, 126)])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-def test_a_small_step_in_one_call_is_the_step_in_its_parts(loss, intercept, layout):
-    case = case_of(40, 5, intercept)
+def test_a_small_step_in_one_call_is_the_step_in_its_parts(loss, intercept, shape, layout):
+    case = case_of(*shape, intercept)
     problem = replace(case, loss=loss).problem(layout)
-    centre = np.random.default_rng(1).uniform(0, 1, 40)
+    centre = np.random.default_rng(1).uniform(0, 1, shape[0])
     some_pieces = Pieces(loss, problem.costs, centre, 2.0)
     whole, parts = (Iterate.at(problem, None, ONE) for _ in range(2))
     for iterate in (whole, parts):
@@ -658,6 +659,26 @@ def test_a_small_step_in_one_call_is_the_step_in_its_parts(loss, intercept, layo
         for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
             ours, theirs = getattr(whole, name), getattr(parts, name)
             np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_rows_that_count_no_more_leave_nothing_behind(intercept):
+    # The long rows are beyond their kink after the first step; what is left of them is not to be seen.
+    random = np.random.default_rng(5)
+    X = np.concatenate([1e6 * random.normal(size=(20, 4)), random.normal(size=(30, 4))])
+    y = np.where(np.arange(50) % 2, 1.0, -1.0)
+    problem = Case("worn", X, y, intercept=intercept, loss="squared_hinge").problem()
+    iterate = Iterate.at(problem, None, ONE)
+    some_pieces = Pieces("squared_hinge", problem.costs, np.empty(0), 0.0)
+    iterate.refresh(some_pieces, ONE)
+    iterate.advance(some_pieces, ONE)
+    iterate.margins[:20] = 2.0
+    iterate.margins[20:] = 0.0
+    iterate.refresh(some_pieces, ONE)
+    iterate.advance(some_pieces, ONE)
+    Z, _ = with_intercept(X[20:], intercept, 1.0)
+    expected = np.tril(2.0 * Z.T @ Z)
+    np.testing.assert_allclose(np.tril(iterate.system.small_hessian.lower), expected, rtol=1e-12)
 
 
 @BOTH_LAYOUTS
@@ -703,7 +724,7 @@ def test_a_small_step_on_data_that_cannot_be_squared_ends_in_a_sentence():
         iterate.advance(some_pieces, ONE)
 
 
-@pytest.mark.parametrize("place", range(13))
+@pytest.mark.parametrize("place", range(14))
 def test_small_steps_refuse_inconsistent_arrays(place):
     square = np.zeros((2, 2))
     arguments = [
@@ -718,6 +739,7 @@ def test_small_steps_refuse_inconsistent_arrays(place):
         N.copy(),
         square,
         N,
+        D,
     ]
     wrong = {np.ndarray: np.zeros(7), float: 1.0, str: "perceptron"}
     changed = arguments[place + 1]

@@ -354,6 +354,7 @@ def small_newton_steps(
     curvatures: Vector,
     lower: NDArray[np.float64],
     counted: Vector,
+    peaks: Vector,
     most: int,
     until: float,
     budget: Budget,
@@ -375,6 +376,7 @@ def small_augmented_lagrangian_steps(
     curvatures: Vector,
     lower: NDArray[np.float64],
     counted: Vector,
+    peaks: Vector,
     standing: Standing,
     best_v: Vector,
     best_multipliers: Vector,
@@ -383,6 +385,27 @@ def small_augmented_lagrangian_steps(
     until: float,
     budget: Budget,
 ) -> tuple[int, float, bool, float, float, float]: ...
+def solve_small_classes(
+    data: Data,
+    squared: bool,
+    labels: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    regulariser: Vector,
+    v: NDArray[np.float64],
+    multipliers: NDArray[np.float64],
+    steps: Indices,
+    sweeps: int,
+    relaxation: float,
+    bias_reach: float,
+    first_part: float,
+    stiffness: float,
+    raise_by: float,
+    small_part: float,
+    most: int,
+    until: float,
+    seed: int,
+    budget: Budget,
+) -> list[bool]: ...
 def cost_of_balancing(imbalance: float, stiffness: float, multipliers: Vector, costs: Vector) -> float: ...
 def add_outer_products(
     data: Data | MonomialData, coefficients: Vector, lower: Vector, budget: Budget

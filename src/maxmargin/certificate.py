@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.changed import changed
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Intercept, Problem, middle_of
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
 from maxmargin.types import Tell, Vector
@@ -222,16 +222,19 @@ def certify(
     of the two are kept: any two such points make a proof. ``tell`` is called now and then where that takes
     long: with a kernel, a pass is as many values as there are pairs of a support vector and a row.
     """
+    interval: tuple[float, float] | None
     if solution.w is None:
         if solution.alpha is None:
             raise ValueError("A solution needs w, alpha, or both. Got neither.")
         alpha, alpha_from = feasible(problem, solution.alpha), solution.alpha_from
         w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
-        b, margins = _best_margins(problem, w, budget, tell)
+        b, margins, interval = _best_margins(problem, w, budget, tell)
         w, b, margins = longer(problem, w, b, margins)
+        if w is not w_of_alpha:
+            interval = None  # that was another w's
     else:
         w = np.ascontiguousarray(solution.w, np.float64)
-        b, margins = _best_margins(problem, w, budget, tell)
+        b, margins, interval = _best_margins(problem, w, budget, tell)
         proposed, alpha_from = solution.alpha, solution.alpha_from
         if proposed is None:
             proposed, alpha_from = problem.multipliers(margins), FROM_MARGINS
@@ -253,21 +256,26 @@ def certify(
         dual = primal  # both are the optimum, to the last digits of their sums
     if known is not None and known.primal <= primal:
         w, b, primal, margins = known.w, known.b, known.primal, known.margins
+        interval = known.b_interval
     if known is not None and known.dual >= dual:
         alpha, dual, w_of_alpha = known.alpha, known.dual, known.w_of_alpha
         alpha_from = known.alpha_from
-    return Certificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
+    proof = Certificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
+    if interval is not None:
+        proof.__dict__["b_interval"] = proof._snapped(interval[0]), proof._snapped(interval[1])
+    return proof
 
 
 def _best_margins(
     problem: Problem, w: Vector, budget: core.Budget, tell: Tell | None
-) -> tuple[float, Vector]:
-    """The best intercept for w, whatever the solver's was, and the margins with it."""
+) -> tuple[float, Vector, tuple[float, float]]:
+    """The best intercept for w, whatever the solver's was, its margins, and all b that are as good."""
     scores = problem.rows.scores(w, budget, tell)
-    b = problem.best_intercept(scores)
+    interval = problem.best_intercepts(scores)
+    b = middle_of(*interval)
     scores += b
     scores *= problem.y
-    return b, scores
+    return b, scores, interval
 
 
 def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vector, float, Vector]:

@@ -75,6 +75,7 @@ shuffle = _core.shuffle
 small_augmented_lagrangian_steps = _core.small_augmented_lagrangian_steps
 small_newton_steps = _core.small_newton_steps
 solve_small = _core.solve_small
+solve_small_classes = _core.solve_small_classes
 squared_norms = _core.squared_norms
 stochastic_subgradient = _core.stochastic_subgradient
 subgradient = _core.subgradient

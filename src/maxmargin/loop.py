@@ -25,7 +25,7 @@ from maxmargin.solvers import AnySolver
 logger = logging.getLogger("maxmargin")
 
 _SECONDS_BETWEEN_CALLS = 0.1
-_MANY_STEPS = 100
+MANY_STEPS = 100
 """Whoever allows fewer counts them."""
 
 # Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
@@ -153,7 +153,7 @@ def solve_after(
     That is None where nothing was left to do.
     """
     max_steps = 1000 if max_steps is None else max_steps
-    if callback is None and certify_every is None and max_steps >= _MANY_STEPS:
+    if callback is None and certify_every is None and max_steps >= MANY_STEPS:
         configured = configured.at_once(tol)
     run = _Run(problem, configured, tol, callback, budget)
     state = None

@@ -216,12 +216,7 @@ class Problem:
 
     def best_intercept(self, scores: Vector) -> float:
         """A b that minimises the objective for given ``<w, x_i>``: the middle of ``best_intercepts``."""
-        low, high = self.best_intercepts(scores)
-        if math.isinf(low) and math.isinf(high):
-            return 0.0
-        if math.isinf(low) or math.isinf(high):
-            return high if math.isinf(low) else low
-        return 0.5 * (low + high)
+        return middle_of(*self.best_intercepts(scores))
 
     def best_intercepts(self, scores: Vector) -> tuple[float, float]:
         """All b that minimise the objective for given ``<w, x_i>``, as an interval: O(n) per look.
@@ -253,6 +248,15 @@ class Problem:
         low = float((1.0 - scores[counted & (self.y > 0)]).max(initial=-np.inf))
         high = float((-1.0 - scores[counted & (self.y < 0)]).min(initial=np.inf))
         return low, high
+
+
+def middle_of(low: float, high: float) -> float:
+    """The middle of an interval; its finite end where it has only one, and 0 where it has none."""
+    if math.isinf(low) and math.isinf(high):
+        return 0.0
+    if math.isinf(low) or math.isinf(high):
+        return high if math.isinf(low) else low
+    return 0.5 * (low + high)
 
 
 def _checked_weights(weights: Vector, count: int) -> Vector:

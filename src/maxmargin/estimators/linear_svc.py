@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from numbers import Real
 from typing import Any, Literal, NoReturn, Self
 
@@ -26,11 +26,12 @@ from maxmargin.estimators.labels import distinct_labels
 from maxmargin.estimators.parameters import check_choice, check_count, check_number
 from maxmargin.estimators.reading import linear_scores, read_training_data
 from maxmargin.inseparable import InseparabilityProof, InseparableError, equal_rows
-from maxmargin.loop import Callback, solve
+from maxmargin.loop import MANY_STEPS, Callback, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept, Problem
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
+from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.rows import Rows
 from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
@@ -237,7 +238,7 @@ class LinearSVC(CertifiedClassifier):
 
         first = problem_of(0)
 
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        draw_seed = self._draws_seed()
         tol = 0.0 if rows.stored <= _TINY else float(self.tol)
         hard = math.isinf(self.C)
         automatic = isinstance(self.solver, str) and self.solver == "auto"
@@ -245,8 +246,21 @@ class LinearSVC(CertifiedClassifier):
 
         several = len(positives) > 1
         coefficients = np.empty((len(positives) if several else 0, rows.columns))
+        solved: list[Model | None] = [None] * len(positives)
+        from_zero = starts is None and begin is None
+        if from_zero and not hard and self._is_unseen() and are_small(configured, first, len(positives)):
+            solved = solve_small_classes(
+                [problem_of(k, first) if k else first for k in range(len(positives))],
+                configured,
+                reason,
+                tol=tol,
+                max_steps=self.max_iter,
+                seed=self.random_state if isinstance(self.random_state, int) else draw_seed(),
+                budget=Budget(math.inf, 1),
+            )
+        seed = draw_seed() if None in solved else 0
 
-        def solve_one(k: int, budget: Budget) -> Model:
+        def run_one(k: int, budget: Budget) -> Model:
             label = labels[positives[k]]
             problem, known = problem_of(k, first) if k else first, None
             start = starts[k] if starts else None
@@ -257,7 +271,7 @@ class LinearSVC(CertifiedClassifier):
                 solver = "auto"  # chosen for each of the soft margins on the way
             run = partial(solve_hard_margin, seed=seed + k) if hard else partial(solve, known=known)
             try:
-                model = run(
+                return run(
                     problem,
                     solver,
                     tol=tol,
@@ -268,6 +282,9 @@ class LinearSVC(CertifiedClassifier):
                 )
             except InseparableError as error:
                 raise InseparableError(error.certificate.about(label, several)) from None
+
+        def solve_one(k: int, budget: Budget) -> Model:
+            model = solved[k] or run_one(k, budget)
             w = model.w
             if several:
                 # At once, so that no more than one class has its w twice: certificates share coef_'s.
@@ -280,7 +297,7 @@ class LinearSVC(CertifiedClassifier):
             for k, positive in enumerate(positives):
                 if (proof := equal_rows(problem_of(k))) is not None:
                     self._refuse(proof.about(labels[positive], several))
-        if several:
+        if several and None in solved:
             # Shared by all classes, so made before they start side by side.
             _ = rows.squared_norms, rows.without_private_columns
         seconds = math.inf if self.max_time is None else float(self.max_time)
@@ -315,6 +332,22 @@ class LinearSVC(CertifiedClassifier):
             weights=weights * np.where(positive, factors[k], rest),
             intercept_scaling=float(self.intercept_scaling),
         )
+
+    def _is_unseen(self) -> bool:
+        """Whether nobody watches the steps of a fit, limits them or has a say in how they are taken."""
+        alone = not self.verbose and self.callback is None and self.max_time is None
+        return alone and isinstance(self.solver, str) and self.max_iter >= MANY_STEPS
+
+    def _draws_seed(self) -> Callable[[], int]:
+        """What the solver's seed is drawn with, where one is needed: from a number it takes a while."""
+
+        @cache
+        def draw() -> int:
+            return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+        if not (isinstance(self.random_state, int) and 0 <= self.random_state < 2**32):
+            draw()  # as every fit does that shares a generator
+        return draw
 
     def _intercept_form(self) -> Intercept:
         if not self.fit_intercept:

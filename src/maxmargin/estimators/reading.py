@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
+from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.rows import Rows
 
@@ -21,6 +23,13 @@ def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     """X and y, checked; the estimator remembers the expansion of ``LazyMonomials`` in ``expansion_``."""
     estimator.__dict__.pop("expansion_", None)
     targets: NDArray[Any]
+    if _are_plain(X, y):
+        plain = np.ascontiguousarray(X)
+        # A square that is beyond all numbers is no proof of anything, and left to the checks below.
+        if math.isfinite(core.dot(plain.reshape(-1), plain.reshape(-1))):
+            estimator.__dict__.pop("feature_names_in_", None)
+            estimator.n_features_in_ = plain.shape[1]
+            return plain, np.asarray(y)
     if not isinstance(X, LazyMonomials):
         X, targets = validate_data(estimator, X, y, accept_sparse="csr", dtype=list(_TYPES), order="C")
         return X, targets
@@ -29,6 +38,22 @@ def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     validate_data(estimator, X, skip_check_array=True, y=targets)
     estimator.expansion_ = X.expansion
     return X, targets
+
+
+def _are_plain(X: Any, y: Any) -> bool:
+    """Whether ``validate_data`` would have nothing to say of these arrays, unless X has NaN or infinities.
+
+    It asks several libraries whether the arrays are theirs, which takes as long as a small fit.
+    """
+    return (
+        type(X) is type(y) is np.ndarray
+        and X.ndim == 2
+        and y.ndim == 1
+        and len(X) == len(y)
+        and X.size > 0
+        and X.dtype == np.float64
+        and y.dtype.kind in "iub"
+    )
 
 
 def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:

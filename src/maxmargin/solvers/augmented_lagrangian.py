@@ -120,7 +120,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
         if start is not None:
             return self._begin(problem, start, core.ALL_CORES)
         sampler = changed(self, sampling=False) if self.sampling else None
-        opening = Opening.of(problem, sampler, self._sweeps(problem), self.seed)
+        opening = Opening.of(problem, sampler, self.sweeps_of(problem), self.seed)
         return opening or self._begin(problem, Solution(), core.ALL_CORES)
 
     def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
@@ -131,7 +131,8 @@ class AugmentedLagrangian(Solver[Opening | State]):
         factor = problem.total_cost / last.problem.total_cost * self.stiffness / before.stiffness
         return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
 
-    def _sweeps(self, problem: Problem) -> int:
+    def sweeps_of(self, problem: Problem) -> int:
+        """How many there are at the start of a problem."""
         if self.sweeps is not None:
             return self.sweeps
         rows = problem.rows
@@ -199,7 +200,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
         residual = iterate.gradient
         error = 0.5 * core.dot(residual, residual / iterate.system.pull) + balancing
         if error <= self.small_part * (iterate.primal - iterate.dual):
-            self._next_alpha(state, self._raise_by(problem))
+            self._next_alpha(state, self.raise_by_of(problem))
 
     def _small_steps(self, problem: Problem, state: State, hessian: Hessian, budget: Budget) -> None:
         """The same, one or several in one call; see core/augmented_lagrangian.hpp."""
@@ -210,7 +211,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
             state.alpha,
             state.stiffness,
             state.begun,
-            self._raise_by(problem),
+            self.raise_by_of(problem),
             self.small_part,
             *iterate.arrays(hessian),
             state.standing,
@@ -234,7 +235,8 @@ class AugmentedLagrangian(Solver[Opening | State]):
             setattr(new.standing, name, getattr(state.standing, name))
         return new
 
-    def _raise_by(self, problem: Problem) -> float:
+    def raise_by_of(self, problem: Problem) -> float:
+        """The factor on k for a problem."""
         if self.raise_by is not None:
             return self.raise_by
         return 10.0 if problem.rows.columns <= _FEW_COLUMNS else 3.0

@@ -152,7 +152,7 @@ class DualCoordinateAscent(Solver[State]):
         private: Vector | float = 0.0
         if rows.without_private_columns is not None:
             data, private = rows.without_private_columns
-        bias_reach, bias_curvature = self._bias_scales(problem)
+        bias_reach, bias_curvature = self.bias_scales(problem)
         alpha = np.zeros(rows.count)
         if start is not None:
             alpha = _starting_alpha(problem, start)
@@ -177,7 +177,8 @@ class DualCoordinateAscent(Solver[State]):
                 state.order = _loose_rows(problem, alpha, start.margins)
         return state
 
-    def _bias_scales(self, problem: Problem) -> tuple[float, float]:
+    def bias_scales(self, problem: Problem) -> tuple[float, float]:
+        """r^2 and k at the start of a problem."""
         if problem.intercept is Intercept.NONE:
             return np.inf, 0.0
         reach = self.bias_reach * (problem.rows.mean_squared_norm or 1.0)
@@ -185,7 +186,8 @@ class DualCoordinateAscent(Solver[State]):
             return reach, reach
         return reach, 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
 
-    def _relaxation(self, problem: Problem) -> float:
+    def relaxation_of(self, problem: Problem) -> float:
+        """The factor on the steps for a problem."""
         if self.relaxation is not None:
             return self.relaxation
         if problem.loss.name == "hinge":
@@ -218,7 +220,7 @@ class DualCoordinateAscent(Solver[State]):
             state.w,
             state.bias,
             state.bias_curvature,
-            self._relaxation(problem),
+            self.relaxation_of(problem),
             above,
             below,
             budget,
@@ -325,9 +327,14 @@ def _loose_rows(problem: Problem, alpha: Vector, margins: Vector) -> Indices:
     return np.flatnonzero(~held & (problem.costs > 0))
 
 
+def visits_to_cross(problem: Problem) -> float:
+    """The mean of ``C_i |x_i|^2``: about so many visits take a multiplier from one wall to the other."""
+    return core.dot(problem.costs, problem.rows.squared_norms) / max(problem.rows.count, 1)
+
+
 def warm_up_stages(problem: Problem) -> int:
     """How many times C has to be divided by 4 until one visit crosses the box."""
-    visits = core.dot(problem.costs, problem.rows.squared_norms) / max(problem.rows.count, 1)
+    visits = visits_to_cross(problem)
     if not _RAISE <= visits < math.inf:
         return 0
     return 1 + math.floor(math.log(visits, _RAISE))

@@ -78,7 +78,7 @@ class Newton(Solver[Opening | State]):
         if start is not None:
             return self._begin(problem, start, core.ALL_CORES)
         sampler = changed(self, sampling=False) if self.sampling else None
-        opening = Opening.of(problem, sampler, self._sweeps(problem), self.seed)
+        opening = Opening.of(problem, sampler, self.sweeps_of(problem), self.seed)
         return opening or self._begin(problem, Solution(), core.ALL_CORES)
 
     def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
@@ -89,7 +89,8 @@ class Newton(Solver[Opening | State]):
         factor = problem.total_cost / last.problem.total_cost
         return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
 
-    def _sweeps(self, problem: Problem) -> int:
+    def sweeps_of(self, problem: Problem) -> int:
+        """How many there are at the start of a problem."""
         sweeps = self.sweeps
         if sweeps is None:
             sweeps = int(problem.rows.stored > _LONG_ROW * problem.rows.count)

@@ -15,7 +15,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers.newton_system import FEW_VALUES, TOO_LARGE, Hessian, Matrix, NewtonSystem
 from maxmargin.types import Vector
 
-SmallIterate = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Matrix, Vector]
+SmallIterate = tuple[Vector, Vector, Vector, Vector, Vector, Vector, Vector, Matrix, Vector, Vector]
 
 _MOST_AT_ONCE = 32
 
@@ -158,6 +158,7 @@ class Iterate:
             self.curvatures,
             hessian.lower,
             hessian.curvatures,
+            hessian.peaks,
         )
 
     def move(self, pieces: Pieces, gradient: Vector, budget: Budget) -> float:

@@ -35,9 +35,9 @@ LARGEST_SIDE = 6000
 """A factor of this size takes 300 MB and about two seconds."""
 _SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
-FEW_VALUES = 50_000
-"""Up to so many stored values calls cost more than passes."""
-_SMALLEST_BLOCKED_OF_FEW = 128
+FEW_VALUES = 130_000
+"""Up to so many stored values calls cost more than passes: a thousand rows of 128 columns have fewer."""
+SMALLEST_BLOCKED_OF_FEW = 128
 _BLOCK = 512
 _ROUNDING = 1e-14
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
@@ -51,6 +51,16 @@ class Factor(Protocol):
         ...
 
 
+def regulariser_of(problem: Problem) -> Vector:
+    """The diagonal of R."""
+    diagonal = np.ones(problem.rows.columns + (problem.intercept is not Intercept.NONE))
+    if problem.intercept is Intercept.REGULARISED:
+        diagonal[-1] = problem.intercept_scaling**-2
+    elif problem.intercept is Intercept.EXACT:
+        diagonal[-1] = 0.0
+    return diagonal
+
+
 class NewtonSystem:
     """The system of one problem, from step to step."""
 
@@ -58,14 +68,9 @@ class NewtonSystem:
         self.problem = problem
         self.columns = problem.rows.columns
         self.has_intercept = problem.intercept is not Intercept.NONE
-        self.regulariser = np.ones(self.columns + self.has_intercept)
-        """The diagonal of R."""
-        if problem.intercept is Intercept.REGULARISED:
-            self.regulariser[-1] = problem.intercept_scaling**-2
-        elif problem.intercept is Intercept.EXACT:
-            self.regulariser[-1] = 0.0
+        self.regulariser = regulariser_of(problem)
         few = problem.rows.stored <= FEW_VALUES
-        self._small = len(self.regulariser) <= (_SMALLEST_BLOCKED_OF_FEW if few else _SMALLEST_BLOCKED)
+        self._small = len(self.regulariser) <= (SMALLEST_BLOCKED_OF_FEW if few else _SMALLEST_BLOCKED)
         self._matrix: Hessian | None = Hessian(self) if self._small else None
         self._products: _Products | None = None
 
@@ -132,6 +137,8 @@ class Hessian:
         size = len(system.regulariser)
         self.lower: Matrix = np.zeros((size, size))
         self.curvatures = np.zeros(self.rows.count)
+        self.peaks = np.zeros(size)
+        """Of the diagonal, since compiled steps last added it up anew: core/small_newton.hpp."""
         self.scaled = False
         """Whether a curvature may differ from what it should be by a rounding."""
         nearly_full = self.rows.stored > 0.25 * self.rows.count * self.rows.columns
@@ -165,6 +172,7 @@ class Hessian:
         """For curvatures that are all ``factor`` times the last ones."""
         self.lower *= factor
         self.curvatures *= factor
+        self.peaks *= factor
         self.scaled = True
 
 

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Classes against the rest on few stored values: all of them solved in one call of the core.
+
+A class of a few hundred rows takes some hundred microseconds; a run of ``solve`` would take as long again
+in calls alone. Problems and proofs are those of ``solve``, and a class that falls short is left to it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import TypeGuard
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.certificate import certify
+from maxmargin.model import Model, Record, Status, Trace
+from maxmargin.problem import Problem
+from maxmargin.rows import Rows
+from maxmargin.solution import Solution
+from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
+from maxmargin.solvers.newton_system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
+from maxmargin.solvers.opening import sample_size
+
+logger = logging.getLogger("maxmargin")
+
+_MOST_NUMBERS = 1 << 20
+"""Labels of all classes: many classes of many rows would add up."""
+_ENOUGH = 1e-9
+"""A relative gap that may be all there is to gain in float64."""
+_FEW_VISITS = 100.0
+"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
+_SMALLEST_PART = 1e-8
+
+
+def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newton | AugmentedLagrangian]:
+    """Whether ``count`` classes on the rows of a problem are a matter of one call for the solver."""
+    rows = problem.rows
+    return (
+        type(solver) in (Newton, AugmentedLagrangian)
+        and problem.loss.name in ("hinge", "squared_hinge")
+        and type(rows) is Rows
+        and isinstance(rows.data, core.Data)
+        and 0 < rows.stored <= FEW_VALUES
+        and rows.columns < SMALLEST_BLOCKED_OF_FEW
+        and count * rows.count <= _MOST_NUMBERS
+        and sample_size(problem) == 0
+    )
+
+
+def solve_small_classes(
+    problems: Sequence[Problem],
+    solver: Newton | AugmentedLagrangian,
+    reason: str,
+    *,
+    tol: float,
+    max_steps: int,
+    seed: int,
+    budget: core.Budget,
+) -> list[Model | None]:
+    """Minimise problems on the same rows that differ in labels and costs; None for one that falls short.
+
+    Until each relative gap is at most ``tol``, or rounding leaves nothing to gain. Ctrl-C ends them all: a
+    model is then what its problem had come to.
+    """
+    began = time.perf_counter()
+    first = problems[0]
+    rows, d = first.rows, first.rows.columns
+    regulariser = regulariser_of(first)
+    v = np.zeros((len(problems), len(regulariser)))
+    multipliers = np.zeros((len(problems), rows.count))
+    steps = np.zeros(len(problems), np.int64)
+    interrupted = False
+    try:
+        finished = core.solve_small_classes(
+            rows.stored_data,
+            isinstance(solver, Newton),
+            np.array([problem.y for problem in problems]),
+            np.array([problem.costs for problem in problems]),
+            regulariser,
+            v,
+            multipliers,
+            steps,
+            *_options(solver, first),
+            max_steps,
+            tol,
+            seed,
+            budget,
+        )
+    except KeyboardInterrupt:
+        budget.stop()
+        interrupted, finished = True, [False] * len(problems)
+    models: list[Model | None] = []
+    for k, problem in enumerate(problems):
+        alpha = None if isinstance(solver, Newton) else multipliers[k]
+        before = time.perf_counter()
+        certificate = certify(problem, Solution(w=v[k, :d], alpha=alpha), budget=budget)
+        now = time.perf_counter()
+        gap, taken = certificate.relative_gap, int(steps[k])
+        logger.debug("%s: step %d, relative gap %.3e", solver.name, taken, gap)
+        if gap <= tol:
+            status = Status.within_tol(certificate)
+        elif interrupted:
+            status = Status.INTERRUPTED
+            if certificate.primal > problem.total_cost * problem.loss.at_zero:
+                # As in the loop: a run cut short can be worse than no model at all.
+                certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
+                gap = certificate.relative_gap
+        elif finished[k] and gap <= _ENOUGH:
+            status = Status.RULE_FIRED
+        else:
+            models.append(None)
+            continue
+        record = Record(taken, now - began, certificate.primal, certificate.dual, gap)
+        trace = Trace([record], certifying=now - before)
+        models.append(Model(certificate, trace, status, tol, taken, reason, {}))
+    return models
+
+
+def _options(
+    solver: Newton | AugmentedLagrangian, problem: Problem
+) -> tuple[int, float, float, float, float, float, float]:
+    """Of the sweeps, of the first Newton steps, and of the augmented Lagrangian."""
+    lagrangian = 0.0, 0.0, 0.0
+    if isinstance(solver, AugmentedLagrangian):
+        lagrangian = solver.stiffness, solver.raise_by_of(problem), solver.small_part
+    sweeps = solver.sweeps_of(problem)
+    if sweeps == 0:
+        return 0, 0.0, 0.0, 1.0, *lagrangian
+    ascent, visits = DualCoordinateAscent(), visits_to_cross(problem)
+    first_part = max(_FEW_VISITS / visits, _SMALLEST_PART) if visits > _FEW_VISITS else 1.0
+    return sweeps, ascent.relaxation_of(problem), ascent.bias_scales(problem)[0], first_part, *lagrangian

@@ -233,7 +233,7 @@ def test_the_score_of_the_chosen_C_is_that_of_the_optimum(loss):
     assert gaps[model.best_index_] <= 1e-5 < gaps.max() <= 1e-3
     exact = LinearSVC(loss=loss, C=model.C_, tol=1e-9, max_iter=100_000)
     scores = [exact.fit(X[a], y[a]).score(X[b], y[b]) for a, b in cv.split(X, y)]
-    assert model.best_score_ == pytest.approx(np.mean(scores), abs=2 / len(X))
+    assert model.best_score_ == pytest.approx(np.mean(scores), abs=4 / len(X))
 
 
 def test_the_best_is_fitted_closer_until_it_stays_the_best():

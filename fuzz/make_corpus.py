@@ -155,7 +155,7 @@ CSV = {
 
 
 def write_corpus() -> int:
-    """Writes all of it; returns the bytes, with what was found by fuzzing."""
+    """Writes all of it but what fuzzing found, refused ("found...") or read ("kept..."); returns the bytes."""
     for name, files in (
         ("libsvm", _texts()),
         ("model", _models()),
@@ -165,7 +165,7 @@ def write_corpus() -> int:
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
-            if not path.name.startswith("found"):
+            if not path.name.startswith(("found", "kept")):
                 path.unlink()
         for file, content in files.items():
             (folder / file).write_bytes(content)

@@ -5,7 +5,7 @@
 
 Sweeps are quick in all directions but those few in which L is nearly flat, and after a while their moves
 consist of little else. L is quadratic, and each move knows its change v of w, so that L on their span takes
-inner products and no pass over the data:
+inner products and no pass over the data; line 4 takes one over the rows that change:
 
     1  take rows that rest on a wall of their box out of the moves, and their x_i out of each v
     2  solve G t = g:   g_j the slope of L along move j, q_j = sum_i y_i move_ij,
@@ -123,7 +123,10 @@ def extrapolate(
             if not len(clipped):
                 break
             resting[clipped] = True
-        of_alpha, of_w = here.alpha - at.alpha, here.w - at.w
+        of_alpha, of_w = here.alpha - at.alpha, np.zeros_like(at.w)
+        # Anew, not from the moves: rounding in their v grows with t, and w would part from alpha.
+        changed = np.flatnonzero(of_alpha)
+        core.add_rows(data, changed, of_alpha[changed] * at.y[changed], of_w)
         slope = float(at.slopes(of_alpha, of_w))
         curvature = float(at.curvatures(of_alpha, of_w))
     if not (slope > 0.0 and curvature > 0.0):

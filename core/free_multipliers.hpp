@@ -32,7 +32,7 @@ class FreeMultipliers {
   // Moves them to where the system leads, inside their walls; returns the number of systems solved. f is
   // brought up to date on the free ones only.
   Integer move(const double* matrix, Integer stride, KernelDual dual) {
-    constexpr Integer kMostCuts = 8;
+    constexpr Integer kMostCuts = 64;
     Integer solved = 0;
     while (solved < kMostCuts && free_.size() >= 2 && direction(matrix, stride, dual)) {
       ++solved;

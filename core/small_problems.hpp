@@ -99,12 +99,14 @@ struct SmallProblems {
 
 // Sequential minimal optimisation on all rows of each problem, with Newton's method on the free multipliers
 // after every round, until its gap is within tol, or, for a problem of at most `tiny` rows, until rounding
-// is all that is left. Returns the steps of each; the proof of problem p is values[5 p] .. values[5 p + 4].
+// is all that is left. A problem that is not tiny may take `most_rounds`. Returns the steps of each; the
+// proof of problem p is values[5 p] .. values[5 p + 4].
 inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, Integer tiny,
                                         Integer most_rounds, double* values, Watch& watch) {
   constexpr double rounding = 1e-13;
-  constexpr Integer kStepsPerRow = 20;     // of a round
-  constexpr Integer kRoundsOfSystems = 8;  // the first ones; what is left then is not for Newton's method
+  constexpr Integer kRoundsOfTiny = 100;
+  constexpr Integer kStepsPerRow = 20;      // of a round
+  constexpr Integer kRoundsOfSystems = 40;  // the first ones; what is left then is not for Newton's method
   const Integer count = static_cast<Integer>(all.begins.size()) - 1;
   Integer largest = 2;
   for (Integer p = 0; p < count; ++p) largest = std::max(largest, all.begins[p + 1] - all.begins[p]);
@@ -142,7 +144,8 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
       const bool within = state.primal - state.dual <= tol * std::abs(state.primal);
       return (m > tiny && within) || violation <= rounding;
     };
-    for (Integer round = 0; round < most_rounds && !watch.spend(0); ++round) {
+    const Integer rounds = m <= tiny ? std::max(kRoundsOfTiny, most_rounds) : most_rounds;
+    for (Integer round = 0; round < rounds && !watch.spend(0); ++round) {
       small.load(dual, std::span(numbers).first(m));
       const bool by_systems = round < kRoundsOfSystems;
       const double share = m <= tiny && !by_systems ? 0.0 : round == 0 ? 1e-2 : 1e-1;

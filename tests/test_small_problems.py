@@ -49,6 +49,15 @@ def test_few_rows_are_solved_to_rounding(seed, C):
     assert model.certificate.relative_gap <= 1e-10
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
+    random = np.random.default_rng(seed)
+    X, y = 100.0 * random.normal(size=(40, 20)), random.choice([-1.0, 1.0], 40)
+    model = solved(X @ X.T, y, np.full(40, 1e4))
+    assert model.status is Status.CERTIFIED
+    assert model.certificate.relative_gap <= 1e-5
+
+
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3), Polynomial(2, 0.5, 1.0)], ids=str)
 def test_a_row_twice_is_a_row_of_weight_two(kernel):
     X, y = blobs(7, 24, 4)

@@ -105,8 +105,8 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
                                         Integer most_rounds, double* values, Watch& watch) {
   constexpr double rounding = 1e-13;
   constexpr Integer kRoundsOfTiny = 100;
-  constexpr Integer kStepsPerRow = 20;      // of a round
   constexpr Integer kRoundsOfSystems = 40;  // the first ones; what is left then is not for Newton's method
+  constexpr Integer kStepsPerRow = 20, kStepsBeforeSystem = 4;  // of a round, for each row
   const Integer count = static_cast<Integer>(all.begins.size()) - 1;
   Integer largest = 2;
   for (Integer p = 0; p < count; ++p) largest = std::max(largest, all.begins[p + 1] - all.begins[p]);
@@ -149,11 +149,12 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
       small.load(dual, std::span(numbers).first(m));
       const bool by_systems = round < kRoundsOfSystems;
       const double share = m <= tiny && !by_systems ? 0.0 : round == 0 ? 1e-2 : 1e-1;
-      const Integer taken = small.run(share, rounding, kStepsPerRow * m);
+      const Integer most = (by_systems ? kStepsBeforeSystem : kStepsPerRow) * m;
+      const Integer taken = small.run(share, rounding, most);
       steps[p] += taken;
       for (Integer i = 0; i < m; ++i) beta[i] = small.beta(i);
       if (good() || taken == 0) break;
-      if (taken < kStepsPerRow * m && violation > 0.5 * before) break;  // rounding is larger here
+      if (taken < most && violation > 0.5 * before) break;  // rounding is larger here
       const Integer unknowns = by_systems ? free.find(dual) : 0;
       // Only where a system costs no more than the steps did.
       if (unknowns >= 2 && (m <= tiny || unknowns * unknowns * unknowns <= 2 * taken * m)) {

@@ -14,6 +14,7 @@ from maxmargin import SVC, Status, core
 from maxmargin.core import Budget
 from maxmargin.estimators.named_kernels import why_invalid
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
+from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.small_problems import Parts, solve_small
 from maxmargin.rows import Rows
 from tests.quadratic_program import solve_by_quadratic_program
@@ -56,6 +57,19 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
     model = solved(X @ X.T, y, np.full(40, 1e4))
     assert model.status is Status.CERTIFIED
     assert model.certificate.relative_gap <= 1e-5
+
+
+@pytest.mark.parametrize(("kernel", "way"), [("linear", "on the columns"), ("rbf", "it computes")])
+def test_few_rows_that_the_quick_way_fails_on_are_proven_all_the_same(kernel, way, monkeypatch):
+    def hopeless(self, tol, tiny):
+        # No gap is below 0, so all of them fall short.
+        return solve_small(self.matrix, self._all_parts(), -1.0, 0, NO_LIMIT, rounds=1)
+
+    monkeypatch.setattr(ClassProblems, "solve_at_once", hopeless)
+    X, y = blobs(1, 40, 5)
+    model = SVC(kernel=kernel, C=100.0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert way in model.solver_
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3), Polynomial(2, 0.5, 1.0)], ids=str)

@@ -322,7 +322,8 @@ class SVC(CertifiedClassifier):
                 start = None if by_columns and task.plain_rows is not None else model.alpha
             problem = task.problem(k)
             plain = task.plain_problem(k) if by_columns and start is None else None
-            if plain is not None and task.count(k) > _TINY:
+            # Columns lead to tol and not to rounding error: enough where the quick way has failed.
+            if plain is not None and (quick or task.count(k) > _TINY):
                 told = self._callback(task.name(k), len(task) > 1, task.what)
                 model = solve_on_columns(problem, plain, float(self.tol), seed + k, budget, told)
                 if model.certificate.relative_gap <= self.tol or budget.spent:

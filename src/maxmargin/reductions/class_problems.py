@@ -155,7 +155,7 @@ class ClassProblems:
     @property
     def _options(self) -> dict[str, Any]:
         # A linear kernel that is not easy is soon solved on the columns.
-        rounds = MOST_ROUNDS if self.plain_rows is None else 10
+        rounds = MOST_ROUNDS if self.plain_rows is None else 20
         return {"kernel_is_none": self.kernel_is_none, "rounds": rounds}
 
     def solve_alone(self, k: int, tol: float, tiny: int, budget: Budget) -> Model:

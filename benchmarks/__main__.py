@@ -109,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     text.add_argument("--output", type=Path, default=Path("docs/results"))
     few = commands.add_parser("small", help="whole fits of at most 1,000 rows against scikit-learn's")
     few.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    few.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
     few.add_argument("--repeat", type=int, default=50, help="rounds; the best time counts")
     few.add_argument("--output", type=Path, default=Path("docs/results"))
     maps = commands.add_parser("features", help="monomials, Nystroem, and bounds on the exact kernel")
@@ -217,7 +218,7 @@ def _small(options: argparse.Namespace, command: str, console: Console) -> int:
         "small",
         options,
         console,
-        lambda tell: small.measure(options.loss, options.repeat, tell),
+        lambda tell: small.measure(options.loss, options.kernel, options.repeat, tell),
         lambda found, warning: small.markdown(found, command, options.repeat, warning),
     )
 

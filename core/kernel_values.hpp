@@ -2,8 +2,10 @@
 // Values k(x_i, x_j) that are asked for once: blocks of them, and sums over them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
+#include <optional>
 
 #include "encoded.hpp"
 #include "passes.hpp"
@@ -122,6 +124,9 @@ void kernel_diagonal(const KernelSum& kernel, const Rows& rows, std::span<double
 }
 
 // out[a][b] = k(row which_a of the first, row which_b of the second), in T
+//
+// Of rows with themselves only one of k(x, z) and k(z, x) is computed, unless the values are given, and may
+// differ.
 template <class T, class Rows>
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, const Rows& first,
                   std::span<const Integer> first_which, const Rows& second,
@@ -129,7 +134,12 @@ void kernel_block(const KernelSum& kernel, const Encoding& encoding, const Rows&
   const Integer n = static_cast<Integer>(first_which.size()), m = static_cast<Integer>(second_which.size());
   const auto places = all_places(first.columns);
   const auto columns = Encoded::of<T>(second, second_which, kernel, encoding, places, first.columns);
-  const auto rows = Encoded::of<T>(first, first_which, kernel, encoding, places, first.columns);
+  const bool symmetric =
+      &first == &second && std::ranges::equal(first_which, second_which) && !kernel.uses(Common::given);
+  std::optional<Encoded> others;
+  if (!symmetric)
+    others.emplace(Encoded::of<T>(first, first_which, kernel, encoding, places, first.columns));
+  const Encoded& rows = symmetric ? columns : *others;
   share_out(budget.threads_for(n * m * rows.work()), (n + kQueries - 1) / kQueries,
             [&](Integer, Integer item) {
               Integer numbers[kQueries];
@@ -138,11 +148,17 @@ void kernel_block(const KernelSum& kernel, const Encoding& encoding, const Rows&
               Encoded::Queries queries;
               queries.template read<T>(rows, std::span(numbers, static_cast<std::size_t>(size)));
               alignas(64) TileSums<T> values;
-              for (Integer tile = 0; tile < columns.tiles(); ++tile) {
+              const Integer own = begin / kTile;  // the tile that these rows are in themselves
+              for (Integer tile = symmetric ? own : 0; tile < columns.tiles(); ++tile) {
                 columns.template values<T>(kernel, queries, tile, values);
                 const Integer lanes = std::min<Integer>(kTile, m - tile * kTile);
                 for (Integer q = 0; q < size; ++q) {
                   std::copy(values[q], values[q] + lanes, out + (begin + q) * m + tile * kTile);
+                }
+                if (!symmetric || tile == own) continue;
+                for (Integer lane = 0; lane < lanes; ++lane) {
+                  T* mirrored = out + (tile * kTile + lane) * m + begin;
+                  for (Integer q = 0; q < size; ++q) mirrored[q] = values[q][lane];
                 }
               }
             });

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "free_multipliers.hpp"
 #include "weighted_quantile.hpp"
 #include "working_set.hpp"
 
@@ -96,13 +97,16 @@ struct SmallProblems {
   std::span<double> alpha, margins;
 };
 
-// Sequential minimal optimisation on all rows of each problem until its gap is within tol, or, for a
-// problem of at most `tiny` rows, until rounding is all that is left. Returns the steps of each; the proof
-// of problem p is values[5 p] .. values[5 p + 4].
+// Sequential minimal optimisation on all rows of each problem, with Newton's method on the free multipliers
+// after every round, until its gap is within tol, or, for a problem of at most `tiny` rows, until rounding
+// is all that is left. A problem that is not tiny may take `most_rounds`. Returns the steps of each; the
+// proof of problem p is values[5 p] .. values[5 p + 4].
 inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, Integer tiny,
                                         Integer most_rounds, double* values, Watch& watch) {
   constexpr double rounding = 1e-13;
-  constexpr Integer kStepsPerRow = 20;  // of a round
+  constexpr Integer kRoundsOfTiny = 100;
+  constexpr Integer kRoundsOfSystems = 40;  // the first ones; what is left then is not for Newton's method
+  constexpr Integer kStepsPerRow = 20, kStepsBeforeSystem = 4;  // of a round, for each row
   const Integer count = static_cast<Integer>(all.begins.size()) - 1;
   Integer largest = 2;
   for (Integer p = 0; p < count; ++p) largest = std::max(largest, all.begins[p + 1] - all.begins[p]);
@@ -111,6 +115,7 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
   if (small.stride() < largest) small = SmallDual<double>(largest);
   std::vector<double> low(largest), high(largest), beta(largest), f(largest);
   std::vector<Integer> numbers(largest), steps(count, 0);
+  FreeMultipliers free;
   std::iota(numbers.begin(), numbers.end(), Integer{0});
   for (Integer p = 0; p < count; ++p) {
     const Integer begin = all.begins[p], m = all.begins[p + 1] - begin;
@@ -128,23 +133,34 @@ inline std::vector<Integer> solve_small(const SmallProblems& all, double tol, In
     }
     const KernelDual dual{std::span(low).first(m), std::span(high).first(m), labels,
                           std::span(beta).first(m), std::span(f).first(m)};
-    double before = std::numeric_limits<double>::infinity();  // violation
-    for (Integer round = 0; round < most_rounds && !watch.spend(0); ++round) {
-      small.load(dual, std::span(numbers).first(m));
-      const double share = m <= tiny ? 0.0 : round == 0 ? 1e-2 : 1e-1;
-      const Integer taken = small.run(share, rounding, kStepsPerRow * m);
-      steps[p] += taken;
-      for (Integer i = 0; i < m; ++i) {
-        beta[i] = small.beta(i);
-        alpha[i] = std::clamp(beta[i] * labels[i], 0.0, costs[i]);
-      }
+    double before = std::numeric_limits<double>::infinity(), violation = before;
+    // Computes alpha and f from beta; whether that is good enough.
+    const auto good = [&] {
+      for (Integer i = 0; i < m; ++i) alpha[i] = std::clamp(beta[i] * labels[i], 0.0, costs[i]);
       scores_of_alpha(small.matrix(), small.stride(), labels, alpha, dual.f);
       for (Integer i = 0; i < m; ++i) f[i] -= labels[i];
       const DualState state = look(dual);
+      violation = state.greatest - state.least;
       const bool within = state.primal - state.dual <= tol * std::abs(state.primal);
-      const double violation = state.greatest - state.least;
-      if (taken == 0 || (m > tiny && within) || violation <= rounding) break;
-      if (taken < kStepsPerRow * m && violation > 0.5 * before) break;  // rounding is larger here
+      return (m > tiny && within) || violation <= rounding;
+    };
+    const Integer rounds = m <= tiny ? std::max(kRoundsOfTiny, most_rounds) : most_rounds;
+    for (Integer round = 0; round < rounds && !watch.spend(0); ++round) {
+      small.load(dual, std::span(numbers).first(m));
+      const bool by_systems = round < kRoundsOfSystems;
+      const double share = m <= tiny && !by_systems ? 0.0 : round == 0 ? 1e-2 : 1e-1;
+      const Integer most = (by_systems ? kStepsBeforeSystem : kStepsPerRow) * m;
+      const Integer taken = small.run(share, rounding, most);
+      steps[p] += taken;
+      for (Integer i = 0; i < m; ++i) beta[i] = small.beta(i);
+      if (good() || taken == 0) break;
+      if (taken < most && violation > 0.5 * before) break;  // rounding is larger here
+      const Integer unknowns = by_systems ? free.find(dual) : 0;
+      // Only where a system costs no more than the steps did.
+      if (unknowns >= 2 && (m <= tiny || unknowns * unknowns * unknowns <= 2 * taken * m)) {
+        steps[p] += free.move(small.matrix(), small.stride(), dual);
+        if (good()) break;
+      }
       before = violation;
       if (watch.spend(2 * taken * m)) break;
     }

@@ -155,7 +155,7 @@ CSV = {
 
 
 def write_corpus() -> int:
-    """Writes all of it but what fuzzing found, refused ("found...") or read ("kept..."); returns the bytes."""
+    """Writes all but what fuzzing found, refused ("found...") or read ("kept..."); returns the bytes."""
     for name, files in (
         ("libsvm", _texts()),
         ("model", _models()),

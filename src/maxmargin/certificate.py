@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +77,8 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """``gap / |primal|``."""
-        gap = self.gap
-        if gap == 0.0:
+        gap = self.primal - self.dual
+        if gap <= 0.0:
             return 0.0
         return gap / abs(self.primal) if self.primal != 0.0 else np.inf
 
@@ -118,7 +119,7 @@ class Certificate:
         """
         if self.problem is not None and self.problem.rows.kernel_is_none:
             return False
-        return not self.dual - self.primal > _NO_ROUNDING * abs(self.primal)
+        return not contradictory(self.primal, self.dual)
 
     @cached_property
     def b_interval(self) -> tuple[float, float] | None:
@@ -206,6 +207,11 @@ class Certificate:
             f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
             f"relative_gap={self.relative_gap:.3e}{'' if self.proven else ', proven=False'})"
         )
+
+
+def contradictory(primal: Any, dual: Any) -> Any:
+    """Whether a dual value is above a primal one by more than rounding: no kernel has such values."""
+    return dual - primal > _NO_ROUNDING * abs(primal)
 
 
 def certify(

@@ -23,3 +23,18 @@ def distinct_labels(targets: NDArray[Any]) -> NDArray[Any]:
     if targets.dtype.kind not in "iub":
         check_classification_targets(targets)
     return np.unique(targets)
+
+
+def labels_and_codes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The labels, sorted, and the place of every row's label among them; raises as ``distinct_labels``.
+
+    Whole numbers need no check, which takes as long as a small fit; where there are many different ones,
+    scikit-learn warns that they may be values.
+    """
+    whole = targets.dtype.kind in "iub"
+    if not whole:
+        check_classification_targets(targets)
+    labels, codes = np.unique(targets, return_inverse=True)
+    if whole and 2 * len(labels) > len(targets):
+        check_classification_targets(targets)
+    return labels, codes

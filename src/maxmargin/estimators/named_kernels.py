@@ -17,11 +17,14 @@ from maxmargin.kernels.base import (
     Precomputed,
 )
 from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
-from maxmargin.kernels.validity import is_valid
+from maxmargin.kernels.validity import is_valid, validity_on
 from maxmargin.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
+
+# So many rows a kernel is tried on first.
+_FEW = 20
 
 
 def is_precomputed(kernel: Any) -> bool:
@@ -102,14 +105,16 @@ def why_invalid(kernel: Kernel, X: Any, matrix: NDArray[Any] | None) -> str:
     """
     if all(_is_kernel(factor) for _, factors in kernel.terms for factor in factors):
         return ""
-    with one_blas_thread():
-        if matrix is not None and _clearly_valid(matrix):
-            return ""
-        known: tuple[Kernel, Any] = (Precomputed(), matrix) if isinstance(kernel, Function) else (kernel, X)
-        # Few rows are often enough for a proof, and take a thousandth of the time.
-        validity = is_valid(*known, sample=50)
-        if validity and known[1].shape[0] > 50:
-            validity = is_valid(*known)
+    known: tuple[Kernel, Any] = (Precomputed(), matrix) if isinstance(kernel, Function) else (kernel, X)
+    count = known[1].shape[0]
+    rows = np.linspace(0, count - 1, min(count, _FEW)).astype(np.intp)
+    # Few rows are often enough for a proof, and take a thousandth of the time.
+    validity = validity_on(*known, rows, matrix)
+    if validity and count > _FEW:
+        with one_blas_thread():
+            if matrix is not None and _clearly_valid(matrix):
+                return ""
+            validity = is_valid(*known, sample=50) and is_valid(*known)
     if validity:
         return ""
     return (

@@ -17,13 +17,13 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.certificate import Certificate, certify
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators.labels import labels_and_codes
 from maxmargin.estimators.named_kernels import (
     check_kernel,
     find_kernel,
@@ -40,6 +40,7 @@ from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept
 from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.linear_kernel import solve_on_columns
+from maxmargin.reductions.models import Models
 from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
 from maxmargin.reductions.small_problems import STORY
@@ -237,7 +238,7 @@ class SVC(CertifiedClassifier):
             weights = _check_sample_weight(
                 sample_weight, targets, dtype=np.float64, ensure_non_negative=True
             )
-        labels, codes = np.unique(targets, return_inverse=True)
+        labels, codes = labels_and_codes(targets)
         if len(labels) < 2:
             raise ValueError(
                 "Classifier can't train when only one class is present: the number of classes has to be "
@@ -274,7 +275,6 @@ class SVC(CertifiedClassifier):
             X, targets = validate_data(
                 self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
             )
-        check_classification_targets(targets)
         if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix: a row and a column for every example. Input "
@@ -299,13 +299,13 @@ class SVC(CertifiedClassifier):
             return None
         return kernel(Rows(X, check_finite=False), budget=Budget(math.inf, self._threads()))
 
-    def _solve(self, task: ClassProblems) -> tuple[list[Model], str]:
+    def _solve(self, task: ClassProblems) -> tuple[Models, str]:
         quick = self._may_be_quick()
         seconds = math.inf if self.max_time is None else float(self.max_time)
         done = None
         if quick and task.matrix is not None and task.largest <= _QUICK:
             done = task.solve_at_once(float(self.tol), _TINY)
-            if all(model.status is not Status.RULE_FIRED for model in done):
+            if Status.RULE_FIRED not in done.statuses:
                 return done, STORY
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         threads = self._threads_of(task)
@@ -322,7 +322,8 @@ class SVC(CertifiedClassifier):
                 start = None if by_columns and task.plain_rows is not None else model.alpha
             problem = task.problem(k)
             plain = task.plain_problem(k) if by_columns and start is None else None
-            if plain is not None and task.count(k) > _TINY:
+            # Columns lead to tol and not to rounding error: enough where the quick way has failed.
+            if plain is not None and (quick or task.count(k) > _TINY):
                 told = self._callback(task.name(k), len(task) > 1, task.what)
                 model = solve_on_columns(problem, plain, float(self.tol), seed + k, budget, told)
                 if model.certificate.relative_gap <= self.tol or budget.spent:
@@ -342,13 +343,13 @@ class SVC(CertifiedClassifier):
             )
             return replace(model, certificate=model.certificate.without_problem(model.w))
 
-        return solve_each(len(task), solve_one, seconds, threads), reason
+        return Models(solve_each(len(task), solve_one, seconds, threads)), reason
 
     def _threads_of(self, task: ClassProblems) -> int:
         """Of a fit; steps of small problems are too short for threads to take turns."""
         return 1 if len(task.codes) <= _SMALL else self._threads()
 
-    def _cache_use(self, task: ClassProblems, models: list[Model]) -> CacheUse:
+    def _cache_use(self, task: ClassProblems, models: Models) -> CacheUse:
         side = min(self._threads_of(task), len(task))
         shared_bytes = shared_rows = 0
         if task.matrix is not None and not isinstance(self.kernel_, Precomputed):
@@ -356,7 +357,7 @@ class SVC(CertifiedClassifier):
         budget_bytes = int(self.cache_size * 1e6)
         if not isinstance(self.solver, str):  # it brings its own, for each problem
             budget_bytes = shared_bytes + side * int(getattr(self.solver, "cache_size", 0.0) * 1e6)
-        return cache_use(budget_bytes, shared_bytes, shared_rows, [model.notes for model in models], side)
+        return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, side)
 
     def _may_be_quick(self) -> bool:
         """Whether nobody wants to watch, to choose how, or to go on from somewhere."""
@@ -397,16 +398,16 @@ class SVC(CertifiedClassifier):
             "tol": float(self.tol),
         }
 
-    def _set_model(self, task: ClassProblems, X: Any, models: list[Model]) -> None:
+    def _set_model(self, task: ClassProblems, X: Any, models: Models) -> None:
         """The support vectors, those of the first class first, with their coefficients."""
-        table = task.coefficients([model.w for model in models])
+        table = task.coefficients(models.w)
         used = table.any(axis=0)
         self.support_ = task.order[used].astype(np.int32)
         self.n_support_ = np.bincount(task.codes[self.support_], minlength=len(task.labels)).astype(
             np.int32
         )
         self._coefficients = np.ascontiguousarray(table[:, used])
-        self.intercept_ = np.array([model.b for model in models])
+        self.intercept_ = models.b
         if isinstance(self.kernel_, Precomputed):
             self.support_vectors_ = np.empty((0, 0), X.dtype)
         elif isinstance(self.kernel_, Function):
@@ -417,20 +418,19 @@ class SVC(CertifiedClassifier):
         if sparse.issparse(X):
             self.dual_coef_ = sparse.csr_matrix(self._coefficients)
 
-    def _set_proof(self, task: ClassProblems, models: list[Model], reason: str) -> str:
+    def _set_proof(self, task: ClassProblems, models: Models, reason: str) -> str:
         """The certificates, and what is to be warned of, if anything."""
-        certificates = task.together([model.certificate for model in models])
+        certificates = task.together(models.certificates)
         several = len(models) > 1
         self.certificate_ = certificates if several else certificates[0]
-        self.n_iter_ = np.array([max(1, model.steps) for model in models], np.int32)
-        traces = [model.trace for model in models]
+        self.n_iter_ = np.maximum(models.steps, 1).astype(np.int32)
+        traces = models.traces
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
-        worst = max(models, key=lambda model: model.certificate.relative_gap)
+        worst = models[int(np.argmax(models.relative_gaps))]
         self.solver_ = worst.story or reason
         worst = replace(worst, tol=float(self.tol))
         if worst.certificate.relative_gap <= self.tol:
-            unproven = (model for model in models if not model.certificate.proven)
-            worst = replace(worst, status=Status.within_tol(next(unproven, worst).certificate))
+            worst = replace(worst, status=Status.CERTIFIED if models.proven else Status.NOT_PROVEN)
         self.status_: Status = worst.status
         self.fit_status_ = 0 if worst.status.certified else 1
         return "" if worst.status.certified else worst.message

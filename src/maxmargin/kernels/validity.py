@@ -70,7 +70,6 @@ class Validity:
         )
 
 
-@np.errstate(over="ignore", invalid="ignore")
 def is_valid(
     kernel: Kernel | Callable[[Any, Any], Any], X: Any, sample: int = 500, seed: int = 0
 ) -> Validity:
@@ -92,7 +91,15 @@ def is_valid(
     rows = np.arange(X.shape[0])
     if len(rows) > sample:
         rows = np.sort(np.random.default_rng(seed).choice(len(rows), int(sample), replace=False))
-    K, errors = _values(kernel, X, rows)
+    return validity_on(kernel, X, rows, None)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def validity_on(
+    kernel: Kernel, X: Any, rows: NDArray[np.int64], matrix: NDArray[np.float64] | None
+) -> Validity:
+    """As ``is_valid``, on these rows of X; ``matrix`` has all values of the kernel, if they are known."""
+    K, errors = _values(kernel, X, rows, matrix)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (K + K.T))
     smallest = float(eigenvalues[0])
     off = np.abs(K - K.T) - errors - errors.T
@@ -110,7 +117,9 @@ def is_valid(
     return Validity(True, smallest, vectors[:, 0], value, tolerance, rows)
 
 
-def _values(kernel: Kernel, X: Any, rows: NDArray[np.int64]) -> tuple[Vector, Vector]:
+def _values(
+    kernel: Kernel, X: Any, rows: NDArray[np.int64], matrix: NDArray[np.float64] | None
+) -> tuple[Vector, Vector]:
     """The kernel matrix of some rows, and a bound on the error of each of its values."""
     if isinstance(kernel, Precomputed):
         if X.shape[0] != X.shape[1]:
@@ -121,7 +130,7 @@ def _values(kernel: Kernel, X: Any, rows: NDArray[np.int64]) -> tuple[Vector, Ve
         given = X[rows][:, rows]
         K = np.asarray(given.toarray() if sparse.issparse(given) else given, np.float64)
     else:
-        K = kernel(X[rows])
+        K = kernel(X[rows]) if matrix is None else matrix[np.ix_(rows, rows)]
     if not np.isfinite(K).all():
         raise ValueError(
             "The values of the kernel must be finite. Got some that are not. Scale the features, or take a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -24,7 +25,14 @@ from maxmargin.model import Model
 from maxmargin.problem import Intercept, Problem
 from maxmargin.reductions.one_vs_one import PairCertificates, place_coefficients
 from maxmargin.reductions.one_vs_rest import Certificates
-from maxmargin.reductions.small_problems import MOST_ROUNDS, Part, solve_small
+from maxmargin.reductions.small_problems import (
+    MOST_ROUNDS,
+    Part,
+    Parts,
+    SmallModels,
+    one_after_the_other,
+    solve_small,
+)
 from maxmargin.rows import Rows
 from maxmargin.types import Vector
 
@@ -87,7 +95,7 @@ class ClassProblems:
     @property
     def largest(self) -> int:
         """Rows of the largest problem."""
-        return max(self.count(k) for k in range(len(self)))
+        return len(self.codes) if self.one_vs_rest else int(np.sort(self.sizes)[-2:].sum())
 
     def see(self, X: Any, kernel: Kernel, matrix: NDArray[Any] | None) -> None:
         """What all problems share: the rows, or all values of the kernel."""
@@ -128,16 +136,26 @@ class ClassProblems:
         rows = self.plain_rows if len(which) == self.plain_rows.count else self.plain_rows.take(which)
         return Problem(rows, y, costs, HINGE, Intercept.EXACT)
 
-    def solve_at_once(self, tol: float, tiny: int) -> list[Model]:
+    def solve_at_once(self, tol: float, tiny: int) -> SmallModels:
         """All problems in one call, with all values of the kernel at hand; see ``solve_small``."""
         matrix = np.ascontiguousarray(self.matrix, np.float64)
-        parts = [self.part(k) for k in range(len(self))]
-        return solve_small(matrix, parts, tol, tiny, Budget(math.inf, 1), **self._options)
+        return solve_small(matrix, self._all_parts(), tol, tiny, Budget(math.inf, 1), **self._options)
+
+    def _all_parts(self) -> Parts:
+        if self.one_vs_rest or len(self.labels) == 2:
+            return one_after_the_other([self.part(k) for k in range(len(self))])
+        # As ``part`` has it, for all pairs at once: of ten classes there are 45.
+        members = [self._members(i) for i in range(len(self.labels))]
+        which = np.concatenate([members[i] for pair in self.pairs for i in pair])
+        sizes = self.sizes[np.array(self.pairs)]
+        y = np.repeat(np.tile([1.0, -1.0], len(sizes)), sizes.ravel())
+        begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
+        return Parts(which, y, self.costs[which], begins)
 
     @property
     def _options(self) -> dict[str, Any]:
         # A linear kernel that is not easy is soon solved on the columns.
-        rounds = MOST_ROUNDS if self.plain_rows is None else 10
+        rounds = MOST_ROUNDS if self.plain_rows is None else 20
         return {"kernel_is_none": self.kernel_is_none, "rounds": rounds}
 
     def solve_alone(self, k: int, tol: float, tiny: int, budget: Budget) -> Model:
@@ -151,21 +169,21 @@ class ClassProblems:
         matrix = values[: size**2].reshape(size, size)
         data = self.rows.stored_data
         core.kernel_block(self.kernel.compiled, data, which, data, which, matrix, budget)
-        parts = [Part(np.arange(size), y, costs)]
-        (model,) = solve_small(matrix, parts, tol, tiny, budget, **self._options)
-        return replace(model, notes=cache_notes(matrix.nbytes, size, 0))
+        parts = Parts(np.arange(size), y, costs, np.array([0, size]))
+        models = solve_small(matrix, parts, tol, tiny, budget, **self._options)
+        return replace(models[0], notes=cache_notes(matrix.nbytes, size, 0))
 
     def _members(self, i: int) -> NDArray[np.intp]:
         members: NDArray[np.intp] = self.order[self.ends[i] - self.sizes[i] : self.ends[i]]
         return members
 
-    def coefficients(self, each: list[Vector]) -> NDArray[np.float64]:
+    def coefficients(self, each: Sequence[Vector]) -> NDArray[np.float64]:
         """In the shape of ``dual_coef_``, with a column for every row, in the order of the classes."""
         if self.one_vs_rest or len(each) == 1:
             return np.array(each)[:, self.order]
         return place_coefficients(len(self.labels), self.sizes, each)
 
-    def together(self, certificates: list[Certificate]) -> Certificates:
+    def together(self, certificates: Sequence[Certificate]) -> Certificates:
         """The certificates as one."""
         if self.one_vs_rest or len(certificates) == 1:
             return Certificates(certificates)

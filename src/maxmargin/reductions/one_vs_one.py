@@ -58,12 +58,12 @@ def place_coefficients(count: int, sizes: NDArray[np.intp], each: Sequence[Vecto
     Columns are ordered by class. A row of class i has its coefficient of the pair with class j in line
     j - 1 if i < j, and in line j otherwise.
     """
-    ends = np.cumsum(sizes)
-    begins = ends - sizes
-    table = np.zeros((count - 1, int(ends[-1])))
+    table = np.zeros((count - 1, int(sizes.sum())))
+    own = sizes.tolist()
+    columns = [slice(end - size, end) for end, size in zip(np.cumsum(sizes).tolist(), own, strict=True)]
     for (i, j), coefficients in zip(combinations(range(count), 2), each, strict=True):
-        table[j - 1, begins[i] : ends[i]] = coefficients[: sizes[i]]
-        table[i, begins[j] : ends[j]] = coefficients[sizes[i] :]
+        table[j - 1, columns[i]] = coefficients[: own[i]]
+        table[i, columns[j]] = coefficients[own[i] :]
     return table
 
 

@@ -18,7 +18,7 @@ class Certificates(Sequence[Certificate]):
     """One certificate per class; as a whole it is worth what the worst of them is worth."""
 
     def __init__(self, certificates: Sequence[Certificate]) -> None:
-        self._certificates = list(certificates)
+        self._certificates = certificates
 
     @property
     def worst(self) -> Certificate:

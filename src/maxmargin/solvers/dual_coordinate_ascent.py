@@ -61,6 +61,8 @@ _CREEPS = 0.7
 _CREEPING_SWEEPS = 3
 _LOOK_AHEAD = 0.3
 _SWEEPS_OF_A_MOVE = 5
+_READINGS = 10.0
+"""Of all moves, about, in one extrapolation: the sweeps of a move read at least as many numbers."""
 _MOST_MOVES = 10
 _EXTRAPOLATE_BELOW = 1e-2
 _HELD = 0.2
@@ -110,7 +112,9 @@ class State:
     moves: Moves | None = None
     """Of the last sweeps, once the gap is small."""
     sweeps_of_move: int = 0
-    """In the move that has begun."""
+    """In the move that has begun, and"""
+    read_in_move: float = 0.0
+    """how many stored values these have read."""
 
 
 @dataclass(frozen=True)
@@ -381,9 +385,12 @@ def _raise_costs(problem: Problem, state: State) -> None:
 def _extrapolate(problem: Problem, state: State) -> None:
     """Begin a move, or end one and go to the best combination of the last ones."""
     state.sweeps_of_move += 1
-    if state.moves is not None and state.sweeps_of_move < _SWEEPS_OF_A_MOVE:
+    state.read_in_move += problem.rows.stored * len(state.order) / problem.rows.count
+    if state.moves is not None and (
+        state.sweeps_of_move < _SWEEPS_OF_A_MOVE or state.read_in_move < _READINGS * state.moves.numbers
+    ):
         return
-    state.sweeps_of_move = 0
+    state.sweeps_of_move, state.read_in_move = 0, 0.0
     alpha = state.coordinates[:, ALPHA].copy()
     if state.moves is None:
         most = _most_moves(problem, state)

@@ -49,6 +49,11 @@ class Moves:
         self._alpha, self._w = alpha.copy(), w.copy()
 
     @property
+    def numbers(self) -> int:
+        """How many there are in all moves, once there are as many as are kept."""
+        return self._of_alpha.size + self._of_w.size
+
+    @property
     def of_alpha(self) -> Vector:
         """One move per line."""
         return self._of_alpha[: self._seen]

@@ -10,7 +10,7 @@ from scipy import sparse
 from maxmargin import Problem, core, solve
 from maxmargin.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.dual_coordinate_ascent import ALPHA, most_moves
 from maxmargin.solvers.extrapolation import Moves, Quadratic, extrapolate
 
 N, D, MOVES = 30, 12, 4
@@ -144,3 +144,39 @@ def test_rows_are_added_to_w():
         np.testing.assert_allclose(w, 1.0 + X[order].T @ coefficients)
     with pytest.raises(ValueError, match="one number per row"):
         core.add_rows(Rows(X).data, order, coefficients[:2], w)
+
+
+def test_w_does_not_part_from_alpha_when_moves_are_small():
+    # Moves that are as good as multiples of each other: t is large, and with it what rounding does to v.
+    random = np.random.default_rng(4)
+    X = random.normal(size=(210, 248))
+    y = np.sign(X @ random.normal(size=248) + random.normal(size=210))
+    problem = Problem.of(X, y, C=20.0, loss="hinge", intercept="none")
+    solver = DualCoordinateAscent()
+    state, budget = solver.init(problem, None), core.Budget(np.inf, 1)
+    extrapolated = 0
+    for _ in range(200):
+        state = solver.step(problem, state, budget)
+        if state.moves is not None:
+            extrapolated = max(extrapolated, len(state.moves.of_w))
+        expected = X.T @ (state.coordinates[:, ALPHA] * y)
+        assert np.abs(state.w - expected).max() <= 1e-13 * max(1.0, np.abs(expected).max())
+    assert extrapolated > 3
+
+
+def test_moves_leave_the_memory_of_one_copy():
+    random = np.random.default_rng(5)
+    y = random.choice([-1.0, 1.0], 300)
+    few = sparse.random_array((300, 100), density=0.5, rng=random, format="csr")
+    # Columns that one row holds alone: the copy without them is nearly as large as the rows.
+    own = sparse.random_array((300, 70_000), density=5e-5, rng=random, format="csr")
+    wide = sparse.hstack([few, own]).tocsr()
+    rooms = []
+    for X in (few, wide):
+        problem = Problem.of(X, y, C=1.0, loss="hinge")
+        state = DualCoordinateAscent().init(problem, None)
+        count = most_moves(problem, state)
+        held = 0 if state.data is problem.rows.data else state.data.stored
+        assert held + (count + 3) * (300 + len(state.w)) <= problem.rows.stored or count == 0
+        rooms.append((count, held > 0))
+    assert rooms == [(10, False), (0, True)]

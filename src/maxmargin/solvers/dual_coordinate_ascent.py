@@ -393,7 +393,7 @@ def _extrapolate(problem: Problem, state: State) -> None:
     state.sweeps_of_move, state.read_in_move = 0, 0.0
     alpha = state.coordinates[:, ALPHA].copy()
     if state.moves is None:
-        most = _most_moves(problem, state)
+        most = most_moves(problem, state)
         if most > 0:
             state.moves = Moves(most, alpha, state.w)
         return
@@ -412,7 +412,7 @@ def _extrapolate(problem: Problem, state: State) -> None:
     state.moves.start_at(alpha, state.w)
 
 
-def _most_moves(problem: Problem, state: State) -> int:
+def most_moves(problem: Problem, state: State) -> int:
     """So many that a fit still needs no more memory than one copy of the rows in float32 would take.
 
     A smaller copy may be held already, and to extrapolate takes three more points for a moment. Half of

@@ -253,6 +253,20 @@ def test_rows_before_a_wide_index_are_widened(file):
     assert rows_of(X) == [[(0, 1.0), (1, 2.0)], [(6, 3.0)], [(2_999_999_999, 4.0)], [(1, 5.0)]]
 
 
+def test_labels_are_narrow_where_that_loses_nothing(file):
+    _, y = read_libsvm(file(b"1 1:1\n-1 1:1\n0.5 1:1\n16777216 1:1\n"))
+    assert y.dtype == np.float32
+    assert y.tolist() == [1, -1, 0.5, 16777216]
+    for wide in (b"0.1", b"16777217", b"1e300", b"1e-300"):
+        text = b"1 1:1\n2 1:1\n%b 1:1\n3 1:1\n" % wide
+        for block in (4, 1 << 16):  # the wide label in a block of its own, and with others
+            y = read_text(file(text), Options.of(), block=block).y
+            assert y.dtype == np.float64
+            assert y.tolist() == [1, 2, float(wide), 3]
+    y = read_text(file(b"1:1\n2 1:1\n"), Options.of(labelled=False)).y
+    np.testing.assert_array_equal(y, np.array([np.nan, 2], np.float32))
+
+
 @pytest.mark.parametrize("index", [2**31 - 1, 2**31, 2**31 + 1, 2**62, 2**63 - 2])
 def test_the_largest_indices(file, index):
     X, _ = read_libsvm(file(b"1 5:1 %d:2\n" % index), columns=2**63 - 1)

@@ -72,7 +72,11 @@ _FAULTS = {
 
 
 def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vector]:
-    """The rows of LIBSVM text as a CSR matrix, and their labels; options as in ``read``."""
+    """The rows of LIBSVM text as a CSR matrix, and their labels; options as in ``read``.
+
+    Labels are float32 where that type has every one of them exactly, as it has whole numbers up to 2^24;
+    else float64. A file of few values per row is mostly labels, and twice as many of them fit so.
+    """
     data = read(path, format="libsvm", **options)
     assert data.y is not None
     return data.X, data.y
@@ -200,7 +204,7 @@ class _Table:
         self.rows = self.stored = self.skipped = self.dropped = 0
         self.largest = -1
         self.largest_at: Position = (0, 0, "")
-        self.index_type = "int32"
+        self.index_type, self.label_type = "int32", "float32"
         self.values, self.indices, self.offsets, self.labels = (core.GrowingBytes() for _ in range(4))
         self.offsets.append(np.zeros(1, np.int32))
 
@@ -213,11 +217,19 @@ class _Table:
         self.values.append(chunk.values)
         self.indices.append(chunk.indices.astype(self.index_type, copy=False))
         self.offsets.append(np.add(chunk.ends, self.stored, dtype=self.index_type))
-        self.labels.append(chunk.labels)
+        self._add_labels(chunk.labels)
         self.rows += chunk.rows
         self.stored += len(chunk.values)
         self.skipped += chunk.skipped
         self.dropped += chunk.dropped
+
+    def _add_labels(self, labels: Vector) -> None:
+        with np.errstate(over="ignore"):  # what becomes infinite is not the same
+            narrow = labels.astype(self.label_type)
+        if not np.array_equal(narrow, labels, equal_nan=True):
+            self.labels.append(self.labels.take("float32").astype(np.float64))
+            self.label_type, narrow = "float64", labels
+        self.labels.append(narrow)
 
     def _widen(self) -> None:
         if self.index_type == "int32":
@@ -234,7 +246,7 @@ class _Table:
         indices, offsets = self.indices.take(self.index_type), self.offsets.take(self.index_type)
         X = sparse.csr_array((values, indices, offsets), shape=(self.rows, columns))
         X.has_sorted_indices = X.has_canonical_format = True  # the parser has seen to it
-        return DataSet(X, self.labels.take("float64"), None, self.skipped, self.dropped)
+        return DataSet(X, self.labels.take(self.label_type), None, self.skipped, self.dropped)
 
 
 def _threads(options: Options) -> int:

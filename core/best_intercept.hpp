@@ -34,7 +34,8 @@ double best_intercept(std::span<const double> scores, const double* labels, cons
       curvature += costs[i] * Loss::curvature(margin);
     }
     (slope > 0 ? high : low) = b;
-    const double newton = curvature > 0 ? b - slope / curvature : high;
+    // Far from its place a loss may be all slope: no Newton step then, and the bracket is halved.
+    const double newton = curvature > 0 ? b - slope / curvature : std::nan("");
     // Before the bracket is asked: a step that rounding swallows ends on its edge, and is no reason to
     // halve it.
     const double enough = 1e-15 * (1 + std::abs(b));

@@ -139,3 +139,16 @@ def test_an_infinite_end_survives_a_file(tmp_path):
         json.loads(parts_of(tmp_path / "model")[0]["model"])["certificates"][0]["b_interval"][0] == "-inf"
     )
     assert LinearSVC.load(tmp_path / "model").certificate_.b_interval == (-np.inf, 1.0)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("shift", [-1e5, -2000.0, -30.0, 30.0, 2000.0, 1e5])
+def test_scores_that_are_all_far_from_zero(loss, shift):
+    # There the logistic loss is all slope and has no curvature to go by.
+    random = np.random.default_rng(0)
+    scores, y = random.normal(size=200), random.choice([-1.0, 1.0], 200)
+    problem = Problem.of(scores[:, np.newaxis], y, C=2.0, loss=loss, intercept="exact")
+    expected = problem.best_intercept(scores) - shift
+    assert problem.best_intercept(scores + shift) == pytest.approx(expected, abs=1e-9)
+    moved = Problem.of(scores[:, np.newaxis] + shift, y, C=2.0, loss=loss, intercept="exact")
+    assert certify(moved, Solution(w=np.ones(1))).b == pytest.approx(expected, abs=1e-9)

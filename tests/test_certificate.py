@@ -454,6 +454,18 @@ def test_the_length_of_w_is_the_best_one(intercept):
     certificate = certify(problem, Solution(alpha=alpha))
     assert certificate.primal <= primal(factor) * (1 + 1e-12) < 0.9 * primal(1.0)
     assert certificate.primal == pytest.approx(problem.primal(certificate.w, certificate.b), rel=1e-9)
+    # A w that is given is judged as it is, unless its length is left open.
+    assert certify(problem, Solution(w=w)).primal == pytest.approx(primal(1.0), rel=1e-9)
+    open_length = certify(problem, Solution(w=w, alpha=alpha, any_length=True))
+    assert open_length.primal == pytest.approx(certificate.primal, rel=1e-9)
+
+
+def test_what_is_known_stays_where_a_solution_is_not_finite():
+    _, problem, alpha = nearly_separated("exact")
+    known = certify(problem, Solution(alpha=alpha))
+    lost = certify(problem, Solution(w=np.full(6, np.nan), alpha=alpha), known=known)
+    assert (lost.primal, lost.dual) == (known.primal, known.dual)
+    assert np.array_equal(lost.w, known.w)
 
 
 def test_the_length_stays_where_losses_are_a_part_of_the_optimum():

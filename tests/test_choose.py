@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import Problem, Status, choose_solver, solve
+from maxmargin import Problem, Solution, Status, certify, choose_solver, solve
 from maxmargin.choose import second_order_cost
 from maxmargin.solvers import AugmentedLagrangian, Newton
 from maxmargin.solvers.hand_over import HandOver
 from problems import clouds
 
-SECOND = {"hinge": AugmentedLagrangian(), "squared_hinge": Newton()}
+SECOND = {"hinge": AugmentedLagrangian(resort=True), "squared_hinge": Newton(resort=True)}
 
 
 def wide_text(n=400, d=20_000, seed=0):
@@ -87,3 +87,35 @@ def test_costs_grow_with_the_work():
     problem = Problem.of(*clouds(n=200, d=5, seed=4))
     assert second_order_cost(problem, 1e-8) > second_order_cost(problem, 1e-2)
     assert math.isfinite(second_order_cost(problem, 0.0))
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularised", "exact"])
+def test_where_rounding_ends_the_others_the_interior_point_method_goes_on(intercept):
+    """Columns eight orders of magnitude apart, separable, at a large C."""
+    resorted = 0
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        X = generator.normal(size=(12, 150)) * 10 ** generator.uniform(-4, 4, 150)
+        y = np.where(np.arange(12) % 3 == 0, 1.0, -1.0)
+        problem = Problem.of(X, y, 1000.0, intercept=intercept)
+        model = solve(problem, tol=1e-6)
+        assert model.status is Status.CERTIFIED
+        found = certify(problem, Solution(w=model.w, alpha=model.alpha))
+        assert found.relative_gap <= 1.1e-6
+        if model.solver.startswith("interior_point: the "):
+            resorted += 1
+            assert model.story == model.solver
+            alone = solve(problem, AugmentedLagrangian(), tol=1e-6)
+            assert alone.status is not Status.CERTIFIED
+            assert "interior_point" not in alone.solver
+    assert resorted > 0
+
+
+def test_rows_without_values_are_not_free():
+    """A sweep over them costs nothing by their values, and a thousand would not be enough."""
+    problem = Problem.of(
+        sparse.csr_array((30, 4)), np.where(np.arange(30) % 3, 1.0, -1.0), 10.0, loss="squared_hinge"
+    )
+    model = solve(problem, tol=1e-8)
+    assert model.status is Status.CERTIFIED
+    assert model.steps < 50

@@ -30,6 +30,10 @@ _FEW_LOSSES = 0.25
 """Of |w|^2: where losses of rows below half the margin are more, they are a part of the optimum."""
 _PULL = 2.0
 """How much harder rows must pull at the length of w than it is held, for a better length to be sought."""
+_OF_A_MARGIN, _UNSEEN = 1e-14, 1e-9
+"""What rounding takes from a margin, at a guess; and what of the objective is too little to matter."""
+_TRIFLE, _LOOKS = 1e-9, 3
+"""What a margin may lack for being 1 but for rounding; and how often that is looked for."""
 _NO_ROUNDING = 1e-6
 """A dual value above the primal one by this share of it is no matter of rounding."""
 
@@ -224,7 +228,8 @@ def certify(
 ) -> Certificate:
     """Prove what a solution is worth: two passes over the data, all sums in float64.
 
-    With ``known``, a certificate of the same problem, the better primal point and the better dual point
+    A w that follows from alpha, or is of ``any_length``, may be made ``longer`` where that is better. With
+    ``known``, a certificate of the same problem, the better primal point and the better dual point
     of the two are kept: any two such points make a proof. ``tell`` is called now and then where that takes
     long: with a kernel, a pass is as many values as there are pairs of a support vector and a row.
     """
@@ -235,9 +240,6 @@ def certify(
         alpha, alpha_from = feasible(problem, solution.alpha), solution.alpha_from
         w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
         b, margins, interval = _best_margins(problem, w, budget, tell)
-        w, b, margins = longer(problem, w, b, margins)
-        if w is not w_of_alpha:
-            interval = None  # that was another w's
     else:
         w = np.ascontiguousarray(solution.w, np.float64)
         b, margins, interval = _best_margins(problem, w, budget, tell)
@@ -249,6 +251,12 @@ def certify(
         if alpha_from == FROM_MARGINS:
             factor = problem.best_multiple(alpha, w_of_alpha)
             alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
+    if solution.any_length or solution.w is None:
+        before = w
+        w, b, margins = longer(problem, w, b, margins)
+        if w is not before:
+            interval = None  # that was another w's
+            w, b, margins = _seen_again(problem, w, b, margins, budget)
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     # No loss rises faster than its margin falls, where margins are known but for a small error.
     primal += problem.total_cost * problem.rows.score_error(w)
@@ -260,10 +268,10 @@ def certify(
         dual = problem.dual_of(alpha, w_of_alpha)
     if 0.0 < dual - primal <= ROUNDING * abs(primal):
         dual = primal  # both are the optimum, to the last digits of their sums
-    if known is not None and known.primal <= primal:
+    if known is not None and not primal < known.primal:
         w, b, primal, margins = known.w, known.b, known.primal, known.margins
         interval = known.b_interval
-    if known is not None and known.dual >= dual:
+    if known is not None and not dual > known.dual:
         alpha, dual, w_of_alpha = known.alpha, known.dual, known.w_of_alpha
         alpha_from = known.alpha_from
     proof = Certificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
@@ -307,6 +315,27 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     scores = factor * (problem.y * margins - b)
     b = problem.best_intercept(scores)
     return factor * w, b, problem.y * (scores + b)
+
+
+def _seen_again(
+    problem: Problem, w: Vector, b: float, margins: Vector, budget: core.Budget
+) -> tuple[Vector, float, Vector]:
+    """A longer w with margins from the data where their rounding, C times, could be seen in the objective.
+
+    What rounding has taken from a margin of 1 is made up for by as much more length.
+    """
+    if problem.total_cost * _OF_A_MARGIN <= _UNSEEN * problem.regulariser(w, b):
+        return w, b, margins
+    for _ in range(_LOOKS):
+        b, margins, _ = _best_margins(problem, w, budget, None)
+        missing = 1.0 - margins
+        trifle = float(missing.max(where=(missing < _TRIFLE) & (problem.costs > 0.0), initial=0.0))
+        if trifle == 0.0:
+            break
+        w = (1.0 + 2.0 * trifle) * w
+    else:
+        b, margins, _ = _best_margins(problem, w, budget, None)
+    return w, b, margins
 
 
 def feasible(problem: Problem, alpha: Vector) -> Vector:

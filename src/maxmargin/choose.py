@@ -37,13 +37,13 @@ def ascent_cost(problem: Problem) -> float:
     And more of them where many rows share few columns, so that every step undoes a part of the others.
     """
     sweeps = 15.0 if problem.rows.count < problem.rows.columns else 40.0
-    return problem.rows.stored * sweeps * 2.0 ** warm_up_stages(problem)
+    return max(problem.rows.stored, problem.rows.count) * sweeps * 2.0 ** warm_up_stages(problem)
 
 
 def second_order_cost(problem: Problem, tol: float) -> float:
     """What ``augmented_lagrangian`` (hinge) or ``newton`` (the smooth losses) is expected to take."""
     rows = problem.rows
-    n, d, stored = rows.count, rows.columns, rows.stored
+    n, d, stored = rows.count, rows.columns, max(rows.stored, rows.count)
     width = stored / max(n, 1)
     digits = -math.log10(min(max(tol, 1e-12), 0.1))
     outer_product = FLOP * d * d if stored > 0.25 * n * d else 0.5 * width * width
@@ -80,7 +80,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
         )
     if loss == "logistic":
         return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
-    second: AnySolver = AugmentedLagrangian() if loss == "hinge" else Newton()
+    second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
     cost, sweeps = second_order_cost(problem, tol), ascent_cost(problem)
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
     if cost <= sweeps:

@@ -41,6 +41,10 @@ _LEAST_RATIO = 0.02
 _NEAR, _SOON = 4.0, 32
 """Times tol: a certified gap after which tol may be near, whatever the estimate; and steps until a look."""
 
+_ROUNDING = 1e-9
+"""A relative gap that may be all there is to gain in float64."""
+_STEPS_WITHOUT_GAIN = 100
+
 _CAUTION, _SHARE_OF_STEP = 1.2, 0.375
 """On the estimated time of the last certificate; and of the time that is left before it, for one step."""
 
@@ -158,6 +162,7 @@ def solve_after(
     run = _Run(problem, configured, tol, callback, budget)
     state = None
     steps = 0
+    story = ""
     lookout = _Lookout(tol, certify_every, problem.rows, watched=callback is not None)
     reserve = _Reserve(problem, configured, budget)
     try:
@@ -187,16 +192,26 @@ def solve_after(
                 state = configured.step(problem, state, of_step)
                 steps += configured.taken(state)
                 if configured.finished(state):
+                    stop = run.certify(state, steps)
                     status = Status.RULE_FIRED
                 elif of_step.spent or not lookout.due(steps, configured.estimate(state)):
                     if run.tell_now_and_then(state, steps):
                         status = Status.STOPPED
                     continue
-                elif run.certify(state, steps):
+                elif stop := run.certify(state, steps):
                     status = Status.STOPPED
                 lookout.saw(steps, run.relative_gap, configured.estimate(state))
                 if run.relative_gap <= tol:
                     status = Status.CERTIFIED
+                elif not stop and run.stalls(configured.estimate(state), status):
+                    last = configured.last_resort(problem)
+                    if last is not None:
+                        story = (
+                            f"{last.name}: the {steps} steps of other methods before it gained no more at a "
+                            f"relative gap of {run.relative_gap:.1e}."
+                        )
+                        run.solver = configured = last
+                        state, status = configured.init(problem, None), None
         if run.stale(steps):
             run.certify(state, steps)
     except KeyboardInterrupt:
@@ -214,7 +229,10 @@ def solve_after(
         certificate = run.certify_zero(None)
     if certificate.relative_gap <= tol:
         status = Status.within_tol(certificate)
-    story = "" if state is None else configured.story(state)
+    if story:
+        state = None  # of the last resort, which no other run can go on from
+    elif state is not None:
+        story = configured.story(state)
     return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story), state
 
 
@@ -257,6 +275,16 @@ class _Run:
     def stale(self, steps: int) -> bool:
         """Whether steps were taken since the last certificate, or none was made."""
         return not len(self.trace) or self.trace[-1].step < steps
+
+    def stalls(self, estimate: float, status: Status | None) -> bool:
+        """Whether the solver has ended, or takes steps and gains nothing, far from the optimum."""
+        *before, last = self.trace.records
+        if last.relative_gap <= _ROUNDING or status is not None:
+            return last.relative_gap > _ROUNDING
+        # One that thinks itself there is asked twice, others have time.
+        patience = 1 if estimate <= self.tol else _STEPS_WITHOUT_GAIN
+        earlier = [record.relative_gap for record in before if record.step <= last.step - patience]
+        return bool(earlier) and last.relative_gap > 0.9 * min(earlier)
 
     def certify(self, state: object, step: int) -> bool:
         """Certify the state; true when the callback wants to stop."""

@@ -37,6 +37,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
+from maxmargin.solvers.interior_point import InteriorPoint, affordable
 from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
 from maxmargin.solvers.newton_system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
 from maxmargin.solvers.opening import Opening
@@ -103,6 +104,8 @@ class AugmentedLagrangian(Solver[Opening | State]):
     """How small |g|^2 / 2 must be beside the gap in line 4."""
     until: float | None = None
     """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
+    resort: bool = False
+    """Whether interior_point goes on where rounding ends this method short of the goal."""
     seed: int = 0
     """Of the order of the sweeps."""
 
@@ -254,7 +257,11 @@ class AugmentedLagrangian(Solver[Opening | State]):
         if isinstance(state, Opening):
             return state.solution(budget)
         w = state.best_v[: problem.rows.columns]
-        return Solution(w=w.copy(), alpha=state.best_multipliers.copy())
+        return Solution(w=w.copy(), alpha=state.best_multipliers.copy(), any_length=True)
+
+    def last_resort(self, problem: Problem) -> InteriorPoint | None:
+        """The interior point method, where its steps are affordable."""
+        return affordable(problem) if self.resort else None
 
     def at_once(self, tol: float) -> AugmentedLagrangian:
         """With steps on small data inside the core."""

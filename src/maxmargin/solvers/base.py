@@ -76,6 +76,10 @@ class Solver(ABC, Generic[State]):
         """Whether a stopping rule of the solver's own has fired."""
         return False
 
+    def last_resort(self, problem: Problem) -> AnySolver | None:
+        """The solver that goes on where this one gains nothing any more; None: there is none."""
+        return None
+
     def story(self, state: State) -> str:
         """What ran and why, in one sentence, where that is not what was chosen; else empty."""
         return ""

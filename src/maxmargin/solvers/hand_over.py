@@ -82,7 +82,8 @@ class HandOver(Solver[State]):
         gap = self.first.estimate(state.inner)
         if math.isfinite(gap):
             state.gaps.append(gap)
-        visited = max(len(state.inner.order) / problem.rows.count, _FULL_SWEEPS) * problem.rows.stored
+        rows = problem.rows
+        visited = max(len(state.inner.order) / rows.count, _FULL_SWEEPS) * max(rows.stored, rows.count)
         state.spent += visited
         judged = len(state.gaps) >= state.least_sweeps and state.spent > _LEAST_SPENT * self.cost
         if judged and self.sweeps_left(state.gaps) * visited > self.cost:
@@ -112,6 +113,10 @@ class HandOver(Solver[State]):
     def finished(self, state: State) -> bool:
         """Of the solver that is running."""
         return (state.second or self.first).finished(state.inner)
+
+    def last_resort(self, problem: Problem) -> AnySolver | None:
+        """Of the second."""
+        return self.second.last_resort(problem)
 
     def story(self, state: State) -> str:
         """What ran, in one sentence."""

@@ -53,6 +53,7 @@ Pairs = NDArray[np.float64]
 
 _LARGEST_SIDE = 4800
 """Of the factor: it takes 180 MB and about a second."""
+_AFFORDABLE = 1e9
 _TO_THE_WALL = 0.995
 _LONGER = 0.3
 _WORTH = 1.02
@@ -116,6 +117,13 @@ class Direction:
     distances: Pairs
 
 
+def affordable(problem: Problem) -> InteriorPoint | None:
+    """The solver, where it takes the problem and a step takes well below a second; else None."""
+    solver, rows = InteriorPoint(), problem.rows
+    work = max(rows.stored, rows.count) * min(rows.count, rows.columns)
+    return solver if work <= _AFFORDABLE and solver.accepts(problem) is None else None
+
+
 @dataclass(frozen=True)
 class InteriorPoint(Solver[State]):
     """Primal-dual interior point method, for the hinge and the squared hinge."""
@@ -171,7 +179,13 @@ class InteriorPoint(Solver[State]):
         """One predictor-corrector iteration."""
         products = state.multipliers * state.distances
         mu = float(products.mean())  # 1
-        equations = _Equations(problem, state, budget)  # 2
+        try:
+            equations = _Equations(problem, state, budget)  # 2
+        except FloatingPointError:
+            if state.equations is None:
+                raise
+            state.finished = True  # products have become 0 in float64: there is no step beyond
+            return state
         predictor = equations.direction(-products, budget)  # 3
         foreseen = _products_after(state, predictor, min(1.0, _reach(state, predictor)))
         target = mu * (float(foreseen.mean()) / mu) ** 3  # 4
@@ -189,6 +203,9 @@ class InteriorPoint(Solver[State]):
             if longer < _WORTH * reach:
                 break
             direction, reach = corrected, longer
+        if not np.isfinite(direction.v).all():
+            state.finished = True
+            return state
         length = min(1.0, _TO_THE_WALL * reach)  # 7
         state.vanishing = direction.multipliers * state.distances < direction.distances * state.multipliers
         state.v += length * direction.v
@@ -204,7 +221,7 @@ class InteriorPoint(Solver[State]):
         alpha = None
         if state.equations is not None and state.vanishing is not None:
             alpha = _best_alpha(problem, state, state.equations, state.vanishing, budget)
-        return Solution(w=state.w.copy(), b=state.b, alpha=alpha)
+        return Solution(w=state.w.copy(), b=state.b, alpha=alpha, any_length=True)
 
     def estimate(self, state: State) -> float:
         """The gap of the iterate's own primal and dual values."""

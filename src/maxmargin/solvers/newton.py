@@ -29,6 +29,7 @@ from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.interior_point import InteriorPoint, affordable
 from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
 from maxmargin.solvers.newton_system import NewtonSystem
 from maxmargin.solvers.opening import Opening
@@ -61,6 +62,8 @@ class Newton(Solver[Opening | State]):
     """Begin with a sample where there are very many rows of few columns; then no sweeps are made."""
     until: float | None = None
     """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
+    resort: bool = False
+    """Whether interior_point goes on where rounding ends this method short of the goal."""
     seed: int = 0
     """Of the order of the sweeps."""
 
@@ -125,6 +128,10 @@ class Newton(Solver[Opening | State]):
         if isinstance(state, Opening):
             return state.solution(budget)
         return Solution(w=state.iterate.w.copy(), b=state.iterate.b)
+
+    def last_resort(self, problem: Problem) -> InteriorPoint | None:
+        """The interior point method, where its steps are affordable."""
+        return affordable(problem) if self.resort else None
 
     def at_once(self, tol: float) -> Newton:
         """With steps on small data inside the core."""

@@ -207,8 +207,8 @@ def solve_after(
                     last = configured.last_resort(problem)
                     if last is not None:
                         story = (
-                            f"{last.name}: the {steps} steps of other methods before it gained no more at a "
-                            f"relative gap of {run.relative_gap:.1e}."
+                            f"{last.name}: the {steps} steps of other methods before it gained no more "
+                            f"at a relative gap of {run.relative_gap:.1e}."
                         )
                         run.solver = configured = last
                         state, status = configured.init(problem, None), None

@@ -15,6 +15,7 @@ from maxmargin.core import Budget
 from maxmargin.estimators.named_kernels import why_invalid
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.linear_kernel import coefficients_of, factor_of
 from maxmargin.reductions.small_problems import Parts, solve_small
 from maxmargin.rows import Rows
 from tests.quadratic_program import solve_by_quadratic_program
@@ -59,7 +60,9 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
     assert model.certificate.relative_gap <= 1e-5
 
 
-@pytest.mark.parametrize(("kernel", "way"), [("linear", "on the columns"), ("rbf", "it computes")])
+@pytest.mark.parametrize(
+    ("kernel", "way"), [("linear", "on the columns"), ("rbf", "a factor of the kernel")]
+)
 def test_few_rows_that_the_quick_way_fails_on_are_proven_all_the_same(kernel, way, monkeypatch):
     def hopeless(self, tol, tiny):
         # No gap is below 0, so all of them fall short.
@@ -174,3 +177,37 @@ def test_labels_of_many_values_are_still_doubted():
         for kind in (np.int8, np.uint16, bool, float, str):
             labels = (np.arange(30) % 2).astype(kind)
             assert_array_equal(SVC().fit(X, labels).classes_, np.unique(labels))
+
+
+def test_a_factor_has_the_matrix_as_products():
+    random = np.random.default_rng(3)
+    thin = random.normal(size=(30, 4)) * 10.0 ** random.uniform(-6, 6, (30, 1))
+    matrix = thin @ thin.T
+    factor = factor_of(matrix)
+    assert factor.shape == (30, 4)
+    scale = np.sqrt(np.diagonal(matrix))
+    unit = np.outer(scale, scale)
+    assert_allclose(factor @ factor.T / unit, matrix / unit, atol=1e-12)
+    w = random.normal(size=4)
+    assert_allclose(coefficients_of(w, factor) @ factor, w, rtol=1e-9)
+    assert factor_of(np.diag([1.0, -1.0])) is None
+    assert factor_of(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
+    assert factor_of(np.full((2, 2), np.inf)) is None
+    assert factor_of(np.zeros((3, 3))).shape == (3, 0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_values_of_a_polynomial_many_orders_apart_end_in_a_proof(seed):
+    """Pairs of rows need steps without end here: the columns differ by four orders of magnitude."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(50, 4)) * 10.0 ** np.linspace(-1, 1.5, 4)
+    y = random.choice([-1, 1], 50)
+    model = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=100.0).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    matrix = Polynomial(3, 1.0, 1.0)(X)
+    c = np.zeros(50)
+    c[model.support_] = model.dual_coef_[0]
+    margins = y * (matrix @ c + model.intercept_[0])
+    primal = 0.5 * c @ matrix @ c + 100.0 * np.maximum(0.0, 1.0 - margins).sum()
+    assert primal == pytest.approx(model.certificate_.primal, rel=1e-4)
+    assert primal <= model.certificate_.dual * (1 + 2e-3)

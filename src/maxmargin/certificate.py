@@ -30,6 +30,8 @@ _FEW_LOSSES = 0.25
 """Of |w|^2: where losses of rows below half the margin are more, they are a part of the optimum."""
 _PULL = 2.0
 """How much harder rows must pull at the length of w than it is held, for a better length to be sought."""
+_SHORT_PASS = 1000
+"""Rows seen through a kernel."""
 _OF_A_MARGIN, _UNSEEN = 1e-14, 1e-9
 """What rounding takes from a margin, at a guess; and what of the objective is too little to matter."""
 _TRIFLE, _LOOKS = 1e-9, 3
@@ -298,7 +300,9 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     Where C is so large that hardly a loss is left at the optimum, every trifle that a row lacks counts C
     times, and a dual method leaves thousands of trifles. A w that is longer by as little clears them.
     """
-    if problem.loss.name != "hinge" or type(problem.rows) is not Rows or problem.fixed_intercept:
+    if problem.loss.name != "hinge" or problem.fixed_intercept:
+        return w, b, margins
+    if type(problem.rows) is not Rows and problem.rows.count > _SHORT_PASS:
         return w, b, margins  # through a kernel, the length of w takes a pass of its own
     held = 2.0 * problem.regulariser(w, b)
     if problem.loss_sum(margins + 0.5) > _FEW_LOSSES * held:

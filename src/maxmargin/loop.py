@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from maxmargin.solvers import AnySolver
 logger = logging.getLogger("maxmargin")
 
 _SECONDS_BETWEEN_CALLS = 0.1
+NO_LIMIT = sys.maxsize
+"""As ``max_steps``: a run then ends where it gains nothing any more, too."""
 MANY_STEPS = 100
 """Whoever allows fewer counts them."""
 
@@ -43,7 +46,7 @@ _NEAR, _SOON = 4.0, 32
 
 _ROUNDING = 1e-9
 """A relative gap that may be all there is to gain in float64."""
-_STEPS_WITHOUT_GAIN = 100
+_STEPS_WITHOUT_GAIN, _STEPS_FOR_NOTHING = 100, 1000
 
 _CAUTION, _SHARE_OF_STEP = 1.2, 0.375
 """On the estimated time of the last certificate; and of the time that is left before it, for one step."""
@@ -203,6 +206,8 @@ def solve_after(
                 lookout.saw(steps, run.relative_gap, configured.estimate(state))
                 if run.relative_gap <= tol:
                     status = Status.CERTIFIED
+                elif max_steps == NO_LIMIT and run.gets_nowhere:
+                    status = Status.RULE_FIRED
                 elif not stop and run.stalls(configured.estimate(state), status):
                     last = configured.last_resort(problem)
                     if last is not None:
@@ -285,6 +290,15 @@ class _Run:
         patience = 1 if estimate <= self.tol else _STEPS_WITHOUT_GAIN
         earlier = [record.relative_gap for record in before if record.step <= last.step - patience]
         return bool(earlier) and last.relative_gap > 0.9 * min(earlier)
+
+    @property
+    def gets_nowhere(self) -> bool:
+        """Whether a great many steps have changed neither value by as much as shows."""
+        last = self.trace.records[-1]
+        earlier = [record for record in self.trace.records if record.step <= last.step - _STEPS_FOR_NOTHING]
+        return bool(earlier) and (
+            last.relative_gap > 0.99 * earlier[-1].relative_gap and last.dual < 1.01 * earlier[-1].dual
+        )
 
     def certify(self, state: object, step: int) -> bool:
         """Certify the state; true when the callback wants to stop."""

@@ -37,14 +37,14 @@ class Status(Enum):
     )
     NOT_PROVEN = (
         "Not proven: the relative distance of {gap:.1e} between the two values is within tol = {tol:.1e}, "
-        "but the kernel is none on these rows, so that it bounds nothing. Use a Gaussian kernel, or a "
-        "polynomial one with coef0 >= 0."
+        "but the kernel is none on these rows, or its values are too large for float64, so that it bounds "
+        "nothing. Use a Gaussian kernel, or a polynomial one with coef0 >= 0, and scale the features."
     )
     RULE_FIRED = (
         "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "
         "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold or epsilon, or rounding error "
-        "leaves it nothing to gain. Lower stop_threshold or epsilon, loosen tol, or give the data in "
-        "float64."
+        "leaves it nothing to gain. Lower stop_threshold or epsilon, loosen tol, give the data in float64, "
+        "or scale the features."
     )
 
     @classmethod

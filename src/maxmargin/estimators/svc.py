@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import warnings
 from dataclasses import fields, replace
 from itertools import combinations
@@ -35,11 +34,11 @@ from maxmargin.estimators.parameters import check_choice, check_count, check_num
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.cache_use import CacheUse, cache_use
 from maxmargin.kernels.expansions import Expansions
-from maxmargin.loop import Callback, solve
+from maxmargin.loop import NO_LIMIT, Callback, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept
 from maxmargin.reductions.class_problems import ClassProblems
-from maxmargin.reductions.linear_kernel import solve_on_columns
+from maxmargin.reductions.linear_kernel import Columns, solve_on_columns
 from maxmargin.reductions.models import Models
 from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
@@ -58,6 +57,9 @@ _QUICK = 1_000
 # Up to this many rows of a problem it is solved to rounding error, so that equal problems (a row twice, a
 # row of weight two) give equal models.
 _TINY = 50
+
+# Steps on pairs of rows where columns have failed: they hardly do better.
+_AFTER_COLUMNS = 200
 
 
 class SVC(CertifiedClassifier):
@@ -319,23 +321,30 @@ class SVC(CertifiedClassifier):
                 model = task.solve_alone(k, float(self.tol), _TINY, budget) if done is None else done[k]
                 if model.status is not Status.RULE_FIRED:
                     return model
-                start = None if by_columns and task.plain_rows is not None else model.alpha
+                start = model.alpha
             problem = task.problem(k)
-            plain = task.plain_problem(k) if by_columns and start is None else None
+            columns: Columns | None = None
+            known: Certificate | None = None
+            limit = NO_LIMIT if self.max_iter == -1 else int(self.max_iter)
+            if by_columns and task.plain_rows is not None and (start is None or quick):
+                columns = task.plain_problem(k)
+            elif quick and start is not None:
+                columns = task.factor(k)
             # Columns lead to tol and not to rounding error: enough where the quick way has failed.
-            if plain is not None and (quick or task.count(k) > _TINY):
+            if columns is not None and (quick or task.count(k) > _TINY):
                 told = self._callback(task.name(k), len(task) > 1, task.what)
-                model = solve_on_columns(problem, plain, float(self.tol), seed + k, budget, told)
+                model = solve_on_columns(problem, columns, float(self.tol), seed + k, budget, told)
                 if model.certificate.relative_gap <= self.tol or budget.spent:
                     return replace(model, certificate=model.certificate.without_problem(model.w))
-                start = model.alpha
-            # The multipliers of a start become feasible, whatever costs they come from.
-            known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
+                known, limit = model.certificate, _AFTER_COLUMNS
+            elif start is not None:
+                # The multipliers of a start become feasible, whatever costs they come from.
+                known = certify(problem, Solution(alpha=start), budget=budget)
             model = solve(
                 problem,
                 solver.with_seed(seed + k),
                 tol=0.0 if problem.rows.count <= _TINY else float(self.tol),
-                max_steps=sys.maxsize if self.max_iter == -1 else int(self.max_iter),
+                max_steps=limit,
                 start=None if known is None else Solution(alpha=known.alpha),
                 known=known,
                 callback=self._callback(task.name(k), len(task) > 1, task.what),

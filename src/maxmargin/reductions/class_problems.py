@@ -23,6 +23,7 @@ from maxmargin.kernels.rows import KernelRows
 from maxmargin.losses import HINGE
 from maxmargin.model import Model
 from maxmargin.problem import Intercept, Problem
+from maxmargin.reductions.linear_kernel import factor_of
 from maxmargin.reductions.one_vs_one import PairCertificates, place_coefficients
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.reductions.small_problems import (
@@ -135,6 +136,12 @@ class ClassProblems:
         which, y, costs = self.part(k)
         rows = self.plain_rows if len(which) == self.plain_rows.count else self.plain_rows.take(which)
         return Problem(rows, y, costs, HINGE, Intercept.EXACT)
+
+    def factor(self, k: int) -> NDArray[np.float64] | None:
+        """Of the kernel matrix of a problem; None where that is the matrix of no kernel."""
+        rows = KernelRows(self.rows, self.kernel, which=self.part(k).which)
+        every = np.arange(rows.count)
+        return None if self.kernel_is_none else factor_of(rows.block(every, every))
 
     def solve_at_once(self, tol: float, tiny: int) -> SmallModels:
         """All problems in one call, with all values of the kernel at hand; see ``solve_small``."""

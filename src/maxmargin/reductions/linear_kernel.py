@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A kernel problem whose kernel is the plain inner product, solved on its columns.
+"""A kernel problem as a linear one, solved on its columns.
 
 Solvers of linear problems know w itself, and with it the margins of all rows in one pass; their steps
 hardly depend on how the columns are scaled. Their alpha is a dual point of the kernel problem too, which is
-then proven like any other.
+then proven like any other. Columns are those of the data where the kernel is the plain inner product, and
+of a factor L of the kernel matrix K = LL' else.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from maxmargin.certificate import certify
 from maxmargin.choose import choose_solver
@@ -16,20 +21,69 @@ from maxmargin.core import Budget
 from maxmargin.loop import Callback, solve
 from maxmargin.model import Model, Status
 from maxmargin.problem import Problem
+from maxmargin.rows import Rows
 from maxmargin.solution import Solution
+from maxmargin.types import Vector
+
+Matrix = NDArray[np.float64]
+Columns = Problem | Matrix
 
 _MOST_RUNS = 4
 _TIGHTER = 0.1
+_NO_FACTOR = 1e-8
+"""A difference to the scaled matrix that no rounding makes: the matrix is that of no kernel."""
+
+
+def factor_of(matrix: Matrix) -> Matrix | None:
+    """Rows whose inner products are the matrix, as few columns as rounding allows; None where it has none.
+
+    Cholesky's factor with pivots, of the matrix scaled to a diagonal of 1: small values beside very large
+    ones keep their digits.
+    """
+    diagonal = np.einsum("ii->i", matrix)
+    if not (np.isfinite(matrix).all() and (diagonal >= 0.0).all()):
+        return None
+    scale = np.sqrt(diagonal)
+    scale[scale == 0.0] = 1.0
+    scaled = matrix / scale / scale[:, np.newaxis]
+    factor, order, rank, _ = lapack.dpstrf(scaled, lower=1)
+    rows: Matrix = np.empty((len(matrix), rank))
+    rows[order - 1] = np.tril(factor)[:, :rank]
+    if np.abs(rows @ rows.T - scaled).max(initial=0.0) > _NO_FACTOR:
+        return None
+    rows *= scale[:, np.newaxis]
+    return rows
+
+
+def coefficients_of(w: Vector, rows: Matrix) -> Vector:
+    """The least numbers c with ``sum_i c_i row_i = w``.
+
+    Where C times the rows is very large beside w, they make it without the cancellation that multipliers
+    would need more digits for than there are.
+    """
+    lengths = np.linalg.norm(rows, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    return np.asarray(np.linalg.lstsq((rows / lengths).T, w / lengths, rcond=None)[0])
 
 
 def solve_on_columns(
-    seen: Problem, plain: Problem, tol: float, seed: int, budget: Budget, callback: Callback | None
+    seen: Problem,
+    columns: Columns,
+    tol: float,
+    seed: int,
+    budget: Budget,
+    callback: Callback | None,
 ) -> Model:
-    """Solve ``plain``, the problem on the rows themselves, until its alpha proves ``seen`` to ``tol``.
+    """Solve a problem on columns until it proves ``seen``, the same through a kernel, to ``tol``.
 
-    ``seen`` is the same problem through the linear kernel. The model is that of ``seen``, with w held by
-    its coefficients; where it falls short, it is a start.
+    The columns are those of the problem on the data themselves, or of a factor of the kernel matrix. The
+    model is that of ``seen``, with w held by its coefficients; where it falls short, it is a start.
     """
+    why = "The kernel is linear: solved on the columns."
+    factor, plain = None, columns
+    if not isinstance(plain, Problem):
+        why = "Pairs of rows gained too little: solved on a factor of the kernel matrix."
+        factor, plain = plain, replace(seen, rows=Rows(plain, keep_zeros=True))
     solver, reason = choose_solver(plain, tol)
     start, accuracy, steps = None, tol, 0
     for _ in range(_MOST_RUNS):
@@ -40,11 +94,15 @@ def solve_on_columns(
         proof = certify(
             seen, Solution(alpha=found.alpha, alpha_from=found.certificate.alpha_from), budget=budget
         )
+        if factor is not None and proof.relative_gap > tol:
+            w = coefficients_of(found.w, factor)
+            solution = Solution(w=w, alpha=proof.alpha, any_length=True)
+            proof = certify(seen, solution, known=proof, budget=budget)
         if proof.relative_gap <= tol or not found.status.certified:
             break
         # The best w of a run is not always that of its alpha.
         start, accuracy = Solution(w=found.w, b=found.b, alpha=found.alpha), _TIGHTER * accuracy
     status = Status.within_tol(proof) if proof.relative_gap <= tol else found.status
-    story = f"The kernel is linear: solved on the columns. {found.story or reason}"
+    story = f"{why} {found.story or reason}"
     proof = replace(proof, alpha_from="the solution on the columns")
     return replace(found, certificate=proof, status=status, tol=tol, steps=steps, solver=story, story=story)

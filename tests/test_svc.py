@@ -571,3 +571,14 @@ def test_linear_sums_take_two_passes_and_are_those_of_all_pairs():
     X, which = random.normal(size=(30, 4)), np.array([3, 29, 0, 7, 3])
     rows, w = KernelRows(X, Linear(), which=which), random.normal(size=5)
     np.testing.assert_allclose(rows.scores(w), X[which] @ X[which].T @ w, atol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_a_variance_beyond_float64_is_an_error_with_its_cure(factor, make):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(20, 3)), np.arange(20) % 2
+    if factor < 1:
+        X, factor = X * 1e-100, 1e-58  # so small a number has a square, but that has no inverse
+    with pytest.raises(ValueError, match=r"gamma='scale' needs a variance .* Scale the features"):
+        SVC().fit(make(X * factor), y)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,18 @@ def find_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
         return float(gamma)
     if gamma == "auto":
         return 1.0 / float(X.shape[1])
-    if (weights == weights[0]).all() and not sparse.issparse(X):
-        variance = float(X.var(dtype=np.float64))
-    else:
-        variance = _weighted_variance(X, weights)
-    return 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        if (weights == weights[0]).all() and not sparse.issparse(X):
+            variance = float(X.var(dtype=np.float64))
+        else:
+            variance = _weighted_variance(X, weights)
+        value = 1.0 / (float(X.shape[1]) * variance) if variance > 0 else 1.0
+    if math.isfinite(variance) and math.isfinite(value):
+        return value
+    raise ValueError(
+        f"gamma='scale' needs a variance of X that can be inverted in float64. Got {variance:g} instead. "
+        "Scale the features, for instance with StandardScaler."
+    )
 
 
 def _weighted_variance(X: Any, weights: Vector) -> float:

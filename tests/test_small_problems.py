@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, Status, core
 from maxmargin.core import Budget
@@ -211,3 +212,27 @@ def test_values_of_a_polynomial_many_orders_apart_end_in_a_proof(seed):
     primal = 0.5 * c @ matrix @ c + 100.0 * np.maximum(0.0, 1.0 - margins).sum()
     assert primal == pytest.approx(model.certificate_.primal, rel=1e-4)
     assert primal <= model.certificate_.dual * (1 + 2e-3)
+
+
+def test_steps_on_pairs_give_way_to_a_factor_in_watched_fits_too():
+    random = np.random.default_rng(4)
+    X = random.normal(size=(60, 4)) * 10.0 ** np.linspace(-1, 1.5, 4)
+    y = random.choice([-1, 1], 60)
+    watched = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=100.0, callback=lambda *_: False).fit(
+        X, y
+    )
+    assert watched.status_ is Status.CERTIFIED
+    assert "a factor of the kernel" in watched.solver_
+    with pytest.warns(ConvergenceWarning, match="120 steps"):
+        limited = watched.set_params(max_iter=120).fit(X, y)
+    assert "working_set" in limited.solver_
+
+
+def test_a_fit_without_limit_ends_where_it_gains_nothing():
+    """Values of the kernel up to 1e17 times C: in float64 no multipliers make the best w."""
+    random = np.random.default_rng(301)
+    X = random.normal(size=(30, 2)) * [100.0, 0.1]
+    y = random.choice([-1, 1], 30)
+    with pytest.warns(ConvergenceWarning):
+        model = SVC(kernel="poly", degree=4, gamma=1.0, C=1e4).fit(X, y)
+    assert model.certificate_.relative_gap > 1e-3 or not model.certificate_.proven

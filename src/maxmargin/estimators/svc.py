@@ -38,7 +38,7 @@ from maxmargin.loop import NO_LIMIT, Callback, solve
 from maxmargin.model import Model, Status, Trace
 from maxmargin.problem import Intercept
 from maxmargin.reductions.class_problems import ClassProblems
-from maxmargin.reductions.linear_kernel import Columns, solve_on_columns
+from maxmargin.reductions.linear_kernel import solve_on_columns
 from maxmargin.reductions.models import Models
 from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
 from maxmargin.reductions.one_vs_rest import Certificates, solve_each
@@ -58,8 +58,15 @@ _QUICK = 1_000
 # row of weight two) give equal models.
 _TINY = 50
 
+# Solved on columns.
+_COLUMNS = -1
+
 # Steps on pairs of rows where columns have failed: they hardly do better.
 _AFTER_COLUMNS = 200
+
+# Up to this many rows a kernel matrix may be factored, where as many steps on pairs as there are tens of
+# rows were too few: other problems take fewer.
+_FACTORED = 4_000
 
 
 class SVC(CertifiedClassifier):
@@ -313,46 +320,62 @@ class SVC(CertifiedClassifier):
         threads = self._threads_of(task)
         solver, reason = self._configured(task, min(threads, len(task)))
         starts = self._starts(task)
-        by_columns = isinstance(self.solver, str) and self.solver == "auto" and self.max_iter == -1
 
         def solve_one(k: int, budget: Budget) -> Model:
             start = None if starts is None else starts[k]
-            if quick and task.count(k) <= _QUICK:
+            small = task.count(k) <= _QUICK
+            if quick and small:
                 model = task.solve_alone(k, float(self.tol), _TINY, budget) if done is None else done[k]
                 if model.status is not Status.RULE_FIRED:
                     return model
                 start = model.alpha
             problem = task.problem(k)
-            columns: Columns | None = None
-            known: Certificate | None = None
-            limit = NO_LIMIT if self.max_iter == -1 else int(self.max_iter)
-            if by_columns and task.plain_rows is not None and (start is None or quick):
-                columns = task.plain_problem(k)
-            elif quick and start is not None:
-                columns = task.factor(k)
-            # Columns lead to tol and not to rounding error: enough where the quick way has failed.
-            if columns is not None and (quick or task.count(k) > _TINY):
-                told = self._callback(task.name(k), len(task) > 1, task.what)
-                model = solve_on_columns(problem, columns, float(self.tol), seed + k, budget, told)
-                if model.certificate.relative_gap <= self.tol or budget.spent:
-                    return replace(model, certificate=model.certificate.without_problem(model.w))
-                known, limit = model.certificate, _AFTER_COLUMNS
-            elif start is not None:
-                # The multipliers of a start become feasible, whatever costs they come from.
-                known = certify(problem, Solution(alpha=start), budget=budget)
-            model = solve(
-                problem,
-                solver.with_seed(seed + k),
-                tol=0.0 if problem.rows.count <= _TINY else float(self.tol),
-                max_steps=limit,
-                start=None if known is None else Solution(alpha=known.alpha),
-                known=known,
-                callback=self._callback(task.name(k), len(task) > 1, task.what),
-                budget=budget,
-            )
+            told = self._callback(task.name(k), len(task) > 1, task.what)
+            # The multipliers of a start become feasible, whatever costs they come from.
+            known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
+
+            def on_pairs(limit: int) -> Model:
+                return solve(
+                    problem,
+                    solver.with_seed(seed + k),
+                    tol=0.0 if problem.rows.count <= _TINY else float(self.tol),
+                    max_steps=limit,
+                    start=None if known is None else Solution(alpha=known.alpha),
+                    known=known,
+                    callback=told,
+                    budget=budget,
+                )
+
+            for way in self._ways(task.count(k), task.plain_rows is not None, quick and small):
+                columns = task.columns(k) if way == _COLUMNS else None
+                if way != _COLUMNS:
+                    model = on_pairs(way)
+                elif columns is not None:
+                    model = solve_on_columns(problem, columns, float(self.tol), seed + k, budget, told)
+                ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
+                if ended or model.certificate.relative_gap <= self.tol:
+                    break
+                if known is None or model.certificate.relative_gap < known.relative_gap:
+                    known = model.certificate
             return replace(model, certificate=model.certificate.without_problem(model.w))
 
         return Models(solve_each(len(task), solve_one, seconds, threads)), reason
+
+    def _ways(self, count: int, linear: bool, hard: bool) -> list[int]:
+        """How to solve a problem of so many rows, one way after the other until one does.
+
+        On pairs of rows with at most so many steps, or on ``_COLUMNS``. ``hard``: where pairs have failed.
+        """
+        if self.max_iter != -1:
+            return [int(self.max_iter)]
+        if not isinstance(self.solver, str) or self.solver != "auto" or self.warm_start:
+            return [NO_LIMIT]
+        if hard or (linear and count > _TINY):
+            return [_COLUMNS, _AFTER_COLUMNS]
+        needed = 3 * 8 * count**2
+        if count > _FACTORED or needed > self.cache_size * 1e6:
+            return [NO_LIMIT]
+        return [max(count // 10, 100), _COLUMNS, NO_LIMIT]
 
     def _threads_of(self, task: ClassProblems) -> int:
         """Of a fit; steps of small problems are too short for threads to take turns."""

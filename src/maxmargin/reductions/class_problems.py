@@ -23,7 +23,7 @@ from maxmargin.kernels.rows import KernelRows
 from maxmargin.losses import HINGE
 from maxmargin.model import Model
 from maxmargin.problem import Intercept, Problem
-from maxmargin.reductions.linear_kernel import factor_of
+from maxmargin.reductions.linear_kernel import Columns, factor_of
 from maxmargin.reductions.one_vs_one import PairCertificates, place_coefficients
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.reductions.small_problems import (
@@ -37,6 +37,8 @@ from maxmargin.reductions.small_problems import (
 from maxmargin.rows import Rows
 from maxmargin.types import Vector
 
+_MOST_COLUMNS = 1_000
+"""Of a factor of a kernel matrix."""
 _SPLIT_FROM = 5_000
 """Rows from which blocks are looked for."""
 
@@ -129,19 +131,21 @@ class ClassProblems:
             )
         return Problem(rows, y, costs, HINGE, Intercept.EXACT)
 
-    def plain_problem(self, k: int) -> Problem | None:
-        """The same on the rows themselves, copied, where the kernel is their inner product."""
-        if self.plain_rows is None:
-            return None
-        which, y, costs = self.part(k)
-        rows = self.plain_rows if len(which) == self.plain_rows.count else self.plain_rows.take(which)
-        return Problem(rows, y, costs, HINGE, Intercept.EXACT)
+    def columns(self, k: int) -> Columns | None:
+        """To solve a problem on: the rows themselves, copied, where the kernel is their inner product.
 
-    def factor(self, k: int) -> NDArray[np.float64] | None:
-        """Of the kernel matrix of a problem; None where that is the matrix of no kernel."""
-        rows = KernelRows(self.rows, self.kernel, which=self.part(k).which)
-        every = np.arange(rows.count)
-        return None if self.kernel_is_none else factor_of(rows.block(every, every))
+        Else a factor of the kernel matrix; None where that is the matrix of no kernel, or hardly smaller.
+        """
+        which, y, costs = self.part(k)
+        if self.plain_rows is not None:
+            whole = len(which) == self.plain_rows.count
+            rows = self.plain_rows if whole else self.plain_rows.take(which)
+            return Problem(rows, y, costs, HINGE, Intercept.EXACT)
+        if self.kernel_is_none:
+            return None
+        every = np.arange(len(which))
+        factor = factor_of(KernelRows(self.rows, self.kernel, which=which).block(every, every))
+        return factor if factor is not None and factor.shape[1] <= _MOST_COLUMNS else None
 
     def solve_at_once(self, tol: float, tiny: int) -> SmallModels:
         """All problems in one call, with all values of the kernel at hand; see ``solve_small``."""

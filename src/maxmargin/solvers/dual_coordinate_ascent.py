@@ -64,12 +64,11 @@ _LOOK_AHEAD = 0.3
 _SWEEPS_OF_A_MOVE = 5
 _READINGS = 10.0
 """Of moves and w, about, in one extrapolation: the sweeps of a move read at least as many numbers."""
-_SLOW = 0.75
-"""Of the gap, left by a sweep: up to this, sweeps need no help."""
+_SLOW = 0.85
+"""The share of the gap that a sweep leaves: up to this, sweeps need no help."""
 _NUMBERS_PER_ROW, _NUMBERS_PER_VISITED_ROW = 3, 10
 """While an extrapolation is made, beside the moves and w."""
 _MOST_MOVES = 10
-_EXTRAPOLATE_BELOW = 1e-2
 _HELD = 0.2
 """By how much the margin of a start is beyond 1 where its row is left out at first."""
 
@@ -100,6 +99,8 @@ class State:
     """As the last sweep saw it: each row's share at the time of its visit."""
     decay: float = 1.0
     """Of that, from the sweep before."""
+    left: float = 0.0
+    """Of the gap itself, in units of the dual value: that of a relative gap near 1 says little."""
     reactivated_at: float = np.inf
     sweeps_since: int = 0
     """Since all rows were last visited."""
@@ -212,8 +213,8 @@ class DualCoordinateAscent(Solver[State]):
             _restore_w(problem, state)
             state.moves = None
         settled = state.sweeps_since > 0 or not self.shrinking or self.order == "uniform"
-        small = _NOTHING_TO_EXTRAPOLATE < state.relative_gap < _EXTRAPOLATE_BELOW
-        if self.extrapolation and settled and small:
+        worth_it = state.stage == 0 and state.relative_gap > _NOTHING_TO_EXTRAPOLATE
+        if self.extrapolation and settled and worth_it:
             _extrapolate(problem, state, budget)
         if self.order == "uniform":
             rows = _weighted_rows(problem)
@@ -246,9 +247,11 @@ class DualCoordinateAscent(Solver[State]):
                 gap += abs(drift) / state.bias_reach
             self._reach_further(problem, state, drift)
         relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
-        state.decay = 1.0
+        state.decay, state.left = 1.0, float(state.relative_gap < 1.0)
         if 0.0 < relative_gap < state.relative_gap < np.inf:
             state.decay = relative_gap / state.relative_gap
+            if state.relative_gap < 1.0:
+                state.left = state.decay * (1.0 - state.relative_gap) / (1.0 - relative_gap)
         state.relative_gap = relative_gap
         if state.stage > 0:
             state.stage_sweeps += 1
@@ -394,7 +397,7 @@ def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
     state.sweeps_of_move += 1
     state.read_in_move += problem.rows.stored * len(state.order) / problem.rows.count
     if state.moves is None:
-        due = state.decay > _SLOW
+        due = state.left > _SLOW
     else:
         needed = _READINGS * (state.moves.numbers + len(state.w))
         due = state.sweeps_of_move >= _SWEEPS_OF_A_MOVE and state.read_in_move >= needed
@@ -412,8 +415,10 @@ def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
         state.data,
     )
     if state.moves is None or not state.moves.end_at(at, budget):
+        state.moves = None  # before there are new ones: there may be room for these only
         most = most_moves(problem, state)
-        state.moves = Moves(most, at, np.sort(state.order), budget) if most > 0 else None
+        if most > 0:
+            state.moves = Moves(most, at, np.sort(state.order), budget)
         return
     found = extrapolate(state.moves, at, budget)
     if found is not None:

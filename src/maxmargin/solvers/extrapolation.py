@@ -21,6 +21,7 @@ L never falls: the box is convex, so that all of the way lies in it, and 4 is ex
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -34,8 +35,8 @@ from maxmargin.types import Indices, Vector
 AnyData: TypeAlias = core.Data | core.CompactData | core.MonomialData
 
 _MOST_ROUNDS = 3
-_MOST_RESTING = 4.0
-"""Of the square of the rows in R, per row that is visited: K_RR is to cost no more than a few passes."""
+_FEW = 20
+"""Rows in R, at least; else their square is to be no more than the rows visited: K_RR then costs a pass."""
 _LEAST_LEFT = 1e-4
 """Of the length of a move, without R: below this it is mostly rounding."""
 _SINGULAR = 1e-13
@@ -70,7 +71,8 @@ class Quadratic:
         """K of some rows."""
         K = np.empty((len(rows), len(rows)))
         core.inner_products(self.data, rows, rows, K, budget)
-        K *= np.multiply.outer(self.y[rows], self.y[rows])
+        K *= self.y[rows]
+        K *= self.y[rows, np.newaxis]
         K[np.diag_indices(len(rows))] += self.diagonal[rows]
         return K
 
@@ -113,9 +115,10 @@ class Moves:
         return scores
 
     def end_at(self, at: Quadratic, budget: Budget) -> bool:
-        """A move ends here, takes the place of the oldest, and the next begins; false if other rows moved.
+        """A move ends here, takes the place of the oldest, and the next begins.
 
-        The way that was gone after the last one is a part of it.
+        The way that was gone after the last one is a part of it. False where the moves are of no more use:
+        other rows have moved, or too many of these have come to rest.
         """
         moved = at.alpha != self._alpha
         if np.count_nonzero(moved) > np.count_nonzero(moved[self.rows]):
@@ -129,7 +132,15 @@ class Moves:
         kept = len(self.of_alpha)
         self._products[place, :kept] = self._products[:kept, place] = self.of_alpha @ of_f
         self._alpha, self._scores = at.alpha, scores
-        return True
+        return self._are_few(self._resting(at))
+
+    def _resting(self, at: Quadratic) -> Indices:
+        """R, as places among the rows."""
+        alpha = at.alpha[self.rows]
+        return np.flatnonzero(((alpha <= 0.0) | (alpha >= at.upper[self.rows])) & self.of_alpha.any(axis=0))
+
+    def _are_few(self, resting: Indices) -> bool:
+        return len(resting) <= max(_FEW, math.isqrt(len(self.rows)))
 
     def best(self, at: Quadratic, budget: Budget) -> Vector | None:
         """Lines 1 to 3: the change of alpha on the rows that is the best; None where they lead nowhere."""
@@ -138,10 +149,8 @@ class Moves:
         f = y * (self._scores + at.bias) + at.diagonal[rows] * alpha - 1.0
         q, slopes = M @ y, M @ f
         target = alpha
-        resting = np.flatnonzero(((alpha <= 0.0) | (alpha >= upper)) & M.any(axis=0))
+        resting = self._resting(at)
         for _ in range(_MOST_ROUNDS):
-            if len(resting) ** 2 > _MOST_RESTING * len(rows):
-                break
             K, M_R, S_R, y_R = at.products(rows[resting], budget), M[:, resting], S[:, resting], y[resting]
             p = q - M_R @ y_R
             T_R = S_R - M_R @ K + at.bias_curvature * np.multiply.outer(p, y_R)
@@ -154,12 +163,9 @@ class Moves:
             target[resting] = walls
             inside = np.clip(target, 0.0, upper)
             outside, target = np.flatnonzero(inside != target), inside
-            if not len(outside):
-                break
             resting = np.concatenate([resting, outside])
-        if target is alpha:
-            self._seen = 0  # too many of the rows have come to rest
-            return None
+            if not (len(outside) and self._are_few(resting)):
+                break
         return target - alpha
 
     def _solve(self, G: Vector, g: Vector) -> Vector | None:

@@ -171,7 +171,7 @@ def test_it_saves_sweeps_where_rows_nearly_repeat(intercept):
 @pytest.mark.parametrize("intercept", ["none", "regularised", "exact"])
 def test_w_and_b_stay_those_of_alpha(loss, intercept):
     X, y = nearly_equal_rows(2)
-    problem = Problem.of(X, y, 10.0, loss=loss, intercept=intercept)
+    problem = Problem.of(X, y, 100.0, loss=loss, intercept=intercept)
     solver = DualCoordinateAscent(seed=3)
     state = solver.init(problem, None)
     for _ in range(60):
@@ -233,7 +233,7 @@ def test_moves_leave_the_memory_of_one_copy():
 def test_sweeps_and_moves_take_less_than_one_copy(more_columns):
     X, y = nearly_equal_rows(2)
     more = sparse.random_array((600, more_columns), density=0.005, rng=7)
-    problem = Problem.of(sparse.hstack([X, 0.1 * more]).tocsr(), y, 10.0, loss="hinge")
+    problem = Problem.of(sparse.hstack([X, 0.1 * more]).tocsr(), y, 100.0, loss="hinge")
     solver = DualCoordinateAscent(seed=3, shrinking=False)
     state = solver.init(problem, None)
     assert most_moves(problem, state) == 10

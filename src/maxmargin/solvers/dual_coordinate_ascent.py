@@ -64,8 +64,8 @@ _LOOK_AHEAD = 0.3
 _SWEEPS_OF_A_MOVE = 5
 _READINGS = 10.0
 """Of moves and w, about, in one extrapolation: the sweeps of a move read at least as many numbers."""
-_SLOW = 0.85
-"""The share of the gap that a sweep leaves: up to this, sweeps need no help."""
+_SMALL, _SLOW, _STUCK = 1e-2, 0.85, 0.95
+"""Up to a share of the gap that a sweep leaves, sweeps need no help: below and above the small gap."""
 _NUMBERS_PER_ROW, _NUMBERS_PER_VISITED_ROW = 3, 10
 """While an extrapolation is made, beside the moves and w."""
 _MOST_MOVES = 10
@@ -397,7 +397,7 @@ def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
     state.sweeps_of_move += 1
     state.read_in_move += problem.rows.stored * len(state.order) / problem.rows.count
     if state.moves is None:
-        due = state.left > _SLOW
+        due = state.left > (_SLOW if state.relative_gap < _SMALL else _STUCK)
     else:
         needed = _READINGS * (state.moves.numbers + len(state.w))
         due = state.sweeps_of_move >= _SWEEPS_OF_A_MOVE and state.read_in_move >= needed

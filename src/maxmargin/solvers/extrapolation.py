@@ -124,15 +124,17 @@ class Moves:
         if np.count_nonzero(moved) > np.count_nonzero(moved[self.rows]):
             return False
         place, rows = self._seen % len(self._of_alpha), self.rows
-        scores = self._scores_at(at, budget)
         move = np.subtract(at.alpha[rows], self._alpha[rows], out=self._of_alpha[place])
+        self._seen += 1
+        if not self._are_few(self._resting(at)):
+            return False
+        scores = self._scores_at(at, budget)
         of_f = np.multiply(at.y[rows], scores - self._scores, out=self._of_f[place])
         of_f += at.diagonal[rows] * move
-        self._seen += 1
         kept = len(self.of_alpha)
         self._products[place, :kept] = self._products[:kept, place] = self.of_alpha @ of_f
         self._alpha, self._scores = at.alpha, scores
-        return self._are_few(self._resting(at))
+        return True
 
     def _resting(self, at: Quadratic) -> Indices:
         """R, as places among the rows."""

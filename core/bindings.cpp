@@ -783,6 +783,26 @@ auto solve_small_classes_of(const Data& data, bool squared, ConstTable labels, C
 }
 
 template <class AnyRows>
+void multiplied(const AnyRows& data, ConstIndices first, ConstIndices second, Table out,
+                const Budget& budget) {
+  data.require_rows(span(first));
+  data.require_rows(span(second));
+  require(out.shape(0) == first.size() && out.shape(1) == second.size(), "a place for every pair is needed");
+  nb::gil_scoped_release unlocked;
+  data.visit(
+      [&](const auto& rows) { inner_products(rows, span(first), span(second), out.data(), budget); });
+}
+
+template <class AnyRows>
+void scored(const AnyRows& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
+  data.require_rows(span(order));
+  require(order.size() == out.size(), "one number per row is needed");
+  require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
+  nb::gil_scoped_release unlocked;
+  data.visit([&](const auto& rows) { scores_of(rows, span(order), w.data(), out.data(), budget); });
+}
+
+template <class AnyRows>
 void bind_newton_over(nb::module_& m) {
   m.def("small_newton_steps", &small_newton_steps<AnyRows>);
   m.def("small_augmented_lagrangian_steps", &small_augmented_lagrangian_steps<AnyRows>);
@@ -806,25 +826,8 @@ void bind_newton_over(nb::module_& m) {
       return curvature_product(rows, curvatures.data(), p.data(), bias, span(out), budget);
     });
   });
-  m.def("inner_products",
-        [](const AnyRows& data, ConstIndices first, ConstIndices second, Table out, const Budget& budget) {
-          data.require_rows(span(first));
-          data.require_rows(span(second));
-          require(out.shape(0) == first.size() && out.shape(1) == second.size(),
-                  "a place for every pair is needed");
-          nb::gil_scoped_release unlocked;
-          data.visit([&](const auto& rows) {
-            inner_products(rows, span(first), span(second), out.data(), budget);
-          });
-        });
-  m.def("scores_of",
-        [](const AnyRows& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
-          data.require_rows(span(order));
-          require(order.size() == out.size(), "one number per row is needed");
-          require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
-          nb::gil_scoped_release unlocked;
-          data.visit([&](const auto& rows) { scores_of(rows, span(order), w.data(), out.data(), budget); });
-        });
+  m.def("inner_products", &multiplied<AnyRows>);
+  m.def("scores_of", &scored<AnyRows>);
   m.def("gather", [](const AnyRows& data, ConstIndices order, ConstVector factors, Table out,
                      const Budget& budget) {
     const Integer size = static_cast<Integer>(out.shape(1));
@@ -859,6 +862,8 @@ void bind_newton(nb::module_& m) {
         });
   bind_newton_over<Data>(m);
   bind_newton_over<MonomialData>(m);
+  m.def("inner_products", &multiplied<CompactData>);
+  m.def("scores_of", &scored<CompactData>);
   m.def("solve_small_classes", &solve_small_classes_of);
   m.def("refresh", [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
                       ConstVector margins, ConstVector labels, Vector multipliers,

@@ -414,10 +414,10 @@ def curvature_product(
     data: Data | MonomialData, curvatures: Vector, p: Vector, bias: float, out: Vector, budget: Budget
 ) -> float: ...
 def inner_products(
-    data: Data | MonomialData, first: Indices, second: Indices, out: Vector, budget: Budget
+    data: Data | CompactData | MonomialData, first: Indices, second: Indices, out: Vector, budget: Budget
 ) -> None: ...
 def scores_of(
-    data: Data | MonomialData, order: Indices, w: Vector, out: Vector, budget: Budget
+    data: Data | CompactData | MonomialData, order: Indices, w: Vector, out: Vector, budget: Budget
 ) -> None: ...
 def gather(
     data: Data | MonomialData, order: Indices, factors: Vector, out: Vector, budget: Budget

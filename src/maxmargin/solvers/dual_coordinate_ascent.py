@@ -26,8 +26,9 @@ sweeps solve the problem roughly with a C so small that one visit crosses the bo
 time. On data that overlap, the multipliers grow with C: then alpha and w are multiplied along, by what an
 exact line search allows. On data that are nearly separable they do not, and the warm-up ends.
 
-Extrapolation. Once the gap is small, sweeps only creep along the few directions in which the dual value is
-nearly flat. Every fifth sweep starts from the best combination of the last moves: see extrapolation.py.
+Extrapolation. Once the gap is small and falls slowly, sweeps only creep along the few directions in which
+the dual value is nearly flat. Every fifth sweep then starts from the best combination of the last moves:
+see extrapolation.py.
 """
 
 from __future__ import annotations
@@ -62,9 +63,12 @@ _CREEPING_SWEEPS = 3
 _LOOK_AHEAD = 0.3
 _SWEEPS_OF_A_MOVE = 5
 _READINGS = 10.0
-"""Of all moves, about, in one extrapolation: the sweeps of a move read at least as many numbers."""
+"""Of moves and w, about, in one extrapolation: the sweeps of a move read at least as many numbers."""
+_SMALL, _SLOW, _STUCK = 1e-2, 0.85, 0.95
+"""Up to a share of the gap that a sweep leaves, sweeps need no help: below and above the small gap."""
+_NUMBERS_PER_ROW, _NUMBERS_PER_VISITED_ROW = 3, 10
+"""While an extrapolation is made, beside the moves and w."""
 _MOST_MOVES = 10
-_EXTRAPOLATE_BELOW = 1e-2
 _HELD = 0.2
 """By how much the margin of a start is beyond 1 where its row is left out at first."""
 
@@ -95,6 +99,8 @@ class State:
     """As the last sweep saw it: each row's share at the time of its visit."""
     decay: float = 1.0
     """Of that, from the sweep before."""
+    left: float = 0.0
+    """Of the gap itself, in units of the dual value: that of a relative gap near 1 says little."""
     reactivated_at: float = np.inf
     sweeps_since: int = 0
     """Since all rows were last visited."""
@@ -110,7 +116,7 @@ class State:
     creeping: int = 0
     """Sweeps in a row in which b went the same way, hardly slower."""
     moves: Moves | None = None
-    """Of the last sweeps, once the gap is small."""
+    """Of the last sweeps, once the gap falls slowly."""
     sweeps_of_move: int = 0
     """In the move that has begun, and"""
     read_in_move: float = 0.0
@@ -133,7 +139,7 @@ class DualCoordinateAscent(Solver[State]):
     warm_up: bool = True
     """Start with a smaller C where C |x|^2 is large; not when a start is given."""
     extrapolation: bool = True
-    """Start every fifth sweep from the best combination of the last moves, once the gap is small."""
+    """Start every fifth sweep from the best combination of the last moves, once the gap falls slowly."""
     bias_reach: float = 0.03
     """r^2 as a share of the mean |x_i|^2; inf with a regularised intercept is the lecture's way."""
     seed: int = 0
@@ -206,8 +212,10 @@ class DualCoordinateAscent(Solver[State]):
             _set_costs(problem, state)
             _restore_w(problem, state)
             state.moves = None
-        if self.extrapolation and _NOTHING_TO_EXTRAPOLATE < state.relative_gap < _EXTRAPOLATE_BELOW:
-            _extrapolate(problem, state)
+        settled = state.sweeps_since > 0 or not self.shrinking or self.order == "uniform"
+        worth_it = state.stage == 0 and state.relative_gap > _NOTHING_TO_EXTRAPOLATE
+        if self.extrapolation and settled and worth_it:
+            _extrapolate(problem, state, budget)
         if self.order == "uniform":
             rows = _weighted_rows(problem)
             draws = np.empty(len(rows), np.int64)
@@ -239,9 +247,11 @@ class DualCoordinateAscent(Solver[State]):
                 gap += abs(drift) / state.bias_reach
             self._reach_further(problem, state, drift)
         relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
-        state.decay = 1.0
+        state.decay, state.left = 1.0, float(state.relative_gap < 1.0)
         if 0.0 < relative_gap < state.relative_gap < np.inf:
             state.decay = relative_gap / state.relative_gap
+            if state.relative_gap < 1.0:
+                state.left = state.decay * (1.0 - state.relative_gap) / (1.0 - relative_gap)
         state.relative_gap = relative_gap
         if state.stage > 0:
             state.stage_sweeps += 1
@@ -382,47 +392,55 @@ def _raise_costs(problem: Problem, state: State) -> None:
     state.relative_gap, state.stage_sweeps = np.inf, 0
 
 
-def _extrapolate(problem: Problem, state: State) -> None:
+def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
     """Begin a move, or end one and go to the best combination of the last ones."""
     state.sweeps_of_move += 1
     state.read_in_move += problem.rows.stored * len(state.order) / problem.rows.count
-    if state.moves is not None and (
-        state.sweeps_of_move < _SWEEPS_OF_A_MOVE or state.read_in_move < _READINGS * state.moves.numbers
-    ):
+    if state.moves is None:
+        due = state.left > (_SLOW if state.relative_gap < _SMALL else _STUCK)
+    else:
+        needed = _READINGS * (state.moves.numbers + len(state.w))
+        due = state.sweeps_of_move >= _SWEEPS_OF_A_MOVE and state.read_in_move >= needed
+    if not due:
         return
     state.sweeps_of_move, state.read_in_move = 0, 0.0
-    alpha = state.coordinates[:, ALPHA].copy()
-    if state.moves is None:
+    at = Quadratic(
+        state.coordinates[:, ALPHA].copy(),
+        state.w,
+        state.bias,
+        problem.y,
+        problem.upper,
+        state.coordinates[:, DIAGONAL],
+        state.bias_curvature,
+        state.data,
+    )
+    if state.moves is None or not state.moves.end_at(at, budget):
+        state.moves = None  # before there are new ones: there may be room for these only
         most = most_moves(problem, state)
         if most > 0:
-            state.moves = Moves(most, alpha, state.w)
+            state.moves = Moves(most, at, np.sort(state.order), budget)
         return
-    state.moves.end_at(alpha, state.w)
-    at = Quadratic(
-        alpha, state.w, state.bias, problem.y, state.coordinates[:, DIAGONAL], state.bias_curvature
-    )
-    found = extrapolate(state.moves, at, problem.upper, state.data)
+    found = extrapolate(state.moves, at, budget)
     if found is not None:
-        of_alpha, of_w, gain = found
-        alpha = np.clip(alpha + of_alpha, 0.0, problem.upper)
-        state.coordinates[:, ALPHA] = alpha
+        change, of_w, gain = found
+        rows = state.moves.rows
+        state.coordinates[rows, ALPHA] = np.clip(at.alpha[rows] + change, 0.0, problem.upper[rows])
         state.w += of_w
-        state.bias += state.bias_curvature * core.dot(of_alpha, problem.y)
+        state.bias += state.bias_curvature * core.dot(change, problem.y[rows])
         state.dual += gain
-    state.moves.start_at(alpha, state.w)
 
 
 def most_moves(problem: Problem, state: State) -> int:
     """So many that a fit still needs no more memory than one copy of the rows in float32 would take.
 
-    A smaller copy may be held already, and to extrapolate takes three more points for a moment. Half of
-    what is left is the most, so that the moves are cheap beside the sweeps they consist of.
+    A smaller copy may be held already, and to extrapolate takes a change of w and a few numbers per row.
     """
-    room = problem.rows.stored  # in numbers of 8 bytes: a value and its index
+    room = 8 * problem.rows.stored  # bytes: a value and its index
     if state.data is not problem.rows.data:
-        room -= state.data.stored
-    points = room // (problem.rows.count + len(state.w))
-    return max(0, min(_MOST_MOVES, points // 2, points - 3))
+        room -= (8 if state.data.columns > np.iinfo(np.uint16).max else 6) * state.data.stored
+    visited = max(len(state.order), 1)
+    room -= 8 * (len(state.w) + _NUMBERS_PER_ROW * problem.rows.count + _NUMBERS_PER_VISITED_ROW * visited)
+    return max(0, min(_MOST_MOVES, room // (2 * 8 * visited)))
 
 
 def _restore_w(problem: Problem, state: State) -> None:

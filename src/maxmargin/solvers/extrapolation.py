@@ -4,89 +4,43 @@
     maximise over t    L(alpha + sum_j t_j move_j),    L: the dual value that the sweeps climb
 
 Sweeps are quick in all directions but those few in which L is nearly flat, and after a while their moves
-consist of little else. L is quadratic, and each move knows its change v of w, so that L on their span takes
-inner products and no pass over the data; line 4 takes one over the rows that change:
+consist of little else. L is quadratic. With f for minus its slope, K_il = y_i y_l <x_i, x_l> + D_i [i = l],
+M for the moves, one per column, S = K M for what they made of f, and q = y'M for their part in b,
 
-    1  take rows that rest on a wall of their box out of the moves, and their x_i out of each v
-    2  solve G t = g:   g_j the slope of L along move j, q_j = sum_i y_i move_ij,
-                        G_jk = <v_j, v_k> + sum_i D_i move_ij move_ik + k q_j q_k
-    3  go by t and clip to the box; a row that is clipped rests on a wall: again from 1, twice at most
+    1  R: the rows of M that rest on a wall of their box, and c_R = 0 their way from there
+    2  solve G t = g on the other rows:    p = q - y_R'M_R,    T_R = S_R - K_RR M_R + k y_R p
+                                           G = M'S - M_R'S_R - S_R'M_R + M_R'K_RR M_R + k p'p
+                                           g = -(M'f - M_R'f_R) - T_R'c_R
+    3  a row that would leave the box goes to its wall, by c_i, and joins R: again from 2, twice at most
     4  go from alpha to the best point on the way to where this has led
 
+A move takes one pass over the rows that are visited, for f and so for S, and line 4 another. There is no
+copy of w: moves are as long as there are rows visited, however many columns the data have.
 L never falls: the box is convex, so that all of the way lies in it, and 4 is exact.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxmargin import core
+from maxmargin.core import Budget
 from maxmargin.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 AnyData: TypeAlias = core.Data | core.CompactData | core.MonomialData
 
 _MOST_ROUNDS = 3
+_FEW = 20
+"""Rows in R, at least; else their square is to be no more than the rows visited: K_RR then costs a pass."""
 _LEAST_LEFT = 1e-4
-"""Of the length of a move, when rows were taken out: below this it is mostly rounding."""
+"""Of the length of a move, without R: below this it is mostly rounding."""
 _SINGULAR = 1e-13
 """Relative to the largest singular value of G: moves can be as good as multiples of each other."""
-
-
-class Moves:
-    """The last moves of alpha, with what each made of w."""
-
-    def __init__(self, most: int, alpha: Vector, w: Vector) -> None:
-        self._of_alpha = np.empty((most, len(alpha)))
-        self._of_w = np.empty((most, len(w)))
-        self._lengths = np.empty(most)
-        self._seen = 0
-        self._alpha, self._w = alpha.copy(), w.copy()
-
-    @property
-    def numbers(self) -> int:
-        """How many there are in all moves, once there are as many as are kept."""
-        return self._of_alpha.size + self._of_w.size
-
-    @property
-    def of_alpha(self) -> Vector:
-        """One move per line."""
-        return self._of_alpha[: self._seen]
-
-    @property
-    def of_w(self) -> Vector:
-        """v, one per line."""
-        return self._of_w[: self._seen]
-
-    @property
-    def lengths(self) -> Vector:
-        """|v| of each, before anything was taken out."""
-        return self._lengths[: self._seen]
-
-    def start_at(self, alpha: Vector, w: Vector) -> None:
-        """The next move begins here."""
-        np.copyto(self._alpha, alpha)
-        np.copyto(self._w, w)
-
-    def end_at(self, alpha: Vector, w: Vector) -> None:
-        """A move ends here; it takes the place of the oldest."""
-        place = self._seen % len(self._of_w)
-        np.subtract(alpha, self._alpha, out=self._of_alpha[place])
-        v = np.subtract(w, self._w, out=self._of_w[place])
-        self._lengths[place] = math.sqrt(core.dot(v, v))
-        self._seen += 1
-
-    def take_out(self, resting: NDArray[np.bool_], y: Vector, data: AnyData) -> None:
-        """Line 1."""
-        for of_alpha, of_w in zip(self.of_alpha, self.of_w, strict=True):
-            out = np.flatnonzero(resting & (of_alpha != 0.0))
-            core.add_rows(data, out, -of_alpha[out] * y[out], of_w)
-            of_alpha[out] = 0.0
 
 
 @dataclass
@@ -97,63 +51,154 @@ class Quadratic:
     w: Vector
     bias: float
     y: Vector
+    upper: Vector
+    """Of the box."""
     diagonal: Vector
     """D."""
     bias_curvature: float
     """k."""
+    data: AnyData
 
-    def slopes(self, of_alpha: Vector, of_w: Vector) -> Vector:
-        """Of L along moves, one per line."""
-        alone = 1.0 - self.diagonal * self.alpha - self.bias * self.y
-        slopes: Vector = of_alpha @ alone - of_w @ self.w
-        return slopes
+    def line(self, rows: Indices, change: Vector, of_w: Vector) -> tuple[float, float]:
+        """Slope and curvature of L along a change of alpha on some rows, which makes this one of w."""
+        own = self.diagonal[rows] * change
+        q = core.dot(change, self.y[rows])
+        slope = float(change.sum()) - core.dot(own, self.alpha[rows]) - core.dot(of_w, self.w)
+        curvature = core.dot(of_w, of_w) + core.dot(own, change) + self.bias_curvature * q**2
+        return slope - self.bias * q, curvature
 
-    def curvatures(self, of_alpha: Vector, of_w: Vector) -> Vector:
-        """G."""
-        q = of_alpha @ self.y
-        G: Vector = of_w @ of_w.T + (of_alpha * self.diagonal) @ of_alpha.T
-        return G + self.bias_curvature * np.multiply.outer(q, q)
+    def products(self, rows: Indices, budget: Budget) -> Vector:
+        """K of some rows."""
+        K = np.empty((len(rows), len(rows)))
+        core.inner_products(self.data, rows, rows, K, budget)
+        K *= self.y[rows]
+        K *= self.y[rows, np.newaxis]
+        K[np.diag_indices(len(rows))] += self.diagonal[rows]
+        return K
 
 
-def extrapolate(
-    moves: Moves, at: Quadratic, upper: Vector, data: AnyData
-) -> tuple[Vector, Vector, float] | None:
-    """The changes of alpha and w, and by how much L grows; None where the moves lead nowhere."""
-    here = replace(at, w=at.w.copy())
-    resting = (at.alpha <= 0.0) | (at.alpha >= upper)
-    with one_blas_thread(), np.errstate(all="ignore"):  # numbers out of range lead nowhere
+class Moves:
+    """The last moves of alpha on the rows that are visited, with what each made of f."""
+
+    def __init__(self, most: int, at: Quadratic, rows: Indices, budget: Budget) -> None:
+        self.rows = rows
+        self._of_alpha = np.empty((most, len(rows)))
+        self._of_f = np.empty((most, len(rows)))
+        self._products = np.empty((most, most))
+        self._seen = 0
+        self._alpha, self._scores = at.alpha, self._scores_at(at, budget)
+
+    @property
+    def numbers(self) -> int:
+        """How many there are in all moves, once there are as many as are kept."""
+        return self._of_alpha.size + self._of_f.size
+
+    @property
+    def of_alpha(self) -> Vector:
+        """M', one move per line."""
+        return self._of_alpha[: self._seen]
+
+    @property
+    def of_f(self) -> Vector:
+        """S', without the intercept's part."""
+        return self._of_f[: self._seen]
+
+    @property
+    def products(self) -> Vector:
+        """M'S, without the intercept's part."""
+        kept = len(self.of_alpha)
+        return self._products[:kept, :kept]
+
+    def _scores_at(self, at: Quadratic, budget: Budget) -> Vector:
+        scores = np.empty(len(self.rows))
+        core.scores_of(at.data, self.rows, at.w, scores, budget)
+        return scores
+
+    def end_at(self, at: Quadratic, budget: Budget) -> bool:
+        """A move ends here, takes the place of the oldest, and the next begins.
+
+        The way that was gone after the last one is a part of it. False where the moves are of no more use:
+        other rows have moved, or too many of these have come to rest.
+        """
+        moved = at.alpha != self._alpha
+        if np.count_nonzero(moved) > np.count_nonzero(moved[self.rows]):
+            return False
+        place, rows = self._seen % len(self._of_alpha), self.rows
+        move = np.subtract(at.alpha[rows], self._alpha[rows], out=self._of_alpha[place])
+        self._seen += 1
+        if not self._are_few(self._resting(at)):
+            return False
+        scores = self._scores_at(at, budget)
+        of_f = np.multiply(at.y[rows], scores - self._scores, out=self._of_f[place])
+        of_f += at.diagonal[rows] * move
+        kept = len(self.of_alpha)
+        self._products[place, :kept] = self._products[:kept, place] = self.of_alpha @ of_f
+        self._alpha, self._scores = at.alpha, scores
+        return True
+
+    def _resting(self, at: Quadratic) -> Indices:
+        """R, as places among the rows."""
+        alpha = at.alpha[self.rows]
+        return np.flatnonzero(((alpha <= 0.0) | (alpha >= at.upper[self.rows])) & self.of_alpha.any(axis=0))
+
+    def _are_few(self, resting: Indices) -> bool:
+        return len(resting) <= max(_FEW, math.isqrt(len(self.rows)))
+
+    def best(self, at: Quadratic, budget: Budget) -> Vector | None:
+        """Lines 1 to 3: the change of alpha on the rows that is the best; None where they lead nowhere."""
+        M, S, rows = self.of_alpha, self.of_f, self.rows
+        alpha, y, upper = at.alpha[rows], at.y[rows], at.upper[rows]
+        f = y * (self._scores + at.bias) + at.diagonal[rows] * alpha - 1.0
+        q, slopes = M @ y, M @ f
+        target = alpha
+        resting = self._resting(at)
         for _ in range(_MOST_ROUNDS):
-            moves.take_out(resting, at.y, data)
-            clipped = _go_to_best(moves, here, upper, data)
-            if not len(clipped):
+            K, M_R, S_R, y_R = at.products(rows[resting], budget), M[:, resting], S[:, resting], y[resting]
+            p = q - M_R @ y_R
+            T_R = S_R - M_R @ K + at.bias_curvature * np.multiply.outer(p, y_R)
+            G = self.products - M_R @ S_R.T - S_R @ M_R.T + M_R @ K @ M_R.T
+            G += at.bias_curvature * np.multiply.outer(p, p)
+            t = self._solve(G, M_R @ f[resting] - slopes - T_R @ (target - alpha)[resting])
+            if t is None:
+                return None
+            walls, target = target[resting], alpha + t @ M
+            target[resting] = walls
+            inside = np.clip(target, 0.0, upper)
+            outside, target = np.flatnonzero(inside != target), inside
+            resting = np.concatenate([resting, outside])
+            if not (len(outside) and self._are_few(resting)):
                 break
-            resting[clipped] = True
-        of_alpha, of_w = here.alpha - at.alpha, np.zeros_like(at.w)
-        # Anew, not from the moves: rounding in their v grows with t, and w would part from alpha.
-        changed = np.flatnonzero(of_alpha)
-        core.add_rows(data, changed, of_alpha[changed] * at.y[changed], of_w)
-        slope = float(at.slopes(of_alpha, of_w))
-        curvature = float(at.curvatures(of_alpha, of_w))
+        return target - alpha
+
+    def _solve(self, G: Vector, g: Vector) -> Vector | None:
+        """The t of line 2."""
+        squares = np.diag(G)
+        large = squares > _LEAST_LEFT**2 * np.diag(self.products)
+        scale = np.zeros(len(g))
+        scale[large] = 1.0 / np.sqrt(squares[large])
+        G, g = scale[:, np.newaxis] * G * scale, scale * g
+        if not (np.isfinite(G).all() and np.isfinite(g).all()):
+            return None
+        t: Vector = scale * np.linalg.lstsq(G, g, rcond=_SINGULAR)[0]
+        return t
+
+
+def extrapolate(moves: Moves, at: Quadratic, budget: Budget) -> tuple[Vector, Vector, float] | None:
+    """The changes of alpha on the rows of the moves, and of w, and by how much L grows.
+
+    None where the moves lead nowhere.
+    """
+    rows = moves.rows
+    with one_blas_thread(), np.errstate(all="ignore"):  # numbers out of range lead nowhere
+        change = moves.best(at, budget)
+        if change is None:
+            return None
+        of_w = np.zeros_like(at.w)
+        core.add_rows(at.data, rows, change * at.y[rows], of_w)
+        slope, curvature = at.line(rows, change, of_w)
     if not (slope > 0.0 and curvature > 0.0):
         return None
     step = min(1.0, slope / curvature)  # 4
-    return step * of_alpha, step * of_w, step * (slope - 0.5 * step * curvature)
-
-
-def _go_to_best(moves: Moves, here: Quadratic, upper: Vector, data: AnyData) -> Indices:
-    """Lines 2 and 3; the rows that were clipped."""
-    G = here.curvatures(moves.of_alpha, moves.of_w)
-    size = np.sqrt(np.diag(G))
-    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > _LEAST_LEFT * moves.lengths)
-    G, g = scale[:, np.newaxis] * G * scale, scale * here.slopes(moves.of_alpha, moves.of_w)
-    if not (np.isfinite(G).all() and np.isfinite(g).all()):
-        return np.empty(0, np.int64)
-    t = scale * np.linalg.lstsq(G, g, rcond=_SINGULAR)[0]
-    target = here.alpha + t @ moves.of_alpha
-    inside = np.clip(target, 0.0, upper)
-    clipped = np.flatnonzero(inside != target)
-    here.w += t @ moves.of_w
-    core.add_rows(data, clipped, (inside - target)[clipped] * here.y[clipped], here.w)
-    here.bias += here.bias_curvature * float((inside - here.alpha) @ here.y)
-    here.alpha = inside
-    return clipped
+    change *= step
+    of_w *= step
+    return change, of_w, step * (slope - 0.5 * step * curvature)

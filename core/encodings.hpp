@@ -143,12 +143,7 @@ class ByteRows {
   }
 
   Integer quads() const { return (columns + 3) / 4; }
-  // Four columns of a row.
-  std::uint32_t quad(Integer row, Integer k) const {
-    std::uint32_t four;
-    std::memcpy(&four, held_->values.data() + 4 * (row * quads() + k), 4);
-    return four;
-  }
+  const std::uint8_t* row(Integer i) const { return held_->values.data() + i * 4 * quads(); }
   std::int32_t sum(Integer row) const { return held_->sums[row]; }
   double squared_norm(Integer row) const { return squared_unit * static_cast<double>(held_->squares[row]); }
 
@@ -197,13 +192,14 @@ class ByteTiles {
       queries.sums[q] = 128 * source.rows_.sum(source.which_[which[q]]);
     }
     for (std::size_t first = 0; first < kQueries; first += kAtOnce) {
-      typename Queries::Few& few = queries.few[first / kAtOnce];
+      Queries::Few& few = queries.few[first / kAtOnce];
       few.places.clear();
       few.quads.clear();
       for (Integer k = 0; k < rows_.quads(); ++k) {
         std::uint32_t quads[kAtOnce] = {}, any = 0;
         for (std::size_t q = first; q < std::min(first + kAtOnce, which.size()); ++q) {
-          any |= quads[q - first] = source.rows_.quad(source.which_[which[q]], k);
+          std::memcpy(&quads[q - first], source.rows_.row(source.which_[which[q]]) + 4 * k, 4);
+          any |= quads[q - first];
         }
         if (any == 0) continue;
         few.places.push_back(k);
@@ -236,17 +232,17 @@ class ByteTiles {
     const Integer size = tiles_of(count) * quads * kTile * 4;
     tiles_ = std::make_unique_for_overwrite<std::int8_t[]>(static_cast<std::size_t>(size));
     std::fill(tiles_.get() + count / kTile * quads * kTile * 4, tiles_.get() + size, std::int8_t{});
-    constexpr Integer few = 32;  // quads at a time, so that their lines of the tile stay at hand
     for (Integer first = 0; first < count; first += kTile) {
       std::int8_t* tile = tiles_.get() + first * quads * 4;
       const Integer lanes = std::min<Integer>(kTile, count - first);
-      for (Integer begin = 0; begin < quads; begin += few) {
-        const Integer end = std::min(begin + few, quads);
+      const std::uint8_t* rows[kTile];
+      for (Integer lane = 0; lane < lanes; ++lane) rows[lane] = rows_.row(which_[first + lane]);
+      for (Integer k = 0; k < quads; ++k) {
         for (Integer lane = 0; lane < lanes; ++lane) {
-          for (Integer k = begin; k < end; ++k) {
-            const std::uint32_t four = rows_.quad(which_[first + lane], k) ^ 0x80808080u;
-            std::memcpy(tile + (k * kTile + lane) * 4, &four, 4);
-          }
+          std::uint32_t four;
+          std::memcpy(&four, rows[lane] + 4 * k, 4);
+          four ^= 0x80808080u;
+          std::memcpy(tile + (k * kTile + lane) * 4, &four, 4);
         }
       }
     }

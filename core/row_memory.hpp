@@ -47,7 +47,8 @@ class RowMemory {
   RowMemory(Integer length, std::shared_ptr<SpareMemory> spare)
       : spare_(std::move(spare)), stride_((length + kLine - 1) / kLine * kLine), cut_(length > 0) {
     const Integer most = static_cast<Integer>(SpareMemory::kPiece / sizeof(T));
-    if (cut_ && stride_ <= most) in_piece_ = most / stride_;
+    usual_ = stride_ <= most;
+    if (cut_ && usual_) in_piece_ = most / stride_;
   }
   RowMemory(RowMemory&&) = default;
   RowMemory& operator=(RowMemory&&) = default;
@@ -79,6 +80,7 @@ class RowMemory {
   RowMemory for_shorter(Integer length) {
     RowMemory memory(length, spare_);
     if (!memory.cut_) return memory;
+    memory.usual_ = usual_;
     memory.in_piece_ = in_piece_ * stride_ / memory.stride_;
     memory.pieces_ = std::exchange(pieces_, {});
     std::sort(memory.pieces_.begin(), memory.pieces_.end());
@@ -88,8 +90,7 @@ class RowMemory {
   // Passes on the pieces behind the last row.
   void trim() {
     while (next_ <= in_piece_ * (static_cast<Integer>(pieces_.size()) - 1)) {
-      if (spare_ && pieces_.back().get_deleter().bytes == SpareMemory::kPiece + 1)
-        spare_->give(std::move(pieces_.back()));
+      if (spare_ && usual_) spare_->give(std::move(pieces_.back()));
       pieces_.pop_back();
     }
   }
@@ -104,14 +105,14 @@ class RowMemory {
   static constexpr Integer kLine = 64 / sizeof(T);  // of the processor's cache: rows begin with one
 
   SpareMemory::Piece new_piece() const {
+    if (spare_ && usual_) return spare_->take();
     const std::size_t bytes = static_cast<std::size_t>(in_piece_ * stride_) * sizeof(T);
-    if (bytes > SpareMemory::kPiece) return large_array<std::byte>(bytes, false);
-    return spare_ ? spare_->take() : large_array<std::byte>(SpareMemory::kPiece, false);
+    return large_array<std::byte>(std::max(bytes, SpareMemory::kPiece), false);
   }
 
   std::shared_ptr<SpareMemory> spare_;
   Integer stride_;
-  bool cut_;
+  bool cut_, usual_;  // rows are cut from pieces; and these have the size that is passed on
   Integer in_piece_ = 1, next_ = 0;
   std::vector<SpareMemory::Piece> pieces_;
   std::vector<T*> free_;

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "large_array.hpp"
 #include "rows.hpp"
 
 namespace maxmargin {
@@ -18,12 +17,12 @@ namespace maxmargin {
 // a good part of the time of a small problem. Threads may share it.
 class SpareMemory {
  public:
-  using Piece = LargeArray<std::byte>;
-  static constexpr std::size_t kPiece = std::size_t{1} << 25;  // bytes; those not touched take no memory
+  using Piece = std::unique_ptr<std::byte[]>;
+  static constexpr std::size_t kPiece = std::size_t{1} << 22;  // bytes; those not touched take no memory
 
   Piece take() {
     const std::lock_guard lock(mutex_);
-    if (pieces_.empty()) return large_array<std::byte>(kPiece, false);
+    if (pieces_.empty()) return std::make_unique_for_overwrite<std::byte[]>(kPiece);
     Piece piece = std::move(pieces_.back());
     pieces_.pop_back();
     return piece;
@@ -45,10 +44,10 @@ class RowMemory {
  public:
   // `length` is that of every row, or 0 where they differ. What is in `spare` is taken first.
   RowMemory(Integer length, std::shared_ptr<SpareMemory> spare)
-      : spare_(std::move(spare)), stride_((length + kLine - 1) / kLine * kLine), cut_(length > 0) {
+      : spare_(std::move(spare)), length_(length), cut_(length > 0) {
     const Integer most = static_cast<Integer>(SpareMemory::kPiece / sizeof(T));
-    usual_ = stride_ <= most;
-    if (cut_ && usual_) in_piece_ = most / stride_;
+    usual_ = length_ <= most;
+    if (cut_ && usual_) in_piece_ = most / length_;
   }
   RowMemory(RowMemory&&) = default;
   RowMemory& operator=(RowMemory&&) = default;
@@ -62,7 +61,7 @@ class RowMemory {
     if (free_.empty()) {
       if (next_ == in_piece_ * static_cast<Integer>(pieces_.size())) pieces_.push_back(new_piece());
       T* piece = reinterpret_cast<T*>(pieces_[next_ / in_piece_].get());
-      return piece + next_++ % in_piece_ * stride_;
+      return piece + next_++ % in_piece_ * length_;
     }
     T* row = free_.back();
     free_.pop_back();
@@ -81,7 +80,7 @@ class RowMemory {
     RowMemory memory(length, spare_);
     if (!memory.cut_) return memory;
     memory.usual_ = usual_;
-    memory.in_piece_ = in_piece_ * stride_ / memory.stride_;
+    memory.in_piece_ = in_piece_ * length_ / memory.length_;
     memory.pieces_ = std::exchange(pieces_, {});
     std::sort(memory.pieces_.begin(), memory.pieces_.end());
     clear();
@@ -102,16 +101,14 @@ class RowMemory {
   }
 
  private:
-  static constexpr Integer kLine = 64 / sizeof(T);  // of the processor's cache: rows begin with one
-
   SpareMemory::Piece new_piece() const {
     if (spare_ && usual_) return spare_->take();
-    const std::size_t bytes = static_cast<std::size_t>(in_piece_ * stride_) * sizeof(T);
-    return large_array<std::byte>(std::max(bytes, SpareMemory::kPiece), false);
+    const std::size_t bytes = static_cast<std::size_t>(in_piece_ * length_) * sizeof(T);
+    return std::make_unique_for_overwrite<std::byte[]>(std::max(bytes, SpareMemory::kPiece));
   }
 
   std::shared_ptr<SpareMemory> spare_;
-  Integer stride_;
+  Integer length_;
   bool cut_, usual_;  // rows are cut from pieces; and these have the size that is passed on
   Integer in_piece_ = 1, next_ = 0;
   std::vector<SpareMemory::Piece> pieces_;

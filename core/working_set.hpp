@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,7 @@ class SmallDual {
  public:
   SmallDual(Integer most)
       : stride_((most + kLine - 1) / kLine * kLine | kLine),
-        matrix_(large_array<T>(static_cast<std::size_t>(stride_ * stride_), false)) {
+        matrix_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(stride_ * stride_))) {
     for (auto* array : {&f_, &beta_, &low_, &high_, &diagonal_, &grow_, &fall_}) {
       array->resize(static_cast<std::size_t>(stride_));
     }
@@ -153,7 +154,7 @@ class SmallDual {
   }
 
   Integer stride_, padded_ = 0;
-  LargeArray<T> matrix_;
+  std::unique_ptr<T[]> matrix_;
   std::vector<double> f_, beta_, low_, high_, diagonal_, grow_, fall_;
 };
 

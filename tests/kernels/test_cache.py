@@ -76,8 +76,8 @@ def test_rows_move_to_a_part_without_being_held_twice(cache_bytes):
 
 
 def test_rows_of_one_block_are_cut_down_where_they_are():
-    # 37 MB of rows: more than one piece of memory.
-    n = 2_200
+    # 8 MB of rows: more than one piece of memory.
+    n = 1_000
     X = np.random.default_rng(3).normal(size=(n, 2))
     K = gaussian_matrix(X)
     counts = core.CacheCounts()

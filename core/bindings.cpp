@@ -137,6 +137,7 @@ class CompactData
 struct Memo {
   std::mutex mutex;
   std::array<std::optional<Encoding>, 2> encodings;  // for kernels of other common sums, and of products
+  std::optional<ByteRows> bytes;
 };
 
 // Rows of any kind that is read, with the arrays they point into kept alive.
@@ -185,6 +186,15 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
     return *known;
   }
 
+  // Calls visitor(rows, encoding) with the rows as a kernel takes them. Bytes are read once, for all that
+  // comes after: there may be many problems on parts of the same rows.
+  template <class Visitor>
+  void visit_for(const KernelSum& kernel, const Visitor& visitor) const {
+    const Encoding how = encoding(kernel);
+    if (how.holding == Holding::bytes) return visitor(bytes(how.unit), how);
+    visit([&](const auto& rows) { visitor(rows, how); });
+  }
+
   // The same rows without their zeros, or nothing where that would not pay.
   std::optional<Data> without_zeros(const Budget& budget) const {
     return visit([&](const auto& rows) { return sparse_copy(rows, budget); });
@@ -202,6 +212,16 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
 
  private:
   Data(std::vector<AnyArray> arrays, Kind kind) : RowsOf(kind), arrays_(std::move(arrays)) {}
+
+  ByteRows bytes(double unit) const {
+    const std::lock_guard lock(memo_->mutex);
+    if (!memo_->bytes) {
+      std::vector<Integer> all(static_cast<std::size_t>(count()));
+      std::iota(all.begin(), all.end(), Integer{0});
+      visit([&](const auto& rows) { memo_->bytes.emplace(rows, all, unit); });
+    }
+    return *memo_->bytes;
+  }
 
   // Every later loop trusts offsets and indices, so nothing unchecked gets past this line.
   template <class Value, class Index>
@@ -937,20 +957,20 @@ class AnyKernelMatrix {
  public:
   AnyKernelMatrix(const Data& data, const KernelSum& kernel, std::span<const Integer> order,
                   std::span<const Integer> begins, Integer cache_bytes, bool single,
-                  std::shared_ptr<CacheCounts> counts)
+                  std::shared_ptr<CacheCounts> counts, std::shared_ptr<SpareMemory> spare)
       : data_(data) {
     data.require_rows(order);
     require(begins.size() >= 2 && begins.front() == 0 &&
                 begins.back() == static_cast<Integer>(order.size()) &&
                 std::is_sorted(begins.begin(), begins.end()),
             "blocks must begin at 0 and end with the rows");
-    data_.visit([&](const auto& rows) {
+    data_.visit_for(kernel, [&](const auto& rows, const Encoding& encoding) {
       if (single)
-        matrix_.emplace<KernelMatrix<float>>(rows, kernel, data.encoding(kernel), order, begins,
-                                             cache_bytes, std::move(counts));
+        matrix_.emplace<KernelMatrix<float>>(rows, kernel, encoding, order, begins, cache_bytes,
+                                             std::move(counts), std::move(spare));
       else
-        matrix_.emplace<KernelMatrix<double>>(rows, kernel, data.encoding(kernel), order, begins,
-                                              cache_bytes, std::move(counts));
+        matrix_.emplace<KernelMatrix<double>>(rows, kernel, encoding, order, begins, cache_bytes,
+                                              std::move(counts), std::move(spare));
     });
   }
 
@@ -1048,14 +1068,19 @@ KernelDual kernel_dual(Integer count, ConstVector low, ConstVector high, ConstVe
   return {span(low), span(high), span(labels), span(beta), span(f)};
 }
 
+// Calls visitor(rows, others, encoding) with two sets of rows, held alike.
 template <class Visitor>
-void visit_both(const Data& first, const Data& second, Visitor&& visitor) {
+void visit_both(const KernelSum& kernel, const Data& first, const Data& second, Visitor&& visitor) {
   require(first.columns() == second.columns(), "rows with as many columns are needed");
+  if (&first == &second) {
+    return first.visit_for(
+        kernel, [&](const auto& rows, const Encoding& encoding) { visitor(rows, rows, encoding); });
+  }
   first.visit([&](const auto& rows) {
     using Rows = std::decay_t<decltype(rows)>;
     second.visit([&](const auto& others) {
       if constexpr (std::is_same_v<Rows, std::decay_t<decltype(others)>>) {
-        visitor(rows, others);
+        visitor(rows, others, encoding_for({&rows, &others}, kernel));
       } else {
         throw std::invalid_argument("rows of one type are needed");
       }
@@ -1102,9 +1127,7 @@ void bind_kernels(nb::module_& m) {
     require(out.shape(0) == first_which.size() && out.shape(1) == second_which.size(),
             "a place for every pair is needed");
     nb::gil_scoped_release unlocked;
-    visit_both(first, second, [&](const auto& rows, const auto& others) {
-      const Encoding encoding =
-          &first == &second ? first.encoding(kernel) : encoding_for({&rows, &others}, kernel);
+    visit_both(kernel, first, second, [&](const auto& rows, const auto& others, const Encoding& encoding) {
       kernel_block<double>(kernel, encoding, rows, span(first_which), others, span(second_which),
                            out.data(), budget);
     });
@@ -1131,16 +1154,15 @@ void bind_kernels(nb::module_& m) {
           if (!silent) tell();
         };
         nb::gil_scoped_release unlocked;
-        visit_both(support, targets, [&](const auto& rows, const auto& others) {
-          const Encoding encoding =
-              &support == &targets ? support.encoding(kernel) : encoding_for({&rows, &others}, kernel);
-          const Integer count = static_cast<Integer>(coefficients.shape(0));
-          const auto run = [&]<class T>(T) {
-            expansions<T>(kernel, encoding, rows, span(support_which), coefficients.data(), count,
-                          span(segments), others, span(target_which), out.data(), budget, between);
-          };
-          single ? run(0.0f) : run(0.0);
-        });
+        visit_both(
+            kernel, support, targets, [&](const auto& rows, const auto& others, const Encoding& encoding) {
+              const Integer count = static_cast<Integer>(coefficients.shape(0));
+              const auto run = [&]<class T>(T) {
+                expansions<T>(kernel, encoding, rows, span(support_which), coefficients.data(), count,
+                              span(segments), others, span(target_which), out.data(), budget, between);
+              };
+              single ? run(0.0f) : run(0.0);
+            });
       },
       "kernel"_a, "support"_a, "support_which"_a, "coefficients"_a, "segments"_a, "targets"_a,
       "target_which"_a, "out"_a, "single"_a, "budget"_a, "tell"_a = nb::none());
@@ -1174,16 +1196,20 @@ void bind_kernels(nb::module_& m) {
       .def_ro("rows_computed", &CacheCounts::computed)
       .def_ro("rows_found", &CacheCounts::found);
 
+  nb::class_<SpareMemory>(m, "SpareMemory").def(nb::init<>());
+
   nb::class_<AnyKernelMatrix>(m, "KernelMatrix")
       .def(
           "__init__",
           [](AnyKernelMatrix* self, const Data& data, const KernelSum& kernel, ConstIndices order,
-             ConstIndices begins, Integer cache_bytes, bool single, std::shared_ptr<CacheCounts> counts) {
+             ConstIndices begins, Integer cache_bytes, bool single, std::shared_ptr<CacheCounts> counts,
+             std::shared_ptr<SpareMemory> spare) {
             nb::gil_scoped_release unlocked;
             new (self) AnyKernelMatrix(data, kernel, span(order), span(begins), cache_bytes, single,
-                                       std::move(counts));
+                                       std::move(counts), std::move(spare));
           },
-          "data"_a, "kernel"_a, "order"_a, "begins"_a, "cache_bytes"_a, "single"_a, "counts"_a = nb::none())
+          "data"_a, "kernel"_a, "order"_a, "begins"_a, "cache_bytes"_a, "single"_a, "counts"_a = nb::none(),
+          "spare"_a = nb::none())
       .def_prop_ro("count", &AnyKernelMatrix::count)
       .def_prop_ro("encoding",
                    [](AnyKernelMatrix& self) {
@@ -1193,6 +1219,9 @@ void bind_kernels(nb::module_& m) {
                    [](AnyKernelMatrix& self) {
                      return self.visit([](auto& matrix) { return matrix.cached_bytes(); });
                    })
+      .def_prop_ro(
+          "dear",
+          [](AnyKernelMatrix& self) { return self.visit([](auto& matrix) { return matrix.dear(); }); })
       .def_prop_ro(
           "keeps_all",
           [](AnyKernelMatrix& self) { return self.visit([](auto& matrix) { return matrix.keeps_all(); }); })

@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <variant>
@@ -184,6 +185,11 @@ class Encoded {
   template <class T, class Rows>
   static Encoded of(const Rows& rows, std::span<const Integer> which, const KernelSum& kernel,
                     const Encoding& encoding, const Places& places, Integer columns) {
+    if (encoding.holding == Holding::bytes) {
+      std::vector<Integer> numbers(which.size());
+      std::iota(numbers.begin(), numbers.end(), Integer{0});
+      return of<T>(ByteRows(rows, which, encoding.unit), numbers, kernel, encoding, places, columns);
+    }
     // Direct differences cost twice as much: where the columns are few, for the sake of digits.
     const bool distances = kernel.only_distances() && columns <= 64;
     Encoded encoded(make<T>(rows, which, encoding, places, columns, distances),
@@ -207,17 +213,25 @@ class Encoded {
       encoded.single_own_[common].assign(own.size(), 0.0f);
       if (kind == Common::given) continue;
       if (distances && encoding.holding == Holding::dense && kind == Common::product) continue;
-      const bool bytes = encoding.holding == Holding::bytes;
       for (std::size_t i = 0; i < which.size(); ++i) {
         for_each_value(rows[which[i]], [&](Integer column, auto value) {
-          if (places[column] < 0) return;
-          double x = static_cast<double>(value);
-          if (bytes) x = std::nearbyint(x / encoding.unit) * encoding.unit;
-          own[i] += own_share(kind, x);
+          if (places[column] >= 0) own[i] += own_share(kind, static_cast<double>(value));
         });
       }
       encoded.single_own_[common].assign(own.begin(), own.end());
     }
+    return encoded;
+  }
+
+  // Of rows that are bytes already; they are shared, with all their columns.
+  template <class T>
+  static Encoded of(const ByteRows& rows, std::span<const Integer> which, const KernelSum&, const Encoding&,
+                    const Places&, Integer) {
+    Encoded encoded(ByteTiles(rows, which), static_cast<Integer>(which.size()));
+    std::vector<double>& own = encoded.own_[static_cast<int>(Common::product)];
+    own.assign(static_cast<std::size_t>(encoded.tiles() * kTile), 0.0);
+    for (std::size_t i = 0; i < which.size(); ++i) own[i] = rows.squared_norm(which[i]);
+    encoded.single_own_[static_cast<int>(Common::product)].assign(own.begin(), own.end());
     return encoded;
   }
 
@@ -393,7 +407,6 @@ class Encoded {
   static Kind make(const Rows& rows, std::span<const Integer> which, const Encoding& encoding,
                    const Places& places, Integer columns, bool distances) {
     if (encoding.holding == Holding::bits) return BitTiles(rows, which, places, columns);
-    if (encoding.holding == Holding::bytes) return ByteTiles(rows, which, places, columns, encoding.unit);
     if constexpr (requires { rows.offsets; }) {
       if (encoding.holding == Holding::given) throw std::invalid_argument("a kernel matrix must be dense");
       if (encoding.holding == Holding::sparse) return SparseTiles<Rows>(rows, which);
@@ -439,6 +452,9 @@ std::pair<Places, Integer> places_of(const Rows& rows, std::span<const Integer> 
     if (!same || (!only_distances && high[column] != 0)) places[column] = kept++;
   }
   return {std::move(places), kept};
+}
+inline std::pair<Places, Integer> places_of(const ByteRows& rows, std::span<const Integer>, bool) {
+  return {Places{}, rows.columns};
 }
 
 }  // namespace maxmargin

@@ -6,7 +6,9 @@
 // interleaved, whose sums with all rows of a tile are computed at once.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -118,100 +120,157 @@ class BitTiles {
   std::vector<std::uint32_t> tiles_;  // [tile][word][lane]
 };
 
-// Multiples 0 .. 255 of one number: common sums are exact in integers.
+// Rows of multiples 0 .. 255 of one number, one after the other; copies share them.
+class ByteRows {
+ public:
+  template <class Rows>
+  ByteRows(const Rows& rows, std::span<const Integer> which, double unit)
+      : count(static_cast<Integer>(which.size())), columns(rows.columns), squared_unit(unit * unit) {
+    auto held = std::make_shared<Held>();
+    held->values.assign(which.size() * static_cast<std::size_t>(4 * quads()), 0);
+    held->sums.assign(which.size(), 0);
+    held->squares.assign(which.size(), 0);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      std::uint8_t* row = held->values.data() + i * static_cast<std::size_t>(4 * quads());
+      for_each_value(rows[which[i]], [&](Integer column, auto value) {
+        const std::int32_t multiple = static_cast<std::uint8_t>(static_cast<double>(value) / unit + 0.5);
+        row[column] = static_cast<std::uint8_t>(multiple);
+        held->sums[i] += multiple;
+        held->squares[i] += multiple * multiple;
+      });
+    }
+    held_ = std::move(held);
+  }
+
+  Integer quads() const { return (columns + 3) / 4; }
+  const std::uint8_t* row(Integer i) const { return held_->values.data() + i * 4 * quads(); }
+  std::int32_t sum(Integer row) const { return held_->sums[row]; }
+  double squared_norm(Integer row) const { return squared_unit * static_cast<double>(held_->squares[row]); }
+
+  Integer count, columns;
+  double squared_unit;
+
+ private:
+  struct Held {
+    std::vector<std::uint8_t> values;  // [row][quad][4]
+    std::vector<std::int32_t> sums;
+    std::vector<std::int64_t> squares;
+  };
+  std::shared_ptr<const Held> held_;
+};
+
+// Some of such rows: common sums are exact in integers.
 //
-// Processors multiply unsigned by signed bytes, so queries are stored less 128, and 128 times the sum of a
-// row is added back.
+// Processors multiply unsigned by signed bytes, so tiles have values less 128, and 128 times the sum of a
+// query is added back. Four columns in which four queries have nothing but zeros are passed over.
 class ByteTiles {
  public:
+  static constexpr int kAtOnce = 4;
   struct Queries {
-    std::vector<std::int8_t> quads;  // [quad][query][4]
+    struct Few {
+      std::vector<Integer> places;       // of the quads that are not all zeros
+      std::vector<std::uint32_t> quads;  // [place][query]
+    };
+    Few few[kQueries / kAtOnce];
+    std::int32_t sums[kQueries] = {};  // of every query, times 128
   };
   static constexpr Integer kMostColumns = 1 << 15;  // 2^15 * 255 * 128 < 2^31
 
-  template <class Rows>
-  ByteTiles(const Rows& rows, std::span<const Integer> which, const Places& places, Integer columns,
-            double unit)
-      : quads_((columns + 3) / 4), squared_unit_(unit * unit) {
-    const std::size_t tiles = static_cast<std::size_t>(tiles_of(static_cast<Integer>(which.size())));
-    tiles_.assign(tiles * quads_ * kTile * 4, 0);
-    sums_.assign(tiles * kTile, 0);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      for_each_value(rows[which[i]], [&](Integer column, auto value) {
-        const Integer place = places[column];
-        if (place < 0) return;
-        const auto multiple = static_cast<std::uint8_t>(static_cast<double>(value) / unit + 0.5);
-        at(static_cast<Integer>(i), place / 4)[place % 4] = multiple;
-        sums_[i] += multiple;
-      });
-    }
-    for (std::int32_t& sum : sums_) sum *= 128;
+  ByteTiles(const ByteRows& rows, std::span<const Integer> which)
+      : rows_(rows), which_(which.begin(), which.end()) {
+    fill();
   }
-
-  ByteTiles(const ByteTiles& source, std::span<const Integer> which)
-      : quads_(source.quads_), squared_unit_(source.squared_unit_) {
-    const std::size_t tiles = static_cast<std::size_t>(tiles_of(static_cast<Integer>(which.size())));
-    tiles_.assign(tiles * quads_ * kTile * 4, 0);
-    sums_.assign(tiles * kTile, 0);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      for (Integer k = 0; k < quads_; ++k) {
-        std::memcpy(at(static_cast<Integer>(i), k), source.at(which[i], k), 4);
-      }
-      sums_[i] = source.sums_[which[i]];
-    }
+  ByteTiles(const ByteTiles& source, std::span<const Integer> which) : rows_(source.rows_) {
+    which_.reserve(which.size());
+    for (const Integer i : which) which_.push_back(source.which_[i]);
+    fill();
   }
 
   void read(const ByteTiles& source, std::span<const Integer> which, Queries& queries) const {
-    queries.quads.assign(static_cast<std::size_t>(quads_ * kQueries * 4), -128);
+    std::fill(queries.sums, queries.sums + kQueries, 0);
     for (std::size_t q = 0; q < which.size(); ++q) {
-      for (Integer k = 0; k < quads_; ++k) {
-        for (int byte = 0; byte < 4; ++byte) {
-          const int value = source.at(which[q], k)[byte];
-          queries.quads[(k * kQueries + q) * 4 + byte] = static_cast<std::int8_t>(value - 128);
+      queries.sums[q] = 128 * source.rows_.sum(source.which_[which[q]]);
+    }
+    for (std::size_t first = 0; first < kQueries; first += kAtOnce) {
+      Queries::Few& few = queries.few[first / kAtOnce];
+      few.places.clear();
+      few.quads.clear();
+      for (Integer k = 0; k < rows_.quads(); ++k) {
+        std::uint32_t quads[kAtOnce] = {}, any = 0;
+        for (std::size_t q = first; q < std::min(first + kAtOnce, which.size()); ++q) {
+          std::memcpy(&quads[q - first], source.rows_.row(source.which_[which[q]]) + 4 * k, 4);
+          any |= quads[q - first];
         }
+        if (any == 0) continue;
+        few.places.push_back(k);
+        few.quads.insert(few.quads.end(), quads, quads + kAtOnce);
       }
     }
   }
 
   template <Common, class T>
   void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
-    const std::uint8_t* rows = tiles_.data() + tile * quads_ * kTile * 4;
-    const std::int32_t* sums = sums_.data() + tile * kTile;
-    alignas(64) std::int32_t products[kQueries][kTile];
-    for (int q = 0; q < kQueries; q += 4) multiply(rows, queries.quads.data() + q * 4, products + q);
-    for (int q = 0; q < kQueries; ++q) {
-      for (int lane = 0; lane < kTile; ++lane) {
-        out[q][lane] = static_cast<T>(squared_unit_) * static_cast<T>(products[q][lane] + sums[lane]);
+    const std::int8_t* rows = tiles_.get() + tile * rows_.quads() * kTile * 4;
+    const T unit = static_cast<T>(rows_.squared_unit);
+    alignas(64) std::int32_t products[kAtOnce][kTile];
+    for (int first = 0; first < kQueries; first += kAtOnce) {
+      multiply(rows, queries.few[first / kAtOnce], products);
+      for (int q = 0; q < kAtOnce; ++q) {
+        const std::int32_t sum = queries.sums[first + q];
+        for (int lane = 0; lane < kTile; ++lane) {
+          out[first + q][lane] = unit * static_cast<T>(products[q][lane] + sum);
+        }
       }
     }
   }
 
-  Integer work() const { return quads_; }
+  Integer work() const { return rows_.quads(); }
 
  private:
-  // Four queries against the rows of a tile.
-  void multiply(const std::uint8_t* rows, const std::int8_t* queries, std::int32_t (*out)[kTile]) const {
-#if defined(__AVX512VNNI__)
-    __m512i sums[4][4] = {};
-    for (Integer k = 0; k < quads_; ++k) {
-      __m512i values[4];
-      for (int v = 0; v < 4; ++v) values[v] = _mm512_loadu_si512(rows + k * kTile * 4 + v * 64);
-      for (int q = 0; q < 4; ++q) {
-        std::int32_t four;
-        std::memcpy(&four, queries + (k * kQueries + q) * 4, 4);
-        const __m512i query = _mm512_set1_epi32(four);
-        for (int v = 0; v < 4; ++v) sums[q][v] = _mm512_dpbusd_epi32(sums[q][v], values[v], query);
+  void fill() {
+    const Integer quads = rows_.quads(), count = static_cast<Integer>(which_.size());
+    const Integer size = tiles_of(count) * quads * kTile * 4;
+    tiles_ = std::make_unique_for_overwrite<std::int8_t[]>(static_cast<std::size_t>(size));
+    std::fill(tiles_.get() + count / kTile * quads * kTile * 4, tiles_.get() + size, std::int8_t{});
+    for (Integer first = 0; first < count; first += kTile) {
+      std::int8_t* tile = tiles_.get() + first * quads * 4;
+      const Integer lanes = std::min<Integer>(kTile, count - first);
+      const std::uint8_t* rows[kTile];
+      for (Integer lane = 0; lane < lanes; ++lane) rows[lane] = rows_.row(which_[first + lane]);
+      for (Integer k = 0; k < quads; ++k) {
+        for (Integer lane = 0; lane < lanes; ++lane) {
+          std::uint32_t four;
+          std::memcpy(&four, rows[lane] + 4 * k, 4);
+          four ^= 0x80808080u;
+          std::memcpy(tile + (k * kTile + lane) * 4, &four, 4);
+        }
       }
     }
-    for (int q = 0; q < 4; ++q) {
+  }
+
+  // A few queries against the rows of a tile.
+  static void multiply(const std::int8_t* rows, const Queries::Few& few, std::int32_t (*out)[kTile]) {
+    const std::uint32_t* queries = few.quads.data();
+#if defined(__AVX512VNNI__)
+    __m512i sums[kAtOnce][4] = {};
+    for (const Integer k : few.places) {
+      __m512i values[4];
+      for (int v = 0; v < 4; ++v) values[v] = _mm512_loadu_si512(rows + k * kTile * 4 + v * 64);
+      for (int q = 0; q < kAtOnce; ++q) {
+        const __m512i query = _mm512_set1_epi32(static_cast<int>(*queries++));
+        for (int v = 0; v < 4; ++v) sums[q][v] = _mm512_dpbusd_epi32(sums[q][v], query, values[v]);
+      }
+    }
+    for (int q = 0; q < kAtOnce; ++q) {
       for (int v = 0; v < 4; ++v) _mm512_storeu_si512(out[q] + v * 16, sums[q][v]);
     }
 #else
-    for (int q = 0; q < 4; ++q) {
+    for (int q = 0; q < kAtOnce; ++q) {
       for (int lane = 0; lane < kTile; ++lane) out[q][lane] = 0;
-      for (Integer k = 0; k < quads_; ++k) {
-        const std::int8_t* query = queries + (k * kQueries + q) * 4;
-        const std::uint8_t* values = rows + k * kTile * 4;
+      for (std::size_t place = 0; place < few.places.size(); ++place) {
+        std::uint8_t query[4];
+        std::memcpy(query, queries + place * kAtOnce + q, 4);
+        const std::int8_t* values = rows + few.places[place] * kTile * 4;
         for (int lane = 0; lane < kTile; ++lane) {
           std::int32_t sum = 0;
           for (int byte = 0; byte < 4; ++byte) sum += values[4 * lane + byte] * query[byte];
@@ -221,17 +280,10 @@ class ByteTiles {
     }
 #endif
   }
-  const std::uint8_t* at(Integer row, Integer quad) const {
-    return tiles_.data() + (((row / kTile) * quads_ + quad) * kTile + row % kTile) * 4;
-  }
-  std::uint8_t* at(Integer row, Integer quad) {
-    return const_cast<std::uint8_t*>(std::as_const(*this).at(row, quad));
-  }
 
-  Integer quads_;
-  double squared_unit_;
-  std::vector<std::uint8_t> tiles_;  // [tile][quad][lane][4]
-  std::vector<std::int32_t> sums_;   // of every row, times 128
+  ByteRows rows_;
+  std::vector<Integer> which_;
+  std::unique_ptr<std::int8_t[]> tiles_;  // [tile][quad][lane][4], less 128
 };
 
 // Any values, zeros included. With `distances`, the common product is replaced by -1/2 |x - z|^2: twice the

@@ -17,11 +17,11 @@ class KernelMatrix {
   template <class Rows>
   KernelMatrix(const Rows& rows, KernelSum kernel, const Encoding& encoding, std::span<const Integer> order,
                std::span<const Integer> begins, Integer cache_bytes,
-               std::shared_ptr<CacheCounts> counts = nullptr)
+               std::shared_ptr<CacheCounts> counts = nullptr, std::shared_ptr<SpareMemory> spare = nullptr)
       : kernel_(std::move(kernel)),
         encoding_(encoding),
         count_(static_cast<Integer>(order.size())),
-        cache_(count_, cache_bytes, std::move(counts)) {
+        cache_(count_, begins.size() == 2 ? count_ : 0, cache_bytes, std::move(counts), std::move(spare)) {
     block_of_.resize(order.size());
     for (std::size_t k = 0; k + 1 < begins.size(); ++k) {
       const auto which = order.subspan(begins[k], begins[k + 1] - begins[k]);
@@ -59,6 +59,11 @@ class KernelMatrix {
   // Whether every row that is computed is still there when it is needed again.
   bool keeps_all() const { return caching_ && !cache_.loses(); }
   Holding holding() const { return encoding_.holding; }
+  // Whether values take long enough to compute for it to pay to remember or to do without them.
+  bool dear() const {
+    return std::any_of(blocks_.begin(), blocks_.end(),
+                       [](const Block& block) { return block.rows.work() > kCheap; });
+  }
   Integer cached_bytes() const { return cache_.used(); }
   Integer computed() const { return cache_.computed(); }
 
@@ -127,6 +132,7 @@ class KernelMatrix {
 
   // out[a][b] = K(which_a, which_b), in rows of `stride`
   void square(std::span<const Integer> which, T* out, Integer stride, const Budget& budget) const {
+    const Integer size = static_cast<Integer>(which.size());
     std::vector<Members> members(blocks_.size());
     for (std::size_t a = 0; a < which.size(); ++a) {
       const Integer number = block_of_[which[a]], place = static_cast<Integer>(a);
@@ -141,7 +147,9 @@ class KernelMatrix {
         mine.missing_places.push_back(place);
       }
     }
-    std::fill(out, out + static_cast<Integer>(which.size()) * stride, T{});
+    // Beside the values of a block there are none, and behind the last one is room.
+    for (Integer a = 0; a < size; ++a)
+      std::fill(out + a * stride + (blocks_.size() > 1 ? 0 : size), out + (a + 1) * stride, T{});
     for (std::size_t k = 0; k < blocks_.size(); ++k) {
       if (members[k].local.empty()) continue;
       copy_kept(members[k], out, stride, budget);

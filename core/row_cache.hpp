@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "row_memory.hpp"
 #include "rows.hpp"
 
 namespace maxmargin {
@@ -23,8 +25,11 @@ struct CacheCounts {
 template <class T>
 class RowCache {
  public:
-  RowCache(Integer rows, Integer bytes, std::shared_ptr<CacheCounts> counts)
-      : cached_(static_cast<std::size_t>(rows)),
+  // `length` is that of every row, or 0 where they differ.
+  RowCache(Integer rows, Integer length, Integer bytes, std::shared_ptr<CacheCounts> counts,
+           std::shared_ptr<SpareMemory> spare)
+      : memory_(length, std::move(spare)),
+        cached_(static_cast<std::size_t>(rows)),
         last_use_(static_cast<std::size_t>(rows), 0),
         counts_(counts ? std::move(counts) : std::make_shared<CacheCounts>()),
         bytes_(bytes) {}
@@ -60,16 +65,11 @@ class RowCache {
   // Memory for a row that is about to be computed, taken from rows not used for long; null if there is
   // none.
   T* keep(Integer row, Integer length) {
-    const Integer size = bytes_of(length);
-    std::vector<T> memory;
-    while (used_ + size > bytes_) {
+    while (used_ + bytes_of(length) > bytes_) {
       ++lost_;
-      if (!evict(memory)) return nullptr;
+      if (!evict()) return nullptr;
     }
-    // A row of another block may be longer, and would hold more than is counted.
-    if (bytes_of(static_cast<Integer>(memory.size())) != size)
-      memory = std::vector<T>(static_cast<std::size_t>(length));
-    return place(row, std::move(memory));
+    return place(row, {memory_.take(length), static_cast<std::size_t>(length)});
   }
   void count_computed(Integer rows) {
     computed_ += rows;
@@ -77,30 +77,43 @@ class RowCache {
   }
 
   void forget() {
-    for (const Integer row : kept_) release(row);
+    for (const Integer row : kept_) memory_.give_back(release(row));
     kept_.clear();
+    memory_.clear();
   }
 
-  // The rows which[0], which[1], ... and of their values those at the places that `members` names for each;
-  // all other rows are forgotten. Memory of a row is given back before the next is copied.
+  // The rows which[0], which[1], ... and of their values those at the places that `members` names for each,
+  // in ascending order; all other rows are forgotten. It takes no more memory than there was: rows of one
+  // length are cut down where they are, others are given back before the next is copied.
   template <class Members>
   RowCache subset(std::span<const Integer> which, const Members& members) {
-    RowCache part(static_cast<Integer>(which.size()), bytes_, counts_);
+    const Integer size = static_cast<Integer>(which.size());
+    const bool cut = memory_.cuts();
+    RowCache part(size, cut ? size : 0, bytes_, counts_, nullptr);
+    std::vector<Integer> moved;
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      if (has(which[k])) moved.push_back(static_cast<Integer>(k));
+    }
+    const auto memory_of = [&](Integer k) { return cached_[which[k]].data(); };
+    std::sort(moved.begin(), moved.end(),
+              [&](Integer k, Integer l) { return std::less<const T*>()(memory_of(k), memory_of(l)); });
     std::vector<char> stays(cached_.size(), 0);
     for (const Integer row : which) stays[row] = 1;
     for (const Integer row : kept_) {
-      if (!stays[row]) release(row);
+      if (!stays[row]) memory_.give_back(release(row));
     }
     kept_.clear();
-    for (std::size_t k = 0; k < which.size(); ++k) {
-      std::vector<T>& row = cached_[which[k]];
-      if (row.empty()) continue;
+    part.memory_ = memory_.for_shorter(cut ? size : 0);
+    for (const Integer k : moved) {
+      T* row = release(which[k]);
       const std::span<const Integer> places = members(k);
-      std::vector<T> some(places.size());
+      const std::span<T> some{part.memory_.take(static_cast<Integer>(places.size())), places.size()};
       for (std::size_t m = 0; m < places.size(); ++m) some[m] = row[places[m]];
-      release(which[k]);
-      part.place(static_cast<Integer>(k), std::move(some));
+      if (!cut) memory_.give_back(row);
+      part.place(k, some);
     }
+    part.memory_.trim();
+    std::sort(part.kept_.begin(), part.kept_.end());  // addresses must not decide which row makes way
     return part;
   }
 
@@ -109,24 +122,24 @@ class RowCache {
 
   static Integer bytes_of(Integer length) { return length * static_cast<Integer>(sizeof(T)); }
 
-  T* place(Integer row, std::vector<T> values) {
+  T* place(Integer row, std::span<T> values) {
     const Integer size = bytes_of(static_cast<Integer>(values.size()));
     used_ += size;
     counts_->used += size;
     counts_->peak = std::max(counts_->peak, counts_->used);
-    cached_[row] = std::move(values);
+    cached_[row] = values;
     last_use_[row] = clock_;
     kept_.push_back(row);
-    return cached_[row].data();
+    return values.data();
   }
-  std::vector<T> release(Integer row) {
+  // Forgets a row; its memory is the caller's.
+  T* release(Integer row) {
     const Integer size = bytes_of(static_cast<Integer>(cached_[row].size()));
     used_ -= size;
     counts_->used -= size;
-    return std::exchange(cached_[row], {});
+    return std::exchange(cached_[row], {}).data();
   }
-  // Forgets a row, and leaves its memory in `memory`.
-  bool evict(std::vector<T>& memory) {
+  bool evict() {
     // The oldest of a few: as good as the oldest of all, and found at once.
     std::size_t oldest = kept_.size();
     for (int trial = 0; trial < 8 && !kept_.empty(); ++trial) {
@@ -136,13 +149,14 @@ class RowCache {
       if (oldest == kept_.size() || last_use_[kept_[place]] < last_use_[kept_[oldest]]) oldest = place;
     }
     if (oldest == kept_.size()) return false;
-    memory = release(kept_[oldest]);
+    memory_.give_back(release(kept_[oldest]));
     kept_[oldest] = kept_.back();
     kept_.pop_back();
     return true;
   }
 
-  std::vector<std::vector<T>> cached_;
+  RowMemory<T> memory_;
+  std::vector<std::span<T>> cached_;
   std::vector<Integer> last_use_;
   std::vector<Integer> kept_;
   std::shared_ptr<CacheCounts> counts_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,14 +20,14 @@ template <class T>
 class SmallDual {
  public:
   SmallDual(Integer most)
-      : stride_((most + kLanes<double> - 1) / kLanes<double> * kLanes<double>),
-        matrix_(static_cast<std::size_t>(stride_ * stride_)) {
+      : stride_((most + kLine - 1) / kLine * kLine | kLine),
+        matrix_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(stride_ * stride_))) {
     for (auto* array : {&f_, &beta_, &low_, &high_, &diagonal_, &grow_, &fall_}) {
       array->resize(static_cast<std::size_t>(stride_));
     }
   }
 
-  T* matrix() { return matrix_.data(); }
+  T* matrix() { return matrix_.get(); }
   Integer stride() const { return stride_; }
   double beta(Integer k) const { return beta_[k]; }
 
@@ -55,7 +56,7 @@ class SmallDual {
       const Integer i = ends.where_least;
       const Integer j = partner(i, ends.least);
       if (j < 0) break;
-      const T* row_i = matrix_.data() + i * stride_;
+      const T* row_i = matrix_.get() + i * stride_;
       const double curvature =
           std::max(diagonal_[i] + diagonal_[j] - 2 * static_cast<double>(row_i[j]), kLeastCurvature);
       const double room_i = high_[i] - beta_[i], room_j = beta_[j] - low_[j];
@@ -64,7 +65,7 @@ class SmallDual {
       beta_[j] = step == room_j ? low_[j] : beta_[j] - step;
       mark(i);
       mark(j);
-      ends = move(row_i, matrix_.data() + j * stride_, step);
+      ends = move(row_i, matrix_.get() + j * stride_, step);
     }
     return steps;
   }
@@ -74,6 +75,8 @@ class SmallDual {
   typedef T Few __attribute__((vector_size(kLanes<double> * sizeof(T))));
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr double kLeastCurvature = 1e-12;
+  // Rows are an odd number of lines apart: lines of a column then share the processor's cache.
+  static constexpr Integer kLine = 64 / sizeof(T);
 
   struct Extremes {
     double least, greatest;
@@ -95,7 +98,7 @@ class SmallDual {
     return numbers;
   }
 
-  Extremes extremes() { return move(matrix_.data(), matrix_.data(), 0.0); }
+  Extremes extremes() { return move(matrix_.get(), matrix_.get(), 0.0); }
 
   // f += step (K_i - K_j), and the new extremes, in one pass.
   Extremes move(const T* row_i, const T* row_j, double step) {
@@ -125,7 +128,7 @@ class SmallDual {
 
   // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature.
   Integer partner(Integer i, double f_i) const {
-    const T* row = matrix_.data() + i * stride_;
+    const T* row = matrix_.get() + i * stride_;
     const double own = diagonal_[i];
     D best = all<double>(0.0), where = all<double>(-1.0), number = counting();
     for (Integer k = 0; k < padded_; k += kLanes<double>) {
@@ -151,7 +154,7 @@ class SmallDual {
   }
 
   Integer stride_, padded_ = 0;
-  std::vector<T> matrix_;
+  std::unique_ptr<T[]> matrix_;
   std::vector<double> f_, beta_, low_, high_, diagonal_, grow_, fall_;
 };
 

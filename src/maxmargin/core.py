@@ -40,6 +40,7 @@ Monomials = _core.Monomials
 ParsedRows = _core.ParsedRows
 Place = _core.Place
 SequentialMinimalOptimization = _core.SequentialMinimalOptimization
+SpareMemory = _core.SpareMemory
 Standing = _core.Standing
 WorkingSet = _core.WorkingSet
 add_outer_products = _core.add_outer_products

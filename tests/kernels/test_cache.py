@@ -20,12 +20,16 @@ from problems import clouds
 UNLIMITED = core.Budget(np.inf, 1)
 
 
-def matrix_of(X, cache_bytes, counts, single=False):
+def matrix_of(X, cache_bytes, counts, single=False, begins=(0, 40), spare=None):
     rows = KernelRows(X, Gaussian(0.5))
-    begins = np.array([0, 40, len(X)])  # two blocks
+    begins = np.array([*begins, len(X)])  # two blocks
     return core.KernelMatrix(
-        rows.data, rows.kernel.compiled, rows.which, begins, cache_bytes, single, counts
+        rows.data, rows.kernel.compiled, rows.which, begins, cache_bytes, single, counts, spare
     )
+
+
+def gaussian_matrix(X):
+    return np.exp(-0.5 * np.square(X[:, None] - X[None]).sum(axis=2))
 
 
 def test_counts_and_bytes_of_rows_that_come_and_go():
@@ -66,9 +70,44 @@ def test_rows_move_to_a_part_without_being_held_twice(cache_bytes):
     part.add(np.arange(len(which)), changes, f, UNLIMITED)
     if cache_bytes == 1_000_000:
         assert counts.rows_computed == computed  # all were found
-    K = np.exp(-0.5 * np.square(X[:, None] - X[None]).sum(axis=2))
+    K = gaussian_matrix(X)
     K[:40, 40:] = K[40:, :40] = 0.0
     np.testing.assert_allclose(f, K[np.ix_(which, which)] @ changes, atol=1e-12)
+
+
+def test_rows_of_one_block_are_cut_down_where_they_are():
+    # 8 MB of rows: more than one piece of memory.
+    n = 1_000
+    X = np.random.default_rng(3).normal(size=(n, 2))
+    K = gaussian_matrix(X)
+    counts = core.CacheCounts()
+    matrix = matrix_of(X, 8 * n * n, counts, begins=[0])
+    kept = np.random.default_rng(4).permutation(n)[: n - 100]
+    for some in np.split(kept, 5):  # rows lie in memory in another order than in the matrix
+        matrix.add(np.sort(some), np.ones(len(some)), np.zeros(n), UNLIMITED)
+    peak = counts.peak_bytes
+    rows = np.arange(n)
+    for missing in (80, 0):  # a part, and a part of it: the rows that were not kept are then
+        which = np.flatnonzero(np.arange(len(rows)) % 5 > 0)
+        matrix, rows = matrix.subset(which), rows[which]
+        computed, changes, f = counts.rows_computed, np.linspace(-1.0, 1.0, len(rows)), np.zeros(len(rows))
+        matrix.add(np.arange(len(rows)), changes, f, UNLIMITED)
+        assert abs(counts.rows_computed - computed - missing) <= missing / 4
+        np.testing.assert_allclose(f, K[np.ix_(rows, rows)] @ changes, atol=1e-11)
+    assert counts.peak_bytes == peak
+
+
+def test_memory_passes_from_one_matrix_to_the_next():
+    spare = core.SpareMemory()
+    for n, seed in ((300, 1), (200, 2), (300, 3)):
+        X, _ = clouds(n=n, d=3, seed=seed)
+        K, f = gaussian_matrix(X), np.zeros(n)
+        matrix = matrix_of(X, 100_000, core.CacheCounts(), begins=[0], spare=spare)
+        for some in np.split(np.arange(n), 10):
+            matrix.add(some, np.ones(len(some)), f, UNLIMITED)
+            matrix.add(some, np.ones(len(some)), f, UNLIMITED)  # as it was kept
+        assert 90_000 < matrix.cached_bytes <= 100_000
+        np.testing.assert_allclose(f, 2.0 * K.sum(axis=1), atol=1e-11)
 
 
 @pytest.fixture(scope="module")

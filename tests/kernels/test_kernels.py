@@ -83,6 +83,20 @@ def test_values(kernel, expected, kind, layout):
     np.testing.assert_allclose(kernel(X), expected(exact[0], exact[0]), rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("columns", [32, 33, 47, 784])
+def test_products_of_bytes_are_exact_where_most_are_zero(columns):
+    """Like pictures: whole groups of columns are empty in some queries, in all of them, or in no row."""
+    rng = np.random.default_rng(columns)
+    X = rng.integers(1, 256, (75, columns)) * (rng.random((75, columns)) < 0.3)
+    X[:20, : columns // 2] = 0
+    X[:, columns // 4 : columns // 3] = 0
+    X[7] = 0
+    X[30:40] = 255
+    assert core.kernel_encoding(Linear().compiled, Rows(X.astype(float)).stored_data) == "bytes"
+    np.testing.assert_array_equal(Linear()(X.astype(float)), X @ X.T)
+    np.testing.assert_array_equal(Linear()(X.astype(float), X[3:9].astype(float)), X @ X[3:9].T)
+
+
 def test_data_are_held_as_said():
     found = {
         kind: core.kernel_encoding(Gaussian(1.0).compiled, Rows(table(kind, 70)).data)

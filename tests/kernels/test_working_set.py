@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import Problem, Solution, certify, core, solve
+from maxmargin import Problem, Rows, Solution, certify, core, solve
 from maxmargin.kernels import Gaussian, KernelRows, Laplacian, Polynomial
 from maxmargin.solvers import WorkingSet
 from maxmargin.solvers.end_game import newton_changes
@@ -141,3 +141,26 @@ def test_a_start_that_is_not_in_balance():
     problem = Problem.of(KernelRows(X, Gaussian(0.5)), y, 1.0)
     start = Solution(alpha=np.where(y > 0, 1.0, 0.0))
     assert solve(problem, "working_set", tol=1e-8, start=start).certificate.relative_gap <= 1e-8
+
+
+def test_a_pair_of_many_classes_is_solved_as_if_it_were_alone():
+    """Bytes are read once for all classes; another pair has used them, and the memory, before."""
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 3, 3_500)
+    centres = rng.integers(0, 200, (3, 48)) * (rng.random((3, 48)) < 0.5)
+    pixels = centres[labels] + rng.integers(-90, 90, (3_500, 48))
+    X = np.clip(pixels, 0, 255).astype(float)
+    shared, kernel, spare = Rows(X), Gaussian(2e-5), core.SpareMemory()
+    assert core.kernel_encoding(kernel.compiled, shared.stored_data) == "bytes"
+    for pair in ((0, 1), (1, 2)):
+        which = np.concatenate([np.flatnonzero(labels == label) for label in pair])
+        y = np.where(labels[which] == pair[0], 1.0, -1.0)
+        among = KernelRows(shared, kernel, which=which)
+        among.spare = spare
+        models = [
+            solve(Problem.of(rows, y, 2.0), WorkingSet(size=256, cache_size=4.0), tol=1e-3)
+            for rows in (among, KernelRows(X[which], kernel))
+        ]
+        assert 100 < np.count_nonzero(models[0].alpha) < len(y)
+        np.testing.assert_array_equal(models[0].alpha, models[1].alpha)
+        assert models[0].certificate.primal == models[1].certificate.primal

@@ -34,6 +34,8 @@ class KernelRows(Rows):
     """
 
     data: core.Data
+    spare: core.SpareMemory | None = None
+    """Where problems that come one after the other find memory for rows of the kernel matrix."""
 
     def __init__(
         self,

@@ -71,6 +71,7 @@ class ClassProblems:
                 "from other classes. Give one of its rows a weight above 0, or leave the class out."
             )
         self._scratch = threading.local()
+        self._spare = core.SpareMemory()
         self.pairs = list(combinations(range(len(labels)), 2))
 
     def __len__(self) -> int:
@@ -125,6 +126,7 @@ class ClassProblems:
         which, y, costs = self.part(k)
         rows = KernelRows(self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
+        rows.spare = self._spare
         if len(which) >= _SPLIT_FROM and self.matrix is None:
             rows.blocks = split(
                 self.rows, self.kernel, float(costs.sum()), _affordable(rows, y, costs), which

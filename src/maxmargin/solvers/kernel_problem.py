@@ -40,6 +40,7 @@ def kernel_matrix(
         int(cache_size * 1e6),
         single,
         counts,
+        rows.spare,
     )
 
 

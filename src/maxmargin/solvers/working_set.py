@@ -37,6 +37,8 @@ _END_GAME = 1e-5
 """Relative gap from which single precision gets in the way."""
 _MOST_FREE = 3_000
 """Newton's method factors a matrix of this size at most."""
+_OF_CHEAP, _OF_DEAR = 1 / 8, 1 / 16
+"""Of the rows, the share that a working set has, by what values of the kernel take."""
 _SHRINK_FROM = 5_000
 _SHRINK_TO = 0.7
 """Rows are put aside where there are so many, and at most this share of them stays."""
@@ -118,7 +120,7 @@ class State:
 
 @dataclass(frozen=True)
 class WorkingSet(Solver[State]):
-    """Working sets of ``size`` multipliers (0: chosen by the number of rows).
+    """Working sets of ``size`` multipliers (0: chosen by the number of rows and of columns).
 
     ``cache_size`` is the memory for rows of the kernel matrix, in megabytes.
     """
@@ -169,12 +171,14 @@ class WorkingSet(Solver[State]):
         f = -y
         changed = np.flatnonzero(beta)
         matrix.add(changed, beta[changed], f, budget)
-        rounds = core.WorkingSet(matrix, self._size(rows.count), self.seed)
+        rounds = core.WorkingSet(matrix, self._size(matrix), self.seed)
         walls = np.minimum(0.0, costs * y), np.maximum(0.0, costs * y)
         return Level(matrix, rounds, *walls, y, beta, f)
 
-    def _size(self, count: int) -> int:
-        return self.size or int(min(2048, max(64, 2 ** math.ceil(math.log2(count / 8 + 1)))))
+    def _size(self, matrix: core.KernelMatrix) -> int:
+        # Larger sets need fewer rounds, but more values among themselves in each.
+        share = _OF_DEAR if matrix.dear else _OF_CHEAP
+        return self.size or int(min(2048, max(64, 2 ** math.ceil(math.log2(share * matrix.count + 1)))))
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One round, or some where they are short; in the end a step of Newton's method before it."""
@@ -230,7 +234,7 @@ class WorkingSet(Solver[State]):
         if len(rows) > _SHRINK_TO * len(whole.f):
             return
         matrix = whole.matrix.subset(rows)
-        rounds = core.WorkingSet(matrix, min(self._size(len(whole.f)), len(rows)), self.seed)
+        rounds = core.WorkingSet(matrix, min(self._size(whole.matrix), len(rows)), self.seed)
         state.part = Level(
             matrix,
             rounds,

@@ -613,8 +613,8 @@ auto swept(const AnyRows& data, bool squared, Table coordinates, Indices order, 
 }
 
 template <class AnyRows>
-auto gone_on(const AnyRows& data, bool squared, Table coordinates, ConstIndices order, Vector w, double bias,
-             double bias_curvature, Vector alpha_before, Vector w_before) {
+auto gone_on(const AnyRows& data, bool squared, Table coordinates, ConstIndices order, Vector w,
+             double bias, double bias_curvature, Vector alpha_before, Vector w_before) {
   require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
   data.require_lengths(coordinates.shape(0), w.size());
   data.require_lengths(alpha_before.size(), w_before.size());

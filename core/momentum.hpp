@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <span>
@@ -19,21 +20,29 @@ struct Parabola {
   double slope = 0;
   double curvature = 0;
   double labels = 0;  // sum_i change_i y_i: what the intercept feels
+  double terms = 0;   // of the slope, without their signs: rounding is in proportion to them
 
   void add(const Coordinate& c, double change, double bias) {
-    slope += change * (1 - c.diagonal * c.alpha - bias * c.label);
+    const double term = change * (1 - c.diagonal * c.alpha - bias * c.label);
+    slope += term;
+    terms += std::abs(term);
     curvature += c.diagonal * change * change;
     labels += change * c.label;
   }
   void add(std::span<const double> w, std::span<const double> change, double bias_curvature) {
+    const double squared = dot(change, change);
     slope -= dot(w, change);
-    curvature += dot(change, change) + bias_curvature * labels * labels;
+    terms += std::sqrt(squared * dot(w, w));
+    curvature += squared + bias_curvature * labels * labels;
   }
-  bool rises() const { return slope > 0 && curvature > 0; }
+  bool rises() const { return slope > kRounding * terms && curvature > 0; }
   double best() const { return slope / curvature; }
+
+ private:
+  static constexpr double kRounding = 1e-9;
 };
 
-// alpha and w when a sweep began; both are used up, and hold where things stand afterwards.
+// alpha and w at the end of the sweep before the last; then at the end of the last one.
 struct Before {
   double* alpha;
   std::span<double> w;
@@ -43,8 +52,8 @@ struct Before {
 template <bool kSquared, class Rows>
 double go_on(const Rows& rows, std::span<Coordinate> coordinates, std::span<const Integer> order,
              std::span<double> w, double& bias, double bias_curvature, Before before) {
-  constexpr double kFarthest =
-      4;  // of what is left of a move when rows were taken out, rounding grows with it
+  // What w is off by for alpha is in v as well: moves that grew from sweep to sweep would make it grow.
+  constexpr double kFarthest = 1;
   const auto upper = [](const Coordinate& c) {
     return kSquared ? std::numeric_limits<double>::infinity() : c.cost;
   };
@@ -83,15 +92,17 @@ double go_on(const Rows& rows, std::span<Coordinate> coordinates, std::span<cons
   const double length = inside.rises() ? std::min(1.0, inside.best()) : 0.0;  // 4
   for (const Integer i : order) {
     Coordinate& c = coordinates[i];
-    if (length > 0) c.alpha = std::clamp(c.alpha + length * change[i], 0.0, upper(c));
-    change[i] = c.alpha;
+    const double here = c.alpha;
+    if (length > 0) c.alpha = std::clamp(here + length * change[i], 0.0, upper(c));
+    change[i] = here;
   }
-  if (length > 0) {
-    std::transform(w.begin(), w.end(), v.begin(), w.begin(),
-                   [length](double here, double there) { return here + length * there; });
-    bias += bias_curvature * length * inside.labels;
+  for (std::size_t j = 0; j < w.size(); ++j) {
+    const double here = w[j];
+    if (length > 0) w[j] += length * v[j];
+    v[j] = here;
   }
-  std::copy(w.begin(), w.end(), v.begin());
+  if (length == 0) return 0;
+  bias += bias_curvature * length * inside.labels;
   return length * (inside.slope - 0.5 * length * inside.curvature);
 }
 

@@ -62,13 +62,15 @@ class Setting:
         """Lines 1 to 4 of the algorithm."""
         resting = (self.alpha <= 0.0) | (self.alpha >= self.upper)
         move = np.where(resting, 0.0, self.alpha - self.before)
-        target = np.clip(self.alpha + min(self.best_length(move), 4.0) * move, 0.0, self.upper)
+        if self.best_length(move) <= 0.0:
+            return self.alpha
+        target = np.clip(self.alpha + min(self.best_length(move), 1.0) * move, 0.0, self.upper)
         change = target - self.alpha
-        return self.alpha + min(1.0, self.best_length(change)) * change
+        return self.alpha + np.clip(self.best_length(change), 0.0, 1.0) * change
 
     def go_on(self):
         w, order = self.w(self.alpha), np.random.default_rng(1).permutation(N)
-        last = LastMove(self.before, self.w(self.before))
+        last = LastMove(self.before, self.w(self.before), order)
         bias, gain = last.go_on(self.data, self.squared, self.coordinates, order, w, self.bias, CURVATURE)
         return self.coordinates[:, ALPHA].copy(), w, bias, gain, last
 
@@ -85,11 +87,15 @@ def test_the_best_point_along_the_move(seed, length, squared, stored):
     np.testing.assert_allclose(bias, setting.bias + CURVATURE * (alpha - setting.alpha) @ setting.y)
     np.testing.assert_allclose(gain, setting.value(alpha) - setting.value(setting.alpha), rtol=1e-9)
     assert gain > 0.0
-    # Nothing has moved since: there is nowhere to go on to.
+    # The next move begins where this one ended, before it was gone on by.
+    setting.before, setting.bias = setting.alpha.copy(), bias
+    setting.alpha = np.clip(alpha + 0.02 * np.cos(np.arange(N)), 0.0, setting.upper)
+    setting.coordinates[:, ALPHA] = setting.alpha
+    expected, w = setting.expected(), setting.w(setting.alpha)
     order = np.arange(N)
-    again = last.go_on(setting.data, squared, setting.coordinates, order, w, bias, CURVATURE)
-    assert again == (bias, 0.0)
-    np.testing.assert_array_equal(setting.coordinates[:, ALPHA], alpha)
+    last.go_on(setting.data, squared, setting.coordinates, order, w, bias, CURVATURE)
+    np.testing.assert_allclose(setting.coordinates[:, ALPHA], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(w, setting.w(expected), atol=1e-12)
 
 
 def test_it_does_not_go_on_downhill():
@@ -104,12 +110,12 @@ def test_it_does_not_go_on_downhill():
 def test_a_move_needs_a_number_for_every_row():
     setting = Setting(0, squared=True)
     with pytest.raises(ValueError, match="one number per row"):
-        LastMove(setting.before[1:], setting.w(setting.before)).go_on(
+        LastMove(setting.before[1:], setting.w(setting.before), np.arange(N)).go_on(
             setting.data, True, setting.coordinates, np.arange(N), np.zeros(D), 0.0, CURVATURE
         )
     with pytest.raises(ValueError, match="out of range"):
-        LastMove(setting.before, setting.w(setting.before)).go_on(
-            setting.data, True, setting.coordinates, np.array([N]), np.zeros(D), 0.0, CURVATURE
+        LastMove(setting.before, setting.w(setting.before), np.array([N])).go_on(
+            setting.data, True, setting.coordinates, np.arange(N), np.zeros(D), 0.0, CURVATURE
         )
 
 

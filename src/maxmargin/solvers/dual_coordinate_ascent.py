@@ -75,10 +75,8 @@ _READINGS = 10.0
 """Of all moves, about, in one extrapolation: the sweeps of a move read at least as many numbers."""
 _MOST_MOVES = 10
 _EXTRAPOLATE_BELOW = 1e-2
-_READ_PER_ROW, _READ_PER_COLUMN = 40, 10
+_READ_PER_ROW, _READ_PER_COLUMN = 60, 30
 """Stored values that a sweep has to read for going on from its end to be cheap beside it."""
-_SLOPE_IS_ROUNDING = 1e-6
-"""The gap below which moves are so short that the dual value along one is known no better than it grows."""
 _HELD = 0.2
 """By how much the margin of a start is beyond 1 where its row is left out at first."""
 
@@ -128,7 +126,7 @@ class State:
     moves: Moves | None = None
     """Of the last sweeps, once the gap is small."""
     last_move: LastMove | None = None
-    """Where the last sweep began, while going on from its end is cheap."""
+    """Of the last sweep, while going on from its end is cheap."""
     sweeps_of_move: int = 0
     """In the move that has begun, and"""
     read_in_move: float = 0.0
@@ -411,10 +409,10 @@ def _go_on(problem: Problem, state: State) -> None:
     """Further along the way of the last sweep, where that is cheap; and the next one begins here."""
     visited, row_length = len(state.order), problem.rows.stored / problem.rows.count
     cheap = (row_length - _READ_PER_ROW) * visited >= _READ_PER_COLUMN * len(state.w)
-    if not cheap or state.relative_gap < _SLOPE_IS_ROUNDING:
+    if not cheap:
         state.last_move = None
     elif state.last_move is None:
-        state.last_move = LastMove(state.coordinates[:, ALPHA], state.w)
+        state.last_move = LastMove(state.coordinates[:, ALPHA], state.w, state.order)
     else:
         squared = problem.loss.name == "squared_hinge"
         state.bias, gain = state.last_move.go_on(

@@ -28,6 +28,7 @@
 #include "large_array.hpp"
 #include "libsvm.hpp"
 #include "losses.hpp"
+#include "momentum.hpp"
 #include "monomial_rows.hpp"
 #include "monomials.hpp"
 #include "newton.hpp"
@@ -632,6 +633,23 @@ auto swept(const AnyRows& data, bool squared, Table coordinates, Indices order, 
 }
 
 template <class AnyRows>
+auto gone_on(const AnyRows& data, bool squared, Table coordinates, ConstIndices order, Vector w,
+             double bias, double bias_curvature, Vector alpha_before, Vector w_before) {
+  require(coordinates.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
+  data.require_lengths(coordinates.shape(0), w.size());
+  data.require_lengths(alpha_before.size(), w_before.size());
+  data.require_rows(span(order));
+  const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()), coordinates.shape(0)};
+  nb::gil_scoped_release unlocked;
+  const double gain = data.visit([&](const auto& rows) {
+    const Before before{alpha_before.data(), span(w_before)};
+    return squared ? go_on<true>(rows, all, span(order), span(w), bias, bias_curvature, before)
+                   : go_on<false>(rows, all, span(order), span(w), bias, bias_curvature, before);
+  });
+  return std::make_pair(bias, gain);
+}
+
+template <class AnyRows>
 void bind_solvers_over(nb::module_& m) {
   m.def("subgradient",
         [](const AnyRows& data, const std::string& loss, ConstVector labels, ConstVector costs,
@@ -649,6 +667,7 @@ void bind_solvers_over(nb::module_& m) {
         });
 
   m.def("dual_coordinate_ascent", &swept<AnyRows>);
+  m.def("go_on", &gone_on<AnyRows>);
 
   m.def("stochastic_subgradient", [](const AnyRows& data, const std::string& loss, ConstVector labels,
                                      ConstVector weights, ConstVector norms, ConstIndices order,
@@ -693,6 +712,7 @@ void bind_solvers(nb::module_& m) {
   bind_solvers_over<Data>(m);
   bind_solvers_over<MonomialData>(m);
   m.def("dual_coordinate_ascent", &swept<CompactData>);
+  m.def("go_on", &gone_on<CompactData>);
 }
 
 template <class Visitor>

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #if defined(__AVX512VL__)
@@ -26,37 +27,41 @@ struct SparseCopy {
   std::vector<std::int32_t> offsets;
 };
 
-// The nonzeros of one row, and their columns, are packed eight at a time where a register can do that.
+// The nonzeros of one row, and their columns, are packed a register at a time where the processor can.
 #if defined(__AVX512VL__)
-inline __mmask8 nonzeros_of(const float* values, __mmask8 there) {
-  const __m256 lanes = _mm256_maskz_loadu_ps(there, values);
-  return _mm256_cmp_ps_mask(lanes, _mm256_setzero_ps(), _CMP_NEQ_UQ);
+inline __mmask16 nonzeros_of(const float* values, __mmask16 there) {
+  return _mm512_cmp_ps_mask(_mm512_maskz_loadu_ps(there, values), _mm512_setzero_ps(), _CMP_NEQ_UQ);
 }
 inline __mmask8 nonzeros_of(const double* values, __mmask8 there) {
-  const __m512d lanes = _mm512_maskz_loadu_pd(there, values);
-  return _mm512_cmp_pd_mask(lanes, _mm512_setzero_pd(), _CMP_NEQ_UQ);
+  return _mm512_cmp_pd_mask(_mm512_maskz_loadu_pd(there, values), _mm512_setzero_pd(), _CMP_NEQ_UQ);
 }
-inline void pack(const float* values, __mmask8 which, __mmask8 room, float* target) {
-  const __m256 lanes = _mm256_maskz_loadu_ps(which, values);
-  _mm256_mask_storeu_ps(target, room, _mm256_maskz_compress_ps(which, lanes));
+inline void pack(const float* values, __mmask16 which, __mmask16 room, std::int32_t first, float* target,
+                 std::int32_t* columns) {
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(first));
+  const __m512 kept = _mm512_maskz_compress_ps(which, _mm512_maskz_loadu_ps(which, values));
+  _mm512_mask_storeu_ps(target, room, kept);
+  _mm512_mask_storeu_epi32(columns, room, _mm512_maskz_compress_epi32(which, numbers));
 }
-inline void pack(const double* values, __mmask8 which, __mmask8 room, double* target) {
-  const __m512d lanes = _mm512_maskz_loadu_pd(which, values);
-  _mm512_mask_storeu_pd(target, room, _mm512_maskz_compress_pd(which, lanes));
+inline void pack(const double* values, __mmask8 which, __mmask8 room, std::int32_t first, double* target,
+                 std::int32_t* columns) {
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i numbers = _mm256_add_epi32(lanes, _mm256_set1_epi32(first));
+  const __m512d kept = _mm512_maskz_compress_pd(which, _mm512_maskz_loadu_pd(which, values));
+  _mm512_mask_storeu_pd(target, room, kept);
+  _mm256_mask_storeu_epi32(columns, room, _mm256_maskz_compress_epi32(which, numbers));
 }
 
 template <class Value>
 void pack_nonzeros(const Value* values, std::int32_t size, std::int32_t nonzeros, Value* kept,
                    std::int32_t* columns) {
-  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  for (std::int32_t j = 0; nonzeros > 0; j += 8) {
-    const auto there = static_cast<__mmask8>(size - j < 8 ? (1 << (size - j)) - 1 : 0xff);
-    const __mmask8 which = nonzeros_of(values + j, there);
+  using Mask = std::conditional_t<sizeof(Value) == 4, __mmask16, __mmask8>;
+  constexpr std::int32_t kWidth = 64 / sizeof(Value);
+  const auto first_lanes = [](int count) { return static_cast<Mask>((1U << count) - 1); };
+  for (std::int32_t j = 0; nonzeros > 0; j += kWidth) {
+    const Mask which = nonzeros_of(values + j, first_lanes(std::min(size - j, kWidth)));
     const int count = std::popcount(static_cast<unsigned>(which));
-    const auto room = static_cast<__mmask8>((1 << count) - 1);
-    pack(values + j, which, room, kept);
-    const __m256i numbers = _mm256_add_epi32(lanes, _mm256_set1_epi32(j));
-    _mm256_mask_storeu_epi32(columns, room, _mm256_maskz_compress_epi32(which, numbers));
+    pack(values + j, which, first_lanes(count), j, kept, columns);
     kept += count;
     columns += count;
     nonzeros -= count;
@@ -82,6 +87,7 @@ std::optional<SparseCopy<Value>> without_zeros(const DenseRows<Value>& rows, con
   constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
   constexpr Integer kSample = 64;
   constexpr Integer kShare = 4;
+  constexpr Integer kPieceBytes = Integer{1} << 18;
   const Integer stored = rows.stored();
   if (stored < kSmall || rows.columns > kLargest) return std::nullopt;
   const auto nonzeros = [&](Integer i) {
@@ -100,29 +106,36 @@ std::optional<SparseCopy<Value>> without_zeros(const DenseRows<Value>& rows, con
   }
   if (found * kShare > seen) return std::nullopt;
 
+  // Rows are counted and copied piece by piece, so that a piece is still in the cache when it is copied;
+  // by several threads all at once, because to start them takes longer than to read a piece again.
+  const Integer threads = budget.threads_for(stored);
+  const Integer row_bytes = std::max<Integer>(1, rows.columns * sizeof(Value));
+  const Integer piece = threads > 1 ? rows.count : std::max<Integer>(1, kPieceBytes / row_bytes);
+  const Integer most = std::min(stored / kShare, kLargest);
   SparseCopy<Value> copy;
   std::vector<std::int32_t>& offsets = copy.offsets;
   offsets.resize(static_cast<std::size_t>(rows.count) + 1);
-  const Integer threads = budget.threads_for(stored);
-  in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
-    for (; i < last; ++i) offsets[i + 1] = static_cast<std::int32_t>(nonzeros(i));
-  });
-  Integer total = 0;
-  for (Integer i = 0; i < rows.count; ++i) {
-    total += offsets[i + 1];
-    if (total > kLargest) return std::nullopt;
-    offsets[i + 1] = static_cast<std::int32_t>(total);
-  }
-  if (total * kShare > stored) return std::nullopt;
-  copy.values = large_array<Value>(static_cast<std::size_t>(total));
-  copy.indices = large_array<std::int32_t>(static_cast<std::size_t>(total));
-  in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
-    for (; i < last; ++i) {
-      const std::int32_t first = offsets[i];
-      pack_nonzeros(rows[i].values, static_cast<std::int32_t>(rows.columns), offsets[i + 1] - first,
-                    &copy.values[first], &copy.indices[first]);
+  copy.values = large_array<Value>(static_cast<std::size_t>(most));  // what is not used takes no memory
+  copy.indices = large_array<std::int32_t>(static_cast<std::size_t>(most));
+  for (Integer first = 0; first < rows.count; first += piece) {
+    const Integer size = std::min(piece, rows.count - first);
+    in_parallel(threads, size, [&](Integer, Integer i, Integer last) {
+      for (; i < last; ++i) offsets[first + i + 1] = static_cast<std::int32_t>(nonzeros(first + i));
+    });
+    Integer total = offsets[first];
+    for (Integer i = first; i < first + size; ++i) {
+      total += offsets[i + 1];
+      if (total > most) return std::nullopt;
+      offsets[i + 1] = static_cast<std::int32_t>(total);
     }
-  });
+    in_parallel(threads, size, [&](Integer, Integer i, Integer last) {
+      for (; i < last; ++i) {
+        const std::int32_t begin = offsets[first + i];
+        pack_nonzeros(rows[first + i].values, static_cast<std::int32_t>(rows.columns),
+                      offsets[first + i + 1] - begin, &copy.values[begin], &copy.indices[begin]);
+      }
+    });
+  }
   return copy;
 }
 

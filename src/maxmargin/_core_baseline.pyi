@@ -314,6 +314,17 @@ def dual_coordinate_ascent(
     below: float,
     budget: Budget,
 ) -> tuple[int, float, float, float, float, float]: ...
+def go_on(
+    data: Data | CompactData | MonomialData,
+    squared: bool,
+    coordinates: Vector,
+    order: Indices,
+    w: Vector,
+    bias: float,
+    bias_curvature: float,
+    alpha_before: Vector,
+    w_before: Vector,
+) -> tuple[float, float]: ...
 def stochastic_subgradient(
     data: Data | MonomialData,
     loss: str,

@@ -50,8 +50,8 @@ def second_order_cost(problem: Problem, tol: float) -> float:
     sampled = sample_size(problem) > 0
     if problem.loss.name == "hinge":
         steps = (3.0 if sampled else 8.0) + (3.0 if sampled else 5.0) * digits
-        # Of many short rows few end up on the margin, of few long ones most.
-        free, changes = (0.1 if n > d else 0.7) * n, 0.02 * n * steps
+        # Of many short rows few end up on the margin, of few long ones most: nearly as many as columns.
+        free, changes = max(0.1 * n, 0.7 * min(n, d)), 0.02 * n * steps
     else:
         steps = (3.0 if sampled else 5.0) + 0.5 * digits
         free, changes = 0.6 * n, n * (1.5 if problem.loss.name == "squared_hinge" else steps)

@@ -55,6 +55,7 @@ draw = _core.draw
 dual_coordinate_ascent = _core.dual_coordinate_ascent
 dual_gain = _core.dual_gain
 gather = _core.gather
+go_on = _core.go_on
 inner_products = _core.inner_products
 kernel_block = _core.kernel_block
 kernel_diagonal = _core.kernel_diagonal

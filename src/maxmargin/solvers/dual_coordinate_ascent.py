@@ -26,6 +26,10 @@ sweeps solve the problem roughly with a C so small that one visit crosses the bo
 time. On data that overlap, the multipliers grow with C: then alpha and w are multiplied along, by what an
 exact line search allows. On data that are nearly separable they do not, and the warm-up ends.
 
+Momentum. A sweep takes most multipliers a share of their way only, and the next one goes on in much the
+same direction. So where rows are long, each sweep starts from the best point further along the way of the
+last: see momentum.py.
+
 Extrapolation. Once the gap is small and falls slowly, sweeps only creep along the few directions in which
 the dual value is nearly flat. Every fifth sweep then starts from the best combination of the last moves:
 see extrapolation.py.
@@ -45,6 +49,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.extrapolation import AnyData, Moves, Quadratic, extrapolate
+from maxmargin.solvers.momentum import LastMove
 from maxmargin.types import Indices, Vector
 
 # The columns of State.coordinates: the fields of core/dual_coordinate_ascent.hpp's Coordinate.
@@ -53,6 +58,11 @@ ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
 _FLOAT32_IS_EXHAUSTED = 1e-6
 _REACTIVATE_AFTER_GAIN = 0.1
 _REACTIVATE_AFTER_SWEEPS = 100
+_REACTIVATE_AFTER_VISITS = 4
+"""Times as many as there are rows: then all of them again cost a fifth at most."""
+_SHARE_OF_LARGEST = 0.2
+"""Of the derivatives of one sweep: what holds a row at its wall by more leaves it out of the next. The
+largest is that of a few rows, which would keep most others in for many sweeps."""
 _ROUNDING = 1e-14
 _NOTHING_TO_EXTRAPOLATE = 1e-12
 _RAISE = 4.0
@@ -69,6 +79,8 @@ _SMALL, _SLOW, _STUCK = 1e-2, 0.85, 0.95
 _NUMBERS_PER_ROW, _NUMBERS_PER_VISITED_ROW = 3, 10
 """While an extrapolation is made, beside the moves and w."""
 _MOST_MOVES = 10
+_READ_PER_ROW, _READ_PER_COLUMN = 60, 30
+"""Stored values that a sweep has to read for going on from its end to be cheap beside it."""
 _HELD = 0.2
 """By how much the margin of a start is beyond 1 where its row is left out at first."""
 
@@ -103,7 +115,9 @@ class State:
     """Of the gap itself, in units of the dual value: that of a relative gap near 1 says little."""
     reactivated_at: float = np.inf
     sweeps_since: int = 0
-    """Since all rows were last visited."""
+    """Since all rows were last visited, and"""
+    visits_since: int = 0
+    """how many rows these have visited."""
     finished: bool = False
     """A sweep over all rows changed nothing beyond rounding."""
     private: Vector | float = 0.0
@@ -117,6 +131,8 @@ class State:
     """Sweeps in a row in which b went the same way, hardly slower."""
     moves: Moves | None = None
     """Of the last sweeps, once the gap falls slowly."""
+    last_move: LastMove | None = None
+    """Of the last sweep, while going on from its end is cheap."""
     sweeps_of_move: int = 0
     """In the move that has begun, and"""
     read_in_move: float = 0.0
@@ -140,6 +156,8 @@ class DualCoordinateAscent(Solver[State]):
     """Start with a smaller C where C |x|^2 is large; not when a start is given."""
     extrapolation: bool = True
     """Start every fifth sweep from the best combination of the last moves, once the gap falls slowly."""
+    momentum: bool = True
+    """Start each sweep further along the way of the last one, where rows are so long that this is cheap."""
     bias_reach: float = 0.03
     """r^2 as a share of the mean |x_i|^2; inf with a regularised intercept is the lecture's way."""
     seed: int = 0
@@ -211,11 +229,13 @@ class DualCoordinateAscent(Solver[State]):
             state.data, state.private = problem.rows.data, 0.0
             _set_costs(problem, state)
             _restore_w(problem, state)
-            state.moves = None
+            state.moves = state.last_move = None
         settled = state.sweeps_since > 0 or not self.shrinking or self.order == "uniform"
         worth_it = state.stage == 0 and state.relative_gap > _NOTHING_TO_EXTRAPOLATE
         if self.extrapolation and settled and worth_it:
             _extrapolate(problem, state, budget)
+        if self.momentum and self.order == "epochs":
+            _go_on(problem, state)
         if self.order == "uniform":
             rows = _weighted_rows(problem)
             draws = np.empty(len(rows), np.int64)
@@ -293,6 +313,7 @@ class DualCoordinateAscent(Solver[State]):
         if len(state.order) < np.count_nonzero(problem.costs) and state.reactivated_at == np.inf:
             # The first sweep of a start left out rows that its margins hold: they can wait for longer.
             state.reactivated_at = _REACTIVATE_AFTER_GAIN * state.relative_gap
+        state.visits_since += len(state.order)
         state.order = state.order[:active]
         state.sweeps_since += 1
         # What was left out may have come loose. All rows are visited again after a tenfold gain, now and
@@ -302,12 +323,13 @@ class DualCoordinateAscent(Solver[State]):
             or abs(drift) >= unrest
             or state.relative_gap <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
             or state.sweeps_since > _REACTIVATE_AFTER_SWEEPS
+            or state.visits_since > _REACTIVATE_AFTER_VISITS * problem.rows.count
         ):
             state.reactivated_at = state.relative_gap
-            state.sweeps_since = 0
+            state.sweeps_since = state.visits_since = 0
             state.order = _weighted_rows(problem)
-        state.above = largest if largest > 0 else np.inf
-        state.below = smallest if smallest < 0 else -np.inf
+        state.above = _SHARE_OF_LARGEST * largest if largest > 0 else np.inf
+        state.below = _SHARE_OF_LARGEST * smallest if smallest < 0 else -np.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate rebuilds w from it."""
@@ -390,6 +412,23 @@ def _raise_costs(problem: Problem, state: State) -> None:
     state.centre *= growth
     state.dual = growth * linear - growth**2 * quadratic
     state.relative_gap, state.stage_sweeps = np.inf, 0
+    state.last_move = None
+
+
+def _go_on(problem: Problem, state: State) -> None:
+    """Further along the way of the last sweep, where that is cheap; and the next one begins here."""
+    visited, row_length = len(state.order), problem.rows.stored / problem.rows.count
+    cheap = (row_length - _READ_PER_ROW) * visited >= _READ_PER_COLUMN * len(state.w)
+    if not cheap:
+        state.last_move = None
+    elif state.last_move is None:
+        state.last_move = LastMove(state.coordinates[:, ALPHA], state.w, state.order)
+    else:
+        squared = problem.loss.name == "squared_hinge"
+        state.bias, gain = state.last_move.go_on(
+            state.data, squared, state.coordinates, state.order, state.w, state.bias, state.bias_curvature
+        )
+        state.dual += gain
 
 
 def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
@@ -428,6 +467,7 @@ def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
         state.w += of_w
         state.bias += state.bias_curvature * core.dot(change, problem.y[rows])
         state.dual += gain
+        state.last_move = None
 
 
 def most_moves(problem: Problem, state: State) -> int:

@@ -827,7 +827,8 @@ void multiplied(const AnyRows& data, ConstIndices first, ConstIndices second, Ta
                 const Budget& budget) {
   data.require_rows(span(first));
   data.require_rows(span(second));
-  require(out.shape(0) == first.size() && out.shape(1) == second.size(), "a place for every pair is needed");
+  require(out.shape(0) == first.size() && out.shape(1) == second.size(),
+          "a place for every pair is needed");
   nb::gil_scoped_release unlocked;
   data.visit(
       [&](const auto& rows) { inner_products(rows, span(first), span(second), out.data(), budget); });

@@ -78,14 +78,6 @@ No fit should end uncertified, or take more than ten times as long as the one at
 **bold**, and listed below the tables."""
 
 
-_WHY = """\
-Why, with more columns than rows and a large C: the classes are separated but for a row or so, and
-thousands of rows lie on the margin, their multipliers free (imdb_tfidf, hinge, C = 2^5: 9,836 rows;
-news20_binary_like, hinge, C = 2^7: 7,602). Dual coordinate ascent then needs many sweeps, up to
-`max_iter`. A second-order solver would need a matrix with a side for each free row, beyond the largest
-that is factored (6,000), and without a factor, by conjugate gradients, it is slower still."""
-
-
 def markdown(fits: list[Fit], command: str, longest: float, warning: str | None) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
@@ -102,7 +94,7 @@ def markdown(fits: list[Fit], command: str, longest: float, warning: str | None)
         ratios = [f"{most / at_one[name, loss]:.1f}x" for name, most in zip(names, slowest, strict=True)]
         rows.append(["slowest, of C = 1", *ratios])
         parts += [f"## {loss.replace('_', ' ').capitalize()}", table(["C", *names], rows)]
-    parts += ["## Which, and what ran", _notes(fits, at_one), _WHY]
+    parts += ["## Which, and what ran", _notes(fits, at_one)]
     return "\n\n".join(parts) + "\n"
 
 

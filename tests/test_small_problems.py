@@ -228,6 +228,25 @@ def test_steps_on_pairs_give_way_to_a_factor_in_watched_fits_too():
     assert "working_set" in limited.solver_
 
 
+def test_a_fit_that_is_stopped_on_the_factor_is_no_worse_than_the_pairs_were():
+    random = np.random.default_rng(4)
+    X = random.normal(size=(60, 4)) * 10.0 ** np.linspace(-1, 1.5, 4)
+    y = random.choice([-1, 1], 60)
+    gaps, steps = [], []
+
+    def stop_at_the_second_way(progress):
+        again = bool(steps) and progress.step < steps[-1]
+        steps.append(progress.step)
+        if progress.certificate is not None and not again:
+            gaps.append(progress.certificate.relative_gap)
+        return again
+
+    model = SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=100.0, callback=stop_at_the_second_way)
+    with pytest.warns(ConvergenceWarning, match="callback"):
+        model.fit(X, y)
+    assert model.certificate_.relative_gap <= min(gaps)
+
+
 def test_a_fit_without_limit_ends_where_it_gains_nothing():
     """Values of the kernel up to 1e17 times C: in float64 no multipliers make the best w."""
     random = np.random.default_rng(301)

@@ -31,7 +31,7 @@ _FEW_LOSSES = 0.25
 _PULL = 2.0
 """How much harder rows must pull at the length of w than it is held, for a better length to be sought."""
 _SHORT_PASS = 1000
-"""Rows seen through a kernel."""
+"""Rows seen through a kernel, up to which one more pass over all pairs of them does not matter."""
 _OF_A_MARGIN, _UNSEEN = 1e-14, 1e-9
 """What rounding takes from a margin, at a guess; and what of the objective is too little to matter."""
 _TRIFLE, _LOOKS = 1e-9, 3

@@ -44,7 +44,7 @@ _LEAST_RATIO = 0.02
 _NEAR, _SOON = 4.0, 32
 """Times tol: a certified gap after which tol may be near, whatever the estimate; and steps until a look."""
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """A relative gap that may be all there is to gain in float64."""
 _STEPS_WITHOUT_GAIN, _STEPS_FOR_NOTHING = 100, 1000
 
@@ -284,8 +284,8 @@ class _Run:
     def stalls(self, estimate: float, status: Status | None) -> bool:
         """Whether the solver has ended, or takes steps and gains nothing, far from the optimum."""
         *before, last = self.trace.records
-        if last.relative_gap <= _ROUNDING or status is not None:
-            return last.relative_gap > _ROUNDING
+        if last.relative_gap <= ROUNDING or status is not None:
+            return last.relative_gap > ROUNDING
         # One that thinks itself there is asked twice, others have time.
         patience = 1 if estimate <= self.tol else _STEPS_WITHOUT_GAIN
         earlier = [record.relative_gap for record in before if record.step <= last.step - patience]

@@ -352,12 +352,15 @@ class SVC(CertifiedClassifier):
                     model = on_pairs(way)
                 elif columns is not None:
                     model = solve_on_columns(problem, columns, float(self.tol), seed + k, budget, told)
-                ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
-                if ended or model.certificate.relative_gap <= self.tol:
-                    break
                 if known is None or model.certificate.relative_gap < known.relative_gap:
                     known = model.certificate
-            return replace(model, certificate=model.certificate.without_problem(model.w))
+                ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
+                if ended or known.relative_gap <= self.tol:
+                    break
+            assert known is not None
+            if known is not model.certificate and known.relative_gap <= self.tol:
+                model = replace(model, status=Status.within_tol(known))
+            return replace(model, certificate=known.without_problem(known.w))
 
         return Models(solve_each(len(task), solve_one, seconds, threads)), reason
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.certificate import certify
+from maxmargin.loop import ROUNDING
 from maxmargin.model import Model, Record, Status, Trace
 from maxmargin.problem import Problem
 from maxmargin.rows import Rows
@@ -29,8 +30,6 @@ logger = logging.getLogger("maxmargin")
 
 _MOST_NUMBERS = 1 << 20
 """Labels of all classes: many classes of many rows would add up."""
-_ENOUGH = 1e-9
-"""A relative gap that may be all there is to gain in float64."""
 _FEW_VISITS = 100.0
 """Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
 _SMALLEST_PART = 1e-8
@@ -110,7 +109,7 @@ def solve_small_classes(
                 # As in the loop: a run cut short can be worse than no model at all.
                 certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
                 gap = certificate.relative_gap
-        elif finished[k] and gap <= _ENOUGH:
+        elif finished[k] and gap <= ROUNDING:
             status = Status.RULE_FIRED
         else:
             models.append(None)

@@ -54,6 +54,7 @@ Pairs = NDArray[np.float64]
 _LARGEST_SIDE = 4800
 """Of the factor: it takes 180 MB and about a second."""
 _AFFORDABLE = 1e9
+"""Multiply-adds for the matrix of one step."""
 _TO_THE_WALL = 0.995
 _LONGER = 0.3
 _WORTH = 1.02

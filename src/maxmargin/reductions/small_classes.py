@@ -96,8 +96,7 @@ def solve_small_classes(
     for k, problem in enumerate(problems):
         alpha = None if isinstance(solver, Newton) else multipliers[k]
         before = time.perf_counter()
-        solution = Solution(w=v[k, :d], alpha=alpha, any_length=True)
-        certificate = certify(problem, solution, budget=budget)
+        certificate = certify(problem, Solution(w=v[k, :d], alpha=alpha), budget=budget)
         now = time.perf_counter()
         gap, taken = certificate.relative_gap, int(steps[k])
         logger.debug("%s: step %d, relative gap %.3e", solver.name, taken, gap)

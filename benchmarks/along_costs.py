@@ -82,7 +82,7 @@ def _one_round(data: datasets.DataSet, walk: Walk) -> None:
         walk.cold_steps += model.steps
     for direction in ("up", "down"):
         seconds, found = _timed(
-            lambda d=direction: path(problem, COSTS, tol=TOLERANCE, threads=1, direction=d)
+            lambda Cs=COSTS[:: 1 if direction == "up" else -1]: path(problem, Cs, tol=TOLERANCE, threads=1)
         )
         assert found.certified
         walk.seconds[direction] = min(walk.seconds[direction], seconds)
@@ -90,7 +90,7 @@ def _one_round(data: datasets.DataSet, walk: Walk) -> None:
         walk.solved[direction] = int(np.count_nonzero(found.steps))
     points = [
         (problem.with_costs_times(C), Solution(w=model.w, alpha=model.certificate.alpha))
-        for C, model in zip(COSTS, found, strict=True)
+        for C, model in zip(found.C, found, strict=True)
     ]
     one = Budget(np.inf, 1)
     seconds, _ = _timed(lambda: [certify(here, point, budget=one) for here, point in points])

@@ -15,7 +15,8 @@ import maxmargin
 from maxmargin import Certificate, Problem, Solution, Status, certify, path, solve
 from maxmargin.along_costs import Path
 from maxmargin.core import Budget
-from maxmargin.other_costs import carried_over
+from maxmargin.other_costs import carried_over, start_of
+from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.hand_over import HandOver
 from maxmargin.solvers.newton import Newton
 from problems import INTERCEPTS, clouds, is_proof_of
@@ -29,13 +30,12 @@ def problem_of(loss="hinge", intercept="exact", weights=None, seed=0):
     return Problem.of(X, y, loss=loss, intercept=intercept, weights=weights)
 
 
-@pytest.mark.parametrize("direction", ["up", "down"])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_point_is_what_a_cold_fit_is(loss, intercept, direction):
+def test_every_point_is_what_a_cold_fit_is(loss, intercept):
     weights = np.random.default_rng(1).integers(0, 4, 300).astype(float)
     problem = problem_of(loss, intercept, weights)
-    found = path(problem, Cs, tol=1e-6, direction=direction)
+    found = path(problem, Cs, tol=1e-6)
     assert found.certified
     assert len(found) == len(Cs)
     for C, model in zip(Cs, found, strict=True):
@@ -44,6 +44,63 @@ def test_every_point_is_what_a_cold_fit_is(loss, intercept, direction):
         assert is_proof_of(model.certificate, here)
         assert model.certificate.primal == pytest.approx(cold.primal, rel=3e-6)
         assert model.certificate.relative_gap <= 1e-6
+
+
+def plain_gap(X, y, C, loss, w, b, alpha):
+    """By the definition, in NumPy alone; alpha must be a dual point for an exact intercept."""
+    missing = np.maximum(0.0, 1.0 - y * (X @ w + b))
+    combined = X.T @ (alpha * y)
+    assert np.all(alpha >= 0.0)
+    assert abs(alpha @ y) <= 1e-12 * alpha.sum()
+    if loss == "hinge":
+        assert np.all(alpha <= C)
+        primal, dual = 0.5 * w @ w + C * missing.sum(), alpha.sum() - 0.5 * combined @ combined
+    else:
+        primal = 0.5 * w @ w + C * missing @ missing
+        dual = alpha.sum() - 0.5 * combined @ combined - alpha @ alpha / (4.0 * C)
+    assert primal >= dual - 1e-9 * primal
+    return (primal - dual) / primal
+
+
+GRIDS = {
+    "20 values": np.geomspace(2.0**-10, 2.0**10, 20),
+    "5 values": np.geomspace(1e-3, 1e3, 5),
+    "50 values, from the largest": np.geomspace(1e-2, 1e2, 50)[::-1],
+    "in any order, some twice": np.random.default_rng(0).permutation(
+        np.repeat(np.geomspace(0.01, 10, 8), 2)
+    ),
+}
+
+
+def random_data(n, d):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(n, d)) * random.uniform(0.1, 3.0, d)
+    return X, np.where(X @ random.normal(size=d) + 0.7 * random.normal(size=n) > 0.5, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("grid", GRIDS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize(("n", "d"), [(1500, 12), (150, 400)], ids=["many rows", "many columns"])
+def test_every_point_is_within_tol_by_the_definition(n, d, loss, grid, tol):
+    X, y = random_data(n, d)
+    values = GRIDS[grid]
+    found = path(Problem.of(X, y, loss=loss), values, tol=tol)
+    assert found.certified
+    for C, model in zip(values, found, strict=True):
+        gap = plain_gap(X, y, C, loss, model.w, model.b, model.certificate.alpha)
+        assert gap <= tol * (1 + 1e-9) + 1e-12
+        again = certify(Problem.of(X, y, C, loss=loss), Solution(w=model.w, alpha=model.certificate.alpha))
+        assert again.relative_gap <= tol * (1 + 1e-6) + 1e-12
+
+
+def test_the_order_of_the_values_changes_nothing_else():
+    problem = problem_of("squared_hinge")
+    up, down = path(problem, Cs), path(problem, Cs[::-1])
+    for one, other in zip(up, reversed(down), strict=True):
+        np.testing.assert_array_equal(one.w, other.w)
+        np.testing.assert_array_equal(one.certificate.alpha, other.certificate.alpha)
+        assert one.steps == other.steps
 
 
 def test_the_order_of_the_values_is_that_of_the_models():
@@ -58,6 +115,23 @@ def test_the_order_of_the_values_is_that_of_the_models():
         assert model.certificate.primal == pytest.approx(
             problem.with_costs_times(C).primal(model.w, model.b), rel=1e-9
         )
+
+
+class Pessimist(DualCoordinateAscent):
+    """Thinks itself far away, always."""
+
+    def estimate(self, state):
+        return 1.0
+
+
+def test_a_start_that_lacks_little_is_looked_at_soon():
+    problem = problem_of().with_costs_times(0.01)
+    near = solve(problem, DualCoordinateAscent(), tol=1e-2, certify_every=1).certificate
+    tol = near.relative_gap / 2.0
+    model = solve(problem, Pessimist(), tol=tol, start=start_of(near), known=near)
+    assert model.status.certified
+    assert model.steps <= 8
+    assert solve(problem, Pessimist(), tol=tol).steps >= 64
 
 
 def test_what_a_path_tells():
@@ -165,7 +239,6 @@ def test_an_interrupt_leaves_certified_models():
         (3.0, {}, "list of values"),
         ([1.0, 0.0], {}, r"above 0. Got 0.0"),
         ([1.0, np.inf], {}, "Got inf"),
-        ([1.0], {"direction": "sideways"}, "'up' or 'down'"),
         ([1.0], {"solver": "newton"}, "newton needs a loss with a slope"),
         ([1.0], {"tol": -1.0}, "tol must be"),
         ([1.0], {"max_time": -1.0}, "max_time must be"),

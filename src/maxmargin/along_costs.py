@@ -19,7 +19,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,7 +31,6 @@ from maxmargin.loop import Callback, Progress, _check_arguments, solve_after
 from maxmargin.model import Model, Status, Trace
 from maxmargin.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.problem import Problem
-from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
 
@@ -106,7 +105,6 @@ def path(
     max_time: float | None = None,
     threads: int | None = None,
     callback: Callback | None = None,
-    direction: Literal["up", "down"] = "up",
 ) -> Path:
     """Solve the problem at every C of ``Cs``, each to a relative gap of ``tol``, each with its proof.
 
@@ -115,7 +113,8 @@ def path(
     problem : Problem
         Its costs count as weights: C_i = C cost_i. So build it with C = 1, the default.
     Cs : array
-        Values of C, in any order; the models come back in the same.
+        Values of C, up, down or in any order; the models come back in the same. The work always begins at
+        the smallest: a large C is reached from smaller ones for less than a fit of its own would take.
     solver : str or Solver
         For all of them; "auto" chooses for every C.
     tol : float
@@ -128,8 +127,6 @@ def path(
         At most this many; by default OMP_NUM_THREADS or all the processor's cores.
     callback : callable, optional
         Called with a ``Progress`` as by ``solve``; its ``label`` is the C. A true answer ends the path.
-    direction : "up" or "down"
-        From the smallest C to the largest, which is the cheaper way on most data, or back.
 
     Where the path ends early, by max_time, Ctrl-C or the callback, the values of C that are left answer
     with what they would have started from: that is certified too, and its gap says how far it may be off.
@@ -137,13 +134,9 @@ def path(
     started = time.perf_counter()
     _check_arguments(tol, max_steps, max_time, None, threads)
     values = _checked(Cs)
-    if direction not in ("up", "down"):
-        raise ValueError(f"direction must be 'up' or 'down'. Got {direction!r} instead.")
     find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
     budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
     different, places = np.unique(values, return_inverse=True)
-    if direction == "down":
-        different, places = different[::-1], len(different) - 1 - places
     walk = _Walk(problem, different, solver, tol, max_steps, budget, _Teller(callback))
     walk.go()
     models = tuple(walk.models[int(place)] for place in places)
@@ -205,10 +198,10 @@ class _Walk:
         """Solve the problem at a place, or see that nothing is left to do; the gap of the start."""
         here = self.problem.with_costs_times(float(self.values[place]))
         try:
-            known, start = self.start(place, here)
+            known = self.start(place, here)
         except KeyboardInterrupt:
             self.end = Status.INTERRUPTED
-            known, start = self.start(place, here)
+            known = self.start(place, here)
         solver, reason = find_solver(self.solver, here, self.tol)
         if self.end is not None and known is not None:
             status = Status.within_tol(known) if known.relative_gap <= self.tol else self.end
@@ -221,7 +214,7 @@ class _Walk:
             reason,
             tol=self.tol,
             max_steps=self.max_steps,
-            start=start,
+            start=None if known is None else start_of(known),
             known=known,
             callback=self.teller.at(float(self.values[place])),
             budget=self.budget,
@@ -236,18 +229,17 @@ class _Walk:
             self.end = Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
         return math.inf if known is None else known.relative_gap
 
-    def start(self, place: int, here: Problem) -> tuple[Certificate | None, Solution | None]:
-        """What the nearest solved places prove here, on either side if there are, and where to begin."""
+    def start(self, place: int, here: Problem) -> Certificate | None:
+        """What the nearest solved places prove here, on either side if there are."""
         if not self.solved:
-            return None, None
+            return None
         above = bisect.bisect(self.solved, place)
         near = self.solved[max(0, min(above, len(self.solved) - 1) - 1) :][:2]
         factors = [float(self.values[place] / self.values[k]) for k in near]
         proofs = [self.models[k].certificate for k in near]
         if len(near) == 1 or not can_combine(here):
-            known = carried_over(proofs[-1], here, factors[-1])
-            return known, start_of(known)
-        return combined((proofs[0], proofs[1]), here, (factors[0], factors[1]), self.budget)
+            return carried_over(proofs[-1], here, factors[-1])
+        return combined((proofs[0], proofs[1]), here, (factors[0], factors[1]), self.budget, self.tol)
 
 
 def _checked(Cs: ArrayLike) -> Vector:

@@ -175,6 +175,7 @@ def solve_after(
             stop = run.take(known)
         elif start is not None:
             stop = run.certify_start(start)
+        lookout.begins(run.relative_gap)
         if run.relative_gap <= tol:
             status = Status.CERTIFIED
         elif stop:
@@ -412,17 +413,22 @@ class _Lookout:
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate
         self.near = False  # whether little was missing at the last certificate
+        self.soon = self.patience // 8  # steps after a near one until a look, whatever the estimate
+
+    def begins(self, gap: float) -> None:
+        self.near = gap <= _NEAR * self.tol
 
     def due(self, step: int, estimate: float) -> bool:
         if self.every is not None:
             return step % self.every == 0
         if math.isnan(estimate):
             return step >= 1.25 * self.last_step
-        if self.near and step >= self.last_step + max(_SOON, self.patience // 2, self.last_step // 4):
+        if self.near and step >= self.last_step + self.soon:
             return True
         return estimate * self.ratio <= self.tol or step >= self.patience + 4 * self.last_step
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
         self.last_step, self.near = step, gap <= _NEAR * self.tol
+        self.soon = max(_SOON, self.patience // 2, step // 4)
         if estimate > 0 and math.isfinite(gap):
             self.ratio = min(max(gap / estimate, _LEAST_RATIO), 10.0)

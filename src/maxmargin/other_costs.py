@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What certificates prove of the same problem with all costs multiplied: without any pass over the data.
+"""What certificates prove of the same problem with all costs multiplied: with hardly a pass over the data.
 
     w     = w1 + s (w2 - w1)              its margins are  m1 + s (m2 - m1)
     alpha = t1 alpha1 + t2 alpha2         sum_i alpha_i y_i x_i  is made of the two sums in the same way
@@ -7,10 +7,14 @@
 Any such w is a primal point, and any such alpha with t1, t2 >= 0 that is inside the box is a dual point: a
 sum of balanced multipliers is balanced. Line searches find the best s, t1 and t2. Between two values of C
 that are solved this is often proof enough; beyond them it is a good start.
+
+The squared hinge has no upper wall, and its multipliers bend along C, which t of both signs follow. The few
+that become negative are set to 0, and their rows alone are read to correct the sum.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +32,8 @@ _SAME_POINT = 1e-6
 """Relative distance: the direction from one point to another as near as this is mostly rounding."""
 _QUADRATIC = ("hinge", "squared_hinge")
 _ROUNDING = 1e-14
+_SHARERS = 64
+"""Rows, at least, that share what a cut has left unbalanced where they can."""
 
 
 class _Point(NamedTuple):
@@ -36,9 +42,18 @@ class _Point(NamedTuple):
     margins: Vector
 
 
+class _DualPoint(NamedTuple):
+    alpha: Vector
+    w: Vector
+    """sum_i alpha_i y_i x_i."""
+    value: float
+
+
 def start_of(known: Certificate) -> Solution:
-    """Its points, with the margins that it knows."""
-    return Solution(w=known.w, b=known.b, alpha=known.alpha, margins=known.margins)
+    """Its points, with what it knows of them."""
+    return Solution(
+        w=known.w, b=known.b, alpha=known.alpha, margins=known.margins, w_of_alpha=known.w_of_alpha
+    )
 
 
 def carried_over(certificate: Certificate, problem: Problem, factor: float) -> Certificate:
@@ -78,36 +93,97 @@ def combined(
     problem: Problem,
     factors: tuple[float, float],
     budget: core.Budget = core.ALL_CORES,
-) -> tuple[Certificate, Solution]:
-    """What two certificates prove of the same problem at other costs, and where to start from.
+    tol: float = 0.0,
+) -> Certificate:
+    """What two certificates prove of the same problem at other costs.
 
-    ``factors`` are the costs of ``problem`` as multiples of those of the two.
+    ``factors`` are the costs of ``problem`` as multiples of those of the two. Nothing better than a
+    relative gap of ``tol`` is looked for.
     """
-    first, second = pair
-    primal, (w, b, margins) = _best_point(pair, problem, budget)
+    dual = _best_dual(pair, problem, factors, budget)
+    if min(factors) < 1.0 < max(factors):
+        # Between the two, w is nearly a linear function of log C.
+        share = math.log(factors[0]) / math.log(factors[0] / factors[1])
+        first, second = (_Point(proof.w, proof.b, proof.margins) for proof in pair)
+        point = _with_best_intercept(problem, _between(first, second, share))
+        primal = _value(problem, point)
+        if primal - dual.value <= tol * primal:
+            return _proof(problem, point, primal, dual, pair[1].alpha_from)
+    point = _best_point(pair, problem, budget)
+    return _proof(problem, point, _value(problem, point), dual, pair[1].alpha_from)
+
+
+def _proof(
+    problem: Problem, point: _Point, primal: float, dual: _DualPoint, alpha_from: str
+) -> Certificate:
+    value = min(dual.value, primal)
+    return Certificate(
+        problem, point.w, point.b, primal, dual.alpha, value, alpha_from, point.margins, dual.w
+    )
+
+
+def _value(problem: Problem, point: _Point) -> float:
+    return problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins)
+
+
+def _best_dual(
+    pair: tuple[Certificate, Certificate],
+    problem: Problem,
+    factors: tuple[float, float],
+    budget: core.Budget,
+) -> _DualPoint:
     multiples = np.array([0.0, factors[1]])
-    free = multiples
     if problem.loss.name in _QUADRATIC:
         linear, quadratic = _dual_in_multiples(pair, problem)
-        bounds = factors if problem.loss.name == "hinge" else (np.inf, np.inf)
         free = _solve(quadratic, linear)
+        if problem.loss.name == "squared_hinge" and free.min() < 0.0:
+            cut = _cut_off(free, pair, problem, budget)
+            sums = _sum_of(_best_multiples(linear, quadratic, np.full(2, np.inf), free), pair, problem)
+            return sums if cut is None or cut.value < sums.value else cut
+        bounds = factors if problem.loss.name == "hinge" else (np.inf, np.inf)
         multiples = _best_multiples(linear, quadratic, np.array(bounds), free)
     elif min(factors) < 1.0 < max(factors):
         share = (1.0 - 1.0 / factors[0]) / (1.0 / factors[1] - 1.0 / factors[0])
         multiples = np.array([1.0 - share, share])
-    alpha = _sum(multiples, first.alpha, second.alpha)
+    return _sum_of(multiples, pair, problem)
+
+
+def _sum_of(multiples: Vector, pair: tuple[Certificate, Certificate], problem: Problem) -> _DualPoint:
+    alpha = _sum(multiples, pair[0].alpha, pair[1].alpha)
     if problem.loss.name != "squared_hinge":
         alpha = _in_box(alpha, problem.upper)
-    w_of_alpha = _sum(multiples, first.w_of_alpha, second.w_of_alpha)
-    dual = min(problem.dual_of(alpha, w_of_alpha), primal)
-    known = Certificate(problem, w, b, primal, alpha, dual, second.alpha_from, margins, w_of_alpha)
-    start = start_of(known)
-    if problem.loss.name == "squared_hinge" and free.min() < 0.0:
-        # Outside the span's positive part the few multipliers that become negative are cut off. No proof is
-        # made of it, but a start that is about ten times as near.
-        alpha = np.maximum(_sum(free, first.alpha, second.alpha), 0.0)
-        start = Solution(w=w, b=b, alpha=alpha, margins=margins)
-    return known, start
+    w = _sum(multiples, pair[0].w_of_alpha, pair[1].w_of_alpha)
+    return _DualPoint(alpha, w, problem.dual_of(alpha, w))
+
+
+def _cut_off(
+    multiples: Vector, pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget
+) -> _DualPoint | None:
+    """The sum with what is negative set to 0; None where that cannot be balanced."""
+    alpha = _sum(multiples, pair[0].alpha, pair[1].alpha)
+    change = np.maximum(-alpha, 0.0)
+    if problem.intercept is Intercept.EXACT and not _balance(alpha, change, problem.y):
+        return None
+    alpha = np.maximum(alpha + change, 0.0)
+    w = _sum(multiples, pair[0].w_of_alpha, pair[1].w_of_alpha)
+    w += problem.rows.combine(change * problem.y, budget)
+    return _DualPoint(alpha, w, problem.dual_of(alpha, w))
+
+
+def _balance(alpha: Vector, change: Vector, y: Vector) -> bool:
+    """Take what a change adds to one class from other rows of it: few if that is enough; whether it is."""
+    excess = core.dot(change, y)
+    few = max(int(np.count_nonzero(change)) // 8, _SHARERS)
+    share, first = abs(excess) / few, slice(16 * few)
+    some = np.flatnonzero((alpha[first] > 2.0 * share) & (y[first] * excess > 0.0))[:few]
+    if len(some) == few:
+        change[some] -= share
+        return True
+    giving = np.where((alpha > 0.0) & (y * excess > 0.0), alpha, 0.0)
+    total = float(giving.sum())
+    if total > abs(excess):
+        change -= giving * (abs(excess) / total)
+    return total > abs(excess) or excess == 0.0
 
 
 def _in_box(alpha: Vector, upper: Vector) -> Vector:
@@ -122,21 +198,17 @@ def _sum(multiples: Vector, first: Vector, second: Vector) -> Vector:
     return np.asarray(multiples[0] * first + multiples[1] * second)
 
 
-def _best_point(
-    pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget
-) -> tuple[float, _Point]:
-    """The best on the line through both, with the best intercept, and what it is worth."""
+def _best_point(pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget) -> _Point:
+    """The best on the line through both, with the best intercept."""
     first, second = (_Point(proof.w, proof.b, proof.margins) for proof in pair)
-    along = _Point(first.w - second.w, first.b - second.b, first.margins - second.margins)
     # Of the hinge the search sees a rounded one: its answer may be worse than where it began.
-    points = [_best_on_line(problem, second, along, budget), first, second]
+    points = [_best_on_line(problem, first, second, budget), first, second]
     if problem.intercept is not Intercept.EXACT:
         points = [_with_best_intercept(problem, point) for point in points]
     else:
         points[0] = _with_best_intercept(problem, points[0])  # at the others, b does not depend on C
-    values = [problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins) for point in points]
-    best = _Point(*longer(problem, *points[int(np.argmin(values))]))
-    return problem.regulariser(best.w, best.b) + problem.loss_sum(best.margins), best
+    best = min(points, key=lambda point: _value(problem, point))
+    return _Point(*longer(problem, *best))
 
 
 def _with_best_intercept(problem: Problem, point: _Point) -> _Point:
@@ -147,20 +219,28 @@ def _with_best_intercept(problem: Problem, point: _Point) -> _Point:
     return _Point(point.w, b, problem.y * (scores + b))
 
 
-def _best_on_line(problem: Problem, point: _Point, along: _Point, budget: core.Budget) -> _Point:
+def _best_on_line(problem: Problem, first: _Point, second: _Point, budget: core.Budget) -> _Point:
+    along = _Point(first.w - second.w, first.b - second.b, first.margins - second.margins)
     pull = 0.0
     if problem.intercept is Intercept.REGULARISED:
         pull = problem.intercept_scaling**-2
-    slope = core.dot(point.w, along.w) + pull * point.b * along.b
+    slope = core.dot(second.w, along.w) + pull * second.b * along.b
     curvature = core.dot(along.w, along.w) + pull * along.b**2
-    if curvature <= _SAME_POINT**2 * (core.dot(point.w, point.w) + pull * point.b**2):
-        return point  # a long way on that line would take the margins away from those of w
+    if curvature <= _SAME_POINT**2 * (core.dot(second.w, second.w) + pull * second.b**2):
+        return second  # a long way on that line would take the margins away from those of w
     centre = 0.5 * problem.costs if problem.loss.name == "hinge" else problem.costs
     pieces = (problem.loss.name, problem.costs, centre, 1.0 / _ROUNDED_OVER)
-    s = core.line_search(*pieces, point.margins, along.margins, slope, curvature, budget)
+    s = core.line_search(*pieces, second.margins, along.margins, slope, curvature, budget)
     if s == 0.0:
-        s = -core.line_search(*pieces, point.margins, -along.margins, -slope, curvature, budget)
-    return _Point(point.w + s * along.w, point.b + s * along.b, point.margins + s * along.margins)
+        s = -core.line_search(*pieces, second.margins, -along.margins, -slope, curvature, budget)
+    return _between(first, second, 1.0 - s)
+
+
+def _between(first: _Point, second: _Point, share: float) -> _Point:
+    """On the line from the first to the second, at this share of it."""
+    multiples = np.array([1.0 - share, share])
+    b = float(multiples @ [first.b, second.b])
+    return _Point(_sum(multiples, first.w, second.w), b, _sum(multiples, first.margins, second.margins))
 
 
 def _dual_in_multiples(pair: tuple[Certificate, Certificate], problem: Problem) -> tuple[Vector, Vector]:

@@ -21,6 +21,8 @@ class Solution:
     alpha: Vector | None = None
     margins: Vector | None = None
     """``y_i (<w, x_i> + b)``, where they are known: a start then spares a pass."""
+    w_of_alpha: Vector | None = None
+    """``sum_i alpha_i y_i x_i``, where it is known: that spares another."""
     any_length: bool = False
     """Whether a multiple of w would do as well: where C is large, one may be worth more."""
     alpha_from: str = "the solver"

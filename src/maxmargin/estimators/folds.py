@@ -174,9 +174,9 @@ def _carried(last: list[LinearSVC], C: float, k: int, problem: Problem) -> tuple
     proofs = [certificates_of(model)[k] for model in last]
     factors = [C / float(model.C) for model in last]
     if len(last) == 2 and factors[0] != factors[1] and can_combine(problem):
-        known, start = combined((proofs[0], proofs[1]), problem, (factors[0], factors[1]))
-        return start, known
-    known = carried_over(proofs[-1], problem, factors[-1])
+        known = combined((proofs[0], proofs[1]), problem, (factors[0], factors[1]))
+    else:
+        known = carried_over(proofs[-1], problem, factors[-1])
     return start_of(known), known
 
 

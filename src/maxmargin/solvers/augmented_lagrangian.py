@@ -161,7 +161,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
             state.begun, state.standing.primal = True, iterate.primal
             return state
         iterate.multipliers[:] = alpha
-        iterate.combined = iterate.system.combine(alpha * problem.y, budget)
+        iterate.combined = iterate.system.combine(alpha * problem.y, budget, start.w_of_alpha)
         iterate.curvatures[(alpha <= 0.0) | (alpha >= problem.costs)] = 0.0
         regulariser = problem.regulariser(iterate.w, iterate.b)
         state.standing.primal = regulariser + problem.loss_sum(iterate.margins)

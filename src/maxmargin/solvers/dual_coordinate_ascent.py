@@ -200,7 +200,7 @@ class DualCoordinateAscent(Solver[State]):
         _set_costs(problem, state)
         if start is not None:
             state.centre = start.b
-            _restore_w(problem, state)
+            _restore_w(problem, state, start.w_of_alpha)
             if start.margins is not None and self.shrinking:
                 state.order = _loose_rows(problem, alpha, start.margins)
         return state
@@ -483,11 +483,14 @@ def most_moves(problem: Problem, state: State) -> int:
     return max(0, min(_MOST_MOVES, room // (2 * 8 * visited)))
 
 
-def _restore_w(problem: Problem, state: State) -> None:
+def _restore_w(problem: Problem, state: State, known: Vector | None = None) -> None:
     alpha = state.coordinates[:, ALPHA]
     coefficients = alpha * problem.y
-    state.w = np.empty(state.data.columns)
-    core.combine(state.data, coefficients, state.w, core.ALL_CORES)
+    if known is not None and state.data is problem.rows.data:
+        state.w = known.copy()
+    else:
+        state.w = np.empty(state.data.columns)
+        core.combine(state.data, coefficients, state.w, core.ALL_CORES)
     pull = state.centre / state.bias_reach
     state.bias = state.bias_curvature * (pull + float(coefficients.sum()))
     # The columns that were left out count through their diagonal.

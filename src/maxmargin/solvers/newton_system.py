@@ -102,10 +102,16 @@ class NewtonSystem:
         scores *= self.problem.y
         return scores
 
-    def combine(self, coefficients: Vector, budget: Budget) -> Vector:
-        """``sum_i coefficient_i z_i``: one pass over the rows whose coefficient is not zero."""
+    def combine(self, coefficients: Vector, budget: Budget, known: Vector | None = None) -> Vector:
+        """``sum_i coefficient_i z_i``: one pass over the rows whose coefficient is not zero.
+
+        Or none, where the sum over the x_i is known.
+        """
         out = np.empty(len(self.regulariser))
-        core.combine(self.problem.rows.data, coefficients, out[: self.columns], budget)
+        if known is not None:
+            out[: self.columns] = known
+        else:
+            core.combine(self.problem.rows.data, coefficients, out[: self.columns], budget)
         if self.has_intercept:
             out[-1] = coefficients.sum()
         return out

@@ -7,7 +7,8 @@ times slower than one alone.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -16,10 +17,18 @@ from typing import Any
 def _blas() -> Any:
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController().select(user_api="blas")
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
     """For as long as the context lasts."""
-    limited: AbstractContextManager[Any] = _blas().limit(limits=1)
-    return limited
+    # The controller's own context first asks each library for all there is to know of it.
+    before = [library.get_num_threads() for library in _blas()]
+    try:
+        for library in _blas():
+            library.set_num_threads(1)
+        yield
+    finally:
+        for library, threads in zip(_blas(), before, strict=True):
+            library.set_num_threads(threads)

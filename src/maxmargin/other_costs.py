@@ -105,7 +105,7 @@ def combined(
         # Between the two, w is nearly a linear function of log C.
         share = math.log(factors[0]) / math.log(factors[0] / factors[1])
         first, second = (_Point(proof.w, proof.b, proof.margins) for proof in pair)
-        point = _with_best_intercept(problem, _between(first, second, share))
+        point = _between(first, second, share)
         primal = _value(problem, point)
         if primal - dual.value <= tol * primal:
             return _proof(problem, point, primal, dual, pair[1].alpha_from)

@@ -136,12 +136,12 @@ def _best_dual(
     if problem.loss.name in _QUADRATIC:
         linear, quadratic = _dual_in_multiples(pair, problem)
         free = _solve(quadratic, linear)
-        if problem.loss.name == "squared_hinge" and free.min() < 0.0:
-            cut = _cut_off(free, pair, problem, budget)
-            sums = _sum_of(_best_multiples(linear, quadratic, np.full(2, np.inf), free), pair, problem)
-            return sums if cut is None or cut.value < sums.value else cut
         bounds = factors if problem.loss.name == "hinge" else (np.inf, np.inf)
         multiples = _best_multiples(linear, quadratic, np.array(bounds), free)
+        if problem.loss.name == "squared_hinge" and free.min() < 0.0:
+            cut = _cut_off(free, pair, problem, budget)
+            if cut is not None and cut.value > _worth(multiples, linear, quadratic):
+                return cut
     elif min(factors) < 1.0 < max(factors):
         share = (1.0 - 1.0 / factors[0]) / (1.0 / factors[1] - 1.0 / factors[0])
         multiples = np.array([1.0 - share, share])
@@ -267,12 +267,12 @@ def _solve(quadratic: Vector, linear: Vector) -> Vector:
     return np.array([c * linear[0] - b * linear[1], a * linear[1] - b * linear[0]]) / float(determinant)
 
 
+def _worth(t: Vector, linear: Vector, quadratic: Vector) -> float:
+    return float(linear @ t - 0.5 * t @ quadratic @ t)
+
+
 def _best_multiples(linear: Vector, quadratic: Vector, bounds: Vector, free: Vector) -> Vector:
     """The t >= 0 with  t1 / bound1 + t2 / bound2 <= 1  that makes D largest."""
-
-    def value(t: Vector) -> float:
-        return float(linear @ t - 0.5 * t @ quadratic @ t)
-
     candidates = [free] if free.min() >= 0.0 and float((free / bounds).sum()) <= 1.0 else []
     for k in range(2):
         corner = np.zeros(2)
@@ -285,4 +285,4 @@ def _best_multiples(linear: Vector, quadratic: Vector, bounds: Vector, free: Vec
         rise = float(linear @ along - from_corner @ quadratic @ along)
         share = min(max(rise / bend, 0.0), 1.0) if bend > 0 else 0.0
         candidates.append(from_corner + share * along)
-    return max(candidates, key=value)
+    return max(candidates, key=lambda t: _worth(t, linear, quadratic))

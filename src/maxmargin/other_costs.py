@@ -203,12 +203,8 @@ def _best_point(pair: tuple[Certificate, Certificate], problem: Problem, budget:
     first, second = (_Point(proof.w, proof.b, proof.margins) for proof in pair)
     # Of the hinge the search sees a rounded one: its answer may be worse than where it began.
     points = [_best_on_line(problem, first, second, budget), first, second]
-    if problem.intercept is not Intercept.EXACT:
-        points = [_with_best_intercept(problem, point) for point in points]
-    else:
-        points[0] = _with_best_intercept(problem, points[0])  # at the others, b does not depend on C
     best = min(points, key=lambda point: _value(problem, point))
-    return _Point(*longer(problem, *best))
+    return _Point(*longer(problem, *_with_best_intercept(problem, best)))
 
 
 def _with_best_intercept(problem: Problem, point: _Point) -> _Point:

@@ -23,7 +23,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, Problem, Solution, Status, certify, kernels
 from maxmargin.certificate import Certificate
-from maxmargin.estimators import svc
+from maxmargin.estimators import kernel_fit
+from maxmargin.estimators.named_kernels import find_kernel
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.kernels import KernelRows, Linear
 from maxmargin.reductions.one_vs_one import PairCertificates
@@ -67,7 +68,7 @@ def digits():
 def small_or_not(request, monkeypatch):
     """Both ways a small fit can take: with the whole kernel matrix at hand, and without."""
     if request.param == "one by one":
-        monkeypatch.setattr(svc, "_SMALL", 0)
+        monkeypatch.setattr(kernel_fit, "_SMALL", 0)
 
 
 def in_form(X, form):
@@ -97,7 +98,7 @@ def test_two_classes_are_those_of_scikit_learn(cancer, options, dtype, form):
     X = in_form(dense, form)
     ours = SVC(tol=1e-7, **options).fit(X, y)
     theirs = svm.SVC(tol=1e-7, **options).fit(dense, y)
-    assert ours.kernel_ == svc.find_kernel(ours, X, np.ones(len(y)))
+    assert ours.kernel_ == find_kernel(ours, X, np.ones(len(y)))
     expected = theirs.decision_function(dense)
     np.testing.assert_allclose(ours.decision_function(X), expected, atol=2e-3 * np.abs(expected).max())
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(dense))
@@ -539,7 +540,7 @@ def test_an_interrupt_keeps_the_best_certified_model():
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("shape", ["two classes", "ovo", "ovr"])
 def test_a_linear_kernel_is_solved_on_the_columns(shape, layout, monkeypatch):
-    monkeypatch.setattr(svc, "_QUICK", 0)  # easy ones are solved by pairs in no time
+    monkeypatch.setattr(kernel_fit, "_QUICK", 0)  # easy ones are solved by pairs in no time
     random = np.random.default_rng(5)
     X = random.normal(size=(240, 5))
     scores = X @ random.normal(size=5) + random.normal(size=240)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, Literal, Self
 
@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, check_random_state
+from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from maxmargin.certificate import Certificate, certify
-from maxmargin.choose import find_solver
+from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators.kernel_fit import KernelFit, matrix_of
 from maxmargin.estimators.labels import labels_and_codes
 from maxmargin.estimators.named_kernels import (
     check_kernel,
@@ -31,42 +31,17 @@ from maxmargin.estimators.named_kernels import (
     why_invalid,
 )
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
-from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, cache_use
+from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.kernels.expansions import Expansions
-from maxmargin.loop import NO_LIMIT, Callback, solve
-from maxmargin.model import Model, Status, Trace
+from maxmargin.loop import Callback
+from maxmargin.model import Status, Trace
 from maxmargin.problem import Intercept
 from maxmargin.reductions.class_problems import ClassProblems
-from maxmargin.reductions.linear_kernel import solve_on_columns
 from maxmargin.reductions.models import Models
 from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
-from maxmargin.reductions.one_vs_rest import Certificates, solve_each
-from maxmargin.reductions.small_problems import STORY
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
-from maxmargin.solvers import AnySolver, Solver
+from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
-
-# Up to this many rows, all values of the kernel are computed once: problems and certificates share them.
-_SMALL = 2_000
-
-# Problems of up to this many rows are solved without working sets, in one call.
-_QUICK = 1_000
-
-# Up to this many rows of a problem it is solved to rounding error, so that equal problems (a row twice, a
-# row of weight two) give equal models.
-_TINY = 50
-
-# Solved on columns.
-_COLUMNS = -1
-
-# Steps on pairs of rows where columns have failed: they hardly do better.
-_AFTER_COLUMNS = 200
-
-# Up to this many rows a kernel matrix may be factored, where as many steps on pairs as there are tens of
-# rows were too few: other problems take fewer.
-_FACTORED = 4_000
 
 
 class SVC(CertifiedClassifier):
@@ -257,17 +232,18 @@ class SVC(CertifiedClassifier):
         several = self.multi_class == "ovr" and len(labels) > 2
         task = ClassProblems(labels, codes, float(self.C) * weights * factors[codes], several)
         kernel = find_kernel(self, X, weights)
-        task.see(X, kernel, self._matrix(X, kernel))
+        task.see(X, kernel, matrix_of(self, X, kernel))
         doubt = why_invalid(kernel, X, task.matrix)
         if doubt:
             task.kernel_is_none = True
             warnings.warn(doubt, UserWarning, stacklevel=2)
-        models, reason = self._solve(task)
+        fit = KernelFit(self, task)
+        models, reason = fit.solve()
         self.classes_, self.class_weight_, self.kernel_ = labels, factors, kernel
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(targets),)
         self._stated_problem = self._statement(weights)
         self._set_model(task, X, models)
-        self.cache_use_ = self._cache_use(task, models)
+        self.cache_use_ = fit.cache_use(models, kernel)
         shortfall = self._set_proof(task, models, reason)
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
@@ -294,131 +270,6 @@ class SVC(CertifiedClassifier):
     def _refuse_sparse_matrix(self, X: Any) -> None:
         if sparse.issparse(X) and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported. Use X.toarray().")
-
-    def _matrix(self, X: Any, kernel: Kernel) -> NDArray[Any] | None:
-        """All values of the kernel, where they are given, or few, or where only a function knows them."""
-        if isinstance(kernel, Precomputed):
-            matrix: NDArray[Any] = X
-            return matrix
-        if isinstance(kernel, Function):
-            values = kernel(X)
-            assert_all_finite(values, input_name="kernel(X, X)")
-            return values
-        if X.shape[0] > _SMALL or 8e-6 * X.shape[0] ** 2 > 0.5 * self.cache_size:
-            return None
-        return kernel(Rows(X, check_finite=False), budget=Budget(math.inf, self._threads()))
-
-    def _solve(self, task: ClassProblems) -> tuple[Models, str]:
-        quick = self._may_be_quick()
-        seconds = math.inf if self.max_time is None else float(self.max_time)
-        done = None
-        if quick and task.matrix is not None and task.largest <= _QUICK:
-            done = task.solve_at_once(float(self.tol), _TINY)
-            if Status.RULE_FIRED not in done.statuses:
-                return done, STORY
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        threads = self._threads_of(task)
-        solver, reason = self._configured(task, min(threads, len(task)))
-        starts = self._starts(task)
-
-        def solve_one(k: int, budget: Budget) -> Model:
-            start = None if starts is None else starts[k]
-            small = task.count(k) <= _QUICK
-            if quick and small:
-                model = task.solve_alone(k, float(self.tol), _TINY, budget) if done is None else done[k]
-                if model.status is not Status.RULE_FIRED:
-                    return model
-                start = model.alpha
-            problem = task.problem(k)
-            told = self._callback(task.name(k), len(task) > 1, task.what)
-            # The multipliers of a start become feasible, whatever costs they come from.
-            known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
-
-            def on_pairs(limit: int) -> Model:
-                return solve(
-                    problem,
-                    solver.with_seed(seed + k),
-                    tol=0.0 if problem.rows.count <= _TINY else float(self.tol),
-                    max_steps=limit,
-                    start=None if known is None else Solution(alpha=known.alpha),
-                    known=known,
-                    callback=told,
-                    budget=budget,
-                )
-
-            for way in self._ways(task.count(k), task.plain_rows is not None, quick and small):
-                columns = task.columns(k) if way == _COLUMNS else None
-                if way != _COLUMNS:
-                    model = on_pairs(way)
-                elif columns is not None:
-                    model = solve_on_columns(problem, columns, float(self.tol), seed + k, budget, told)
-                if known is None or model.certificate.relative_gap < known.relative_gap:
-                    known = model.certificate
-                ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
-                if ended or known.relative_gap <= self.tol:
-                    break
-            assert known is not None
-            if known is not model.certificate and known.relative_gap <= self.tol:
-                model = replace(model, status=Status.within_tol(known))
-            return replace(model, certificate=known.without_problem(known.w))
-
-        return Models(solve_each(len(task), solve_one, seconds, threads)), reason
-
-    def _ways(self, count: int, linear: bool, hard: bool) -> list[int]:
-        """How to solve a problem of so many rows, one way after the other until one does.
-
-        On pairs of rows with at most so many steps, or on ``_COLUMNS``. ``hard``: where pairs have failed.
-        """
-        if self.max_iter != -1:
-            return [int(self.max_iter)]
-        if not isinstance(self.solver, str) or self.solver != "auto" or self.warm_start:
-            return [NO_LIMIT]
-        if hard or (linear and count > _TINY):
-            return [_COLUMNS, _AFTER_COLUMNS]
-        needed = 3 * 8 * count**2
-        if count > _FACTORED or needed > self.cache_size * 1e6:
-            return [NO_LIMIT]
-        return [max(count // 10, 100), _COLUMNS, NO_LIMIT]
-
-    def _threads_of(self, task: ClassProblems) -> int:
-        """Of a fit; steps of small problems are too short for threads to take turns."""
-        return 1 if len(task.codes) <= _SMALL else self._threads()
-
-    def _cache_use(self, task: ClassProblems, models: Models) -> CacheUse:
-        side = min(self._threads_of(task), len(task))
-        shared_bytes = shared_rows = 0
-        if task.matrix is not None and not isinstance(self.kernel_, Precomputed):
-            shared_bytes, shared_rows = int(task.matrix.nbytes), len(task.codes)
-        budget_bytes = int(self.cache_size * 1e6)
-        if not isinstance(self.solver, str):  # it brings its own, for each problem
-            budget_bytes = shared_bytes + side * int(getattr(self.solver, "cache_size", 0.0) * 1e6)
-        return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, side)
-
-    def _may_be_quick(self) -> bool:
-        """Whether nobody wants to watch, to choose how, or to go on from somewhere."""
-        watched = self.verbose or self.callback is not None or self.max_time is not None
-        chosen = isinstance(self.solver, Solver) or self.solver != "auto" or self.max_iter != -1
-        return not (watched or chosen or self.warm_start)
-
-    def _configured(self, task: ClassProblems, workers: int) -> tuple[AnySolver, str]:
-        """The solver of all problems; one that was not configured by hand gets its share of memory."""
-        solver, reason = find_solver(self.solver, task.problem(0), float(self.tol))
-        options: Any = solver
-        if isinstance(self.solver, str):
-            ours = {"cache_size": float(self.cache_size) / workers, "shrinking": bool(self.shrinking)}
-            offered = {field.name for field in fields(options)}
-            solver = replace(options, **{name: ours[name] for name in ours if name in offered})
-        return solver, reason
-
-    def _starts(self, task: ClassProblems) -> list[Vector] | None:
-        """The multipliers of the last fit, if there was one on such data and it is to be the start."""
-        proof: Any = getattr(self, "certificate_", None)
-        if not self.warm_start or proof is None or not np.array_equal(self.classes_, task.labels):
-            return None
-        each = [proof] if isinstance(proof, Certificate) else list(proof)
-        if [len(certificate.alpha) for certificate in each] != [task.count(k) for k in range(len(task))]:
-            return None
-        return [certificate.alpha for certificate in each]
 
     def _statement(self, weights: Vector) -> dict[str, Any]:
         """The problem in plain values, kept because parameters can be set anew after a fit."""

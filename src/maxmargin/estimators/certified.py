@@ -22,7 +22,28 @@ from maxmargin.types import Vector
 logger = logging.getLogger("maxmargin")
 
 
-class CertifiedClassifier(ClassifierMixin, BaseEstimator):
+class ShowsProof(BaseEstimator):
+    """An estimator that shows the certificate of its fit in a notebook."""
+
+    classes_: NDArray[Any]
+    n_iter_: Any
+    solver_: str
+    _stated_problem: dict[str, Any]
+    """The problem of the last fit in plain values."""
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
+        usual: str = super()._repr_html_inner()
+        return usual + fitted_summary(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # not where scikit-learn is configured to show text
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
+class CertifiedClassifier(ClassifierMixin, ShowsProof):
     """A classifier whose fit ends with a certificate."""
 
     class_weight: Any
@@ -31,11 +52,6 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):
     max_time: float | None
     callback: Callback | None
     n_jobs: int | None
-    classes_: NDArray[Any]
-    n_iter_: Any
-    solver_: str
-    _stated_problem: dict[str, Any]
-    """The problem of the last fit in plain values."""
 
     def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
         """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
@@ -92,14 +108,3 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):
         elif not isinstance(self.solver, Solver):
             names = ", ".join(map(repr, SOLVERS))
             raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
-
-    def _repr_html_inner(self) -> str:
-        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
-        usual: str = super()._repr_html_inner()
-        return usual + fitted_summary(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:  # not where scikit-learn is configured to show text
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle

@@ -22,7 +22,7 @@ from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
 from maxmargin.estimators.kernel_fit import KernelFit, matrix_of
-from maxmargin.estimators.labels import labels_and_codes
+from maxmargin.estimators.labels import labels_and_codes, require_two
 from maxmargin.estimators.named_kernels import (
     check_kernel,
     find_kernel,
@@ -223,11 +223,7 @@ class SVC(CertifiedClassifier):
                 sample_weight, targets, dtype=np.float64, ensure_non_negative=True
             )
         labels, codes = labels_and_codes(targets)
-        if len(labels) < 2:
-            raise ValueError(
-                "Classifier can't train when only one class is present: the number of classes has to be "
-                f"greater than one; got {len(labels)} class. Give y at least two different labels."
-            )
+        require_two(labels)
         factors = self._class_factors(labels, targets, weights)
         several = self.multi_class == "ovr" and len(labels) > 2
         task = ClassProblems(labels, codes, float(self.C) * weights * factors[codes], several)

@@ -7,7 +7,6 @@ import math
 import os
 import warnings
 from dataclasses import replace
-from itertools import combinations
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_consistent_length
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.certificate import Certificate
@@ -32,13 +30,13 @@ from maxmargin.estimators.named_kernels import (
 )
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.kernels.base import Function, Linear, Precomputed
-from maxmargin.kernels.expansions import Expansions
 from maxmargin.loop import Callback
 from maxmargin.model import Status, Trace
 from maxmargin.problem import Intercept
 from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.models import Models
-from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
+from maxmargin.reductions.one_vs_one import class_scores, vote
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
@@ -288,17 +286,21 @@ class SVC(CertifiedClassifier):
         self.n_support_ = np.bincount(task.codes[self.support_], minlength=len(task.labels)).astype(
             np.int32
         )
-        self._coefficients = np.ascontiguousarray(table[:, used])
         self.intercept_ = models.b
+        coefficients = np.ascontiguousarray(table[:, used])
+        self.dual_coef_ = sparse.csr_matrix(coefficients) if sparse.issparse(X) else coefficients
         if isinstance(self.kernel_, Precomputed):
             self.support_vectors_ = np.empty((0, 0), X.dtype)
         elif isinstance(self.kernel_, Function):
             self.support_vectors_ = _safe_indexing(X, self.support_)
         else:
             self.support_vectors_ = X[self.support_]
-        self.dual_coef_ = self._coefficients
-        if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_matrix(self._coefficients)
+        self._set_scores(coefficients)
+
+    def _set_scores(self, coefficients: NDArray[np.float64]) -> None:
+        """How rows are scored; the coefficients are those of ``dual_coef_``, not sparse."""
+        support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
+        self._problem_scores = KernelScores(self.kernel_, support, coefficients, self.n_support_)
 
     def _set_proof(self, task: ClassProblems, models: Models, reason: str) -> str:
         """The certificates, and what is to be warned of, if anything."""
@@ -323,16 +325,7 @@ class SVC(CertifiedClassifier):
         check_is_fitted(self)
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        if len(self.intercept_) == 1 or self._one_vs_rest:
-            return safe_sparse_dot(self.dual_coef_, self.support_vectors_)
-        ends = np.cumsum(self.n_support_)
-        parts = [slice(end - size, end) for end, size in zip(ends, self.n_support_, strict=True)]
-        lines = [
-            safe_sparse_dot(self.dual_coef_[[j - 1], parts[i]], self.support_vectors_[parts[i]])
-            + safe_sparse_dot(self.dual_coef_[[i], parts[j]], self.support_vectors_[parts[j]])
-            for i, j in combinations(range(len(self.classes_)), 2)
-        ]
-        return sparse.vstack(lines).tocsr() if sparse.issparse(lines[0]) else np.vstack(lines)
+        return self._problem_scores.weights()
 
     @property
     def _one_vs_rest(self) -> bool:
@@ -346,14 +339,7 @@ class SVC(CertifiedClassifier):
             X = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
             )
-        count = len(self.classes_)
-        pairs = count > 2 and not self._one_vs_rest
-        ends = np.cumsum(self.n_support_) if pairs else [len(self.support_)]
-        segments = np.concatenate([[0], ends]).astype(np.int64)
-        support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
-        expansions = Expansions(self.kernel_, support, self._coefficients, segments)
-        sums = expansions(X, Budget(math.inf, self._threads()))
-        return pair_scores(count, sums, self.intercept_) if pairs else sums.T + self.intercept_
+        return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads()))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.

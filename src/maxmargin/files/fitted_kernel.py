@@ -104,7 +104,6 @@ def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     estimator.kernel_ = model.kernel
     estimator.intercept_ = model.intercept
     estimator.n_support_ = model.counts.astype(np.int32)
-    estimator._coefficients = model.coefficients
     is_sparse = sparse.issparse(model.vectors)
     estimator.dual_coef_ = sparse.csr_matrix(model.coefficients) if is_sparse else model.coefficients
     estimator.support_vectors_ = np.empty((0, 0)) if model.vectors is None else model.vectors
@@ -113,6 +112,7 @@ def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     count = model.coefficients.shape[1]
     support = np.arange(count) if model.support is None else model.support
     estimator.support_ = support.astype(np.int32)
+    estimator._set_scores(model.coefficients)
     estimator.shape_fit_ = (count if model.rows is None else model.rows, model.features)
     estimator.class_weight_ = np.array(model.class_factors or np.ones(len(model.classes)), np.float64)
     estimator._stated_problem = _statement(model)

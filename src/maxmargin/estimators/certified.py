@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import compute_class_weight
 
+from maxmargin.changed import changed
 from maxmargin.core import default_threads
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.loop import Callback, Progress
+from maxmargin.model import Model, Status
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.types import Vector
 
@@ -46,6 +48,7 @@ class ShowsProof(BaseEstimator):
 class CertifiedClassifier(ClassifierMixin, ShowsProof):
     """A classifier whose fit ends with a certificate."""
 
+    tol: float
     class_weight: Any
     verbose: int
     solver: str | AnySolver
@@ -91,6 +94,15 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
             return self.callback(replace(progress, label=label if several else None))
 
         return tell
+
+    def _set_ending(self, worst: Model, reason: str, proven: bool = True) -> str:
+        """What ran and why it ended, by the model with the largest gap; returns what to warn of."""
+        self.solver_ = worst.story or reason
+        worst = changed(worst, tol=float(self.tol))
+        if worst.certificate.relative_gap <= self.tol:
+            worst = changed(worst, status=Status.CERTIFIED if proven else Status.NOT_PROVEN)
+        self.status_: Status = worst.status
+        return "" if worst.status.certified else worst.message
 
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:

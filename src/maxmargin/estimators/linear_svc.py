@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.certificate import Certificate
-from maxmargin.changed import changed
 from maxmargin.estimators.certified import CertifiedClassifier
 from maxmargin.estimators.labels import distinct_labels, require_two
 from maxmargin.estimators.linear_fit import Begin, LinearFit
@@ -23,7 +22,7 @@ from maxmargin.estimators.parameters import check_choice, check_count, check_num
 from maxmargin.estimators.reading import linear_scores, read_training_data
 from maxmargin.inseparable import InseparabilityProof, InseparableError
 from maxmargin.loop import Callback
-from maxmargin.model import Model, Status, Trace
+from maxmargin.model import Model, Trace
 from maxmargin.problem import Intercept, Problem
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.rows import Rows
@@ -271,12 +270,7 @@ class LinearSVC(CertifiedClassifier):
         traces = [model.trace for model in models]
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
         worst = max(models, key=lambda model: model.certificate.relative_gap)
-        self.solver_ = worst.story or reason
-        worst = changed(worst, tol=float(self.tol))
-        if worst.certificate.relative_gap <= self.tol:
-            worst = changed(worst, status=Status.CERTIFIED)
-        self.status_: Status = worst.status
-        return "" if worst.status.certified else worst.message
+        return self._set_ending(worst, reason)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -311,13 +310,9 @@ class SVC(CertifiedClassifier):
         traces = models.traces
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
         worst = models[int(np.argmax(models.relative_gaps))]
-        self.solver_ = worst.story or reason
-        worst = replace(worst, tol=float(self.tol))
-        if worst.certificate.relative_gap <= self.tol:
-            worst = replace(worst, status=Status.CERTIFIED if models.proven else Status.NOT_PROVEN)
-        self.status_: Status = worst.status
-        self.fit_status_ = 0 if worst.status.certified else 1
-        return "" if worst.status.certified else worst.message
+        shortfall = self._set_ending(worst, reason, models.proven)
+        self.fit_status_ = 0 if self.status_.certified else 1
+        return shortfall
 
     @property
     def coef_(self) -> Any:

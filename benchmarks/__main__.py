@@ -9,6 +9,8 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,25 +47,17 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(given)
     console = Console()
-    if options.command == "choice":
-        return _choice(options, _command(given), console)
-    if options.command == "reading":
-        return _reading(options, _command(given), console)
+    if options.command == "linear":
+        return _linear(options, _command(given), console)
     if options.command == "kernel":
         return _kernel(options, _command(given), console)
-    if options.command == "path":
-        return _path(options, _command(given), console)
-    if options.command == "small":
-        return _small(options, _command(given), console)
-    if options.command == "features":
-        return _features(options, _command(given), console)
-    if options.command == "sweep":
-        return _sweep(options, _command(given), console)
-    if options.command == "degree2":
-        return _degree2(options, _command(given), console)
+    return _write_page(options, _command(given), console)
+
+
+def _linear(options: argparse.Namespace, command: str, console: Console) -> int:
     measured = Measurements(
         facts=machine.facts(),
-        command=_command(given),
+        command=command,
         repeat=1 if options.quick else options.repeat,
         warning=machine.load_warning(),
     )
@@ -87,52 +81,37 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     linear = commands.add_parser("linear", help="seconds to equal quality against the peers")
-    linear.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(datasets.DEFAULT))
+    _add_options(linear, data=datasets.DEFAULT, losses=True, repeat=5)
     linear.add_argument("--C", type=_numbers, help="one or several, with commas, for all data")
-    linear.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
-    linear.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
     linear.add_argument("--longest", type=float, default=20.0, help="seconds: 0.4 of it ends a scan")
     linear.add_argument("--quick", action="store_true", help="one round, short scans, no memory")
-    linear.add_argument("--output", type=Path, default=Path("docs/results"))
     linear.add_argument("--page", default="linear", help="stem of the page and its picture")
     kernels = commands.add_parser("kernel", help="kernel SVMs: seconds to equal quality against the peers")
     kernel.add_options(kernels, _list_of)
-    chosen = commands.add_parser("choice", help="the automatic choice of solver against the best one")
-    chosen.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(choice.DATA))
-    chosen.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
-    chosen.add_argument("--repeat", type=int, default=3, help="rounds; the best time counts")
-    chosen.add_argument("--longest", type=float, default=10.0, help="seconds for one fit")
-    chosen.add_argument("--output", type=Path, default=Path("docs/results"))
-    text = commands.add_parser("reading", help="LIBSVM text, against scikit-learn's reader")
-    text.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(reading.DATA))
-    text.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
-    text.add_argument("--output", type=Path, default=Path("docs/results"))
-    few = commands.add_parser("small", help="whole fits of at most 1,000 rows against scikit-learn's")
-    few.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
-    few.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
-    few.add_argument("--repeat", type=int, default=50, help="rounds; the best time counts")
-    few.add_argument("--output", type=Path, default=Path("docs/results"))
-    maps = commands.add_parser("features", help="monomials, Nystroem, and bounds on the exact kernel")
-    maps.add_argument("--repeat", type=int, default=7, help="rounds; the best time counts")
-    maps.add_argument("--output", type=Path, default=Path("docs/results"))
-    swept = commands.add_parser("sweep", help="every C from 2^-15 to 2^15: certified, and how fast")
-    swept.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(sweep.DATA))
-    swept.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
-    swept.add_argument("--longest", type=float, default=20.0, help="seconds for one fit")
-    swept.add_argument("--output", type=Path, default=Path("docs/results"))
-    squared = commands.add_parser("degree2", help="monomials of degree 2 that are not written out")
-    squared.add_argument("--data", type=_list_of(tuple(degree2.CASES)), default=list(degree2.DATA))
-    squared.add_argument("--repeat", type=int, default=5, help="rounds; the best time counts")
-    squared.add_argument("--output", type=Path, default=Path("docs/results"))
-    walked = commands.add_parser(
-        "path", help="the path along C, and the choice of C against scikit-learn's"
-    )
-    walked.add_argument("--data", type=_list_of(datasets.SELECTABLE), default=list(along_costs.DATA))
-    walked.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
-    walked.add_argument("--repeat", type=int, default=3, help="rounds; the best time counts")
-    walked.add_argument("--no-search", action="store_true", help="leave out the choice of C: minutes")
-    walked.add_argument("--output", type=Path, default=Path("docs/results"))
+    for name, page in PAGES.items():
+        page.add_options(commands.add_parser(name, help=page.help))
     return parser
+
+
+def _add_options(
+    parser: argparse.ArgumentParser,
+    *,
+    data: tuple[str, ...] = (),
+    offered: tuple[str, ...] = datasets.SELECTABLE,
+    losses: bool = False,
+    repeat: int | None = None,
+    longest: float | None = None,
+) -> None:
+    """Those that many commands have: ``data`` and the numbers are defaults."""
+    if data:
+        parser.add_argument("--data", type=_list_of(offered), default=list(data))
+    if losses:
+        parser.add_argument("--loss", type=_list_of(LOSSES), default=list(LOSSES))
+    if repeat is not None:
+        parser.add_argument("--repeat", type=int, default=repeat, help="rounds; the best time counts")
+    if longest is not None:
+        parser.add_argument("--longest", type=float, default=longest, help="seconds for one fit")
+    parser.add_argument("--output", type=Path, default=Path("docs/results"))
 
 
 def _kernel(options: argparse.Namespace, command: str, console: Console) -> int:
@@ -150,107 +129,94 @@ def _kernel(options: argparse.Namespace, command: str, console: Console) -> int:
     return 0
 
 
-def _choice(options: argparse.Namespace, command: str, console: Console) -> int:
-    warning = machine.load_warning()
-    with _progress(console) as progress:
-        task = progress.add_task("", total=None)
-        choices = choice.measure(
-            options.data,
-            options.loss,
-            options.repeat,
-            options.longest,
-            lambda text: progress.update(task, description=text),
-        )
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "choice.md").write_text(choice.markdown(choices, command, warning), encoding="utf-8")
-    console.print("Written: choice.md.")
-    return 0
+@dataclass(frozen=True)
+class Page:
+    """A command that measures something and writes one page, which has its name."""
+
+    help: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    measure: Callable[[argparse.Namespace, Tell], Any]
+    markdown: Callable[[argparse.Namespace, Any, str, str | None], str]
+    """From the options, what was measured, the command and a warning that the machine was busy."""
 
 
-def _write_page(
-    name: str,
-    options: argparse.Namespace,
-    console: Console,
-    measure: Callable[[Tell], Any],
-    markdown: Callable[[Any, str | None], str],
-) -> int:
-    """Measure with a line of progress, and write the page; a warning says that the machine was busy."""
+def _write_page(options: argparse.Namespace, command: str, console: Console) -> int:
+    """Measure with a line of progress, and write the page."""
+    page = PAGES[options.command]
     warning = machine.load_warning()
     with _progress(console) as progress:
         task = progress.add_task("", total=None)
         try:
-            found = measure(lambda text: progress.update(task, description=text))
+            found = page.measure(options, lambda text: progress.update(task, description=text))
         except (datasets.MissingData, MissingPackage) as error:
             console.print(str(error), highlight=False, markup=False)
             return 1
     options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / f"{name}.md").write_text(markdown(found, warning), encoding="utf-8")
-    console.print(f"Written: {name}.md.")
+    file = options.output / f"{options.command}.md"
+    file.write_text(page.markdown(options, found, command, warning), encoding="utf-8")
+    console.print(f"Written: {file.name}.")
     return 0
 
 
-def _reading(options: argparse.Namespace, command: str, console: Console) -> int:
-    return _write_page(
-        "reading",
-        options,
-        console,
-        lambda tell: reading.measure(options.data, options.repeat, tell),
-        lambda found, warning: reading.markdown(found, command, options.repeat, warning),
-    )
+def _add_small_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, losses=True, repeat=50)
+    parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
 
 
-def _path(options: argparse.Namespace, command: str, console: Console) -> int:
-    def measure(tell: Tell) -> tuple[Any, Any]:
-        chosen = (options.data, options.loss, options.repeat, tell)
-        return along_costs.measure(*chosen), [] if options.no_search else along_costs.search(*chosen)
-
-    return _write_page(
-        "path",
-        options,
-        console,
-        measure,
-        lambda found, warning: along_costs.markdown(*found, command, options.repeat, warning),
-    )
+def _add_path_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=along_costs.DATA, losses=True, repeat=3)
+    parser.add_argument("--no-search", action="store_true", help="leave out the choice of C: minutes")
 
 
-def _small(options: argparse.Namespace, command: str, console: Console) -> int:
-    return _write_page(
-        "small",
-        options,
-        console,
-        lambda tell: small.measure(options.loss, options.kernel, options.repeat, tell),
-        lambda found, warning: small.markdown(found, command, options.repeat, warning),
-    )
+def _measure_path(options: argparse.Namespace, tell: Tell) -> tuple[Any, Any]:
+    chosen = (options.data, options.loss, options.repeat, tell)
+    return along_costs.measure(*chosen), [] if options.no_search else along_costs.search(*chosen)
 
 
-def _features(options: argparse.Namespace, command: str, console: Console) -> int:
-    return _write_page(
-        "features",
-        options,
-        console,
-        lambda tell: features.measure(options.repeat, tell),
-        lambda found, warning: features.markdown(found, command, options.repeat, warning),
-    )
-
-
-def _sweep(options: argparse.Namespace, command: str, console: Console) -> int:
-    return _write_page(
-        "sweep",
-        options,
-        console,
-        lambda tell: sweep.measure(options.data, options.loss, options.longest, tell),
-        lambda found, warning: sweep.markdown(found, command, options.longest, warning),
-    )
-
-
-def _degree2(options: argparse.Namespace, command: str, console: Console) -> int:
-    return _write_page(
-        "degree2",
-        options,
-        console,
-        lambda tell: degree2.run(options.data, options.repeat, tell),
-        lambda found, warning: degree2.markdown(found, command, options.repeat, warning),
-    )
+PAGES = {
+    "choice": Page(
+        "the automatic choice of solver against the best one",
+        partial(_add_options, data=choice.DATA, losses=True, repeat=3, longest=10.0),
+        lambda given, tell: choice.measure(given.data, given.loss, given.repeat, given.longest, tell),
+        lambda given, found, command, warning: choice.markdown(found, command, warning),
+    ),
+    "reading": Page(
+        "LIBSVM text, against scikit-learn's reader",
+        partial(_add_options, data=reading.DATA, repeat=7),
+        lambda given, tell: reading.measure(given.data, given.repeat, tell),
+        lambda given, found, command, warning: reading.markdown(found, command, given.repeat, warning),
+    ),
+    "small": Page(
+        "whole fits of at most 1,000 rows against scikit-learn's",
+        _add_small_options,
+        lambda given, tell: small.measure(given.loss, given.kernel, given.repeat, tell),
+        lambda given, found, command, warning: small.markdown(found, command, given.repeat, warning),
+    ),
+    "features": Page(
+        "monomials, Nystroem, and bounds on the exact kernel",
+        partial(_add_options, repeat=7),
+        lambda given, tell: features.measure(given.repeat, tell),
+        lambda given, found, command, warning: features.markdown(found, command, given.repeat, warning),
+    ),
+    "sweep": Page(
+        "every C from 2^-15 to 2^15: certified, and how fast",
+        partial(_add_options, data=sweep.DATA, losses=True, longest=20.0),
+        lambda given, tell: sweep.measure(given.data, given.loss, given.longest, tell),
+        lambda given, found, command, warning: sweep.markdown(found, command, given.longest, warning),
+    ),
+    "degree2": Page(
+        "monomials of degree 2 that are not written out",
+        partial(_add_options, data=degree2.DATA, offered=tuple(degree2.CASES), repeat=5),
+        lambda given, tell: degree2.run(given.data, given.repeat, tell),
+        lambda given, found, command, warning: degree2.markdown(found, command, given.repeat, warning),
+    ),
+    "path": Page(
+        "the path along C, and the choice of C against scikit-learn's",
+        _add_path_options,
+        _measure_path,
+        lambda given, found, command, warning: along_costs.markdown(*found, command, given.repeat, warning),
+    ),
+}
 
 
 def _command(given: list[str]) -> str:

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ DATA = ("a9a", "imdb_tfidf")
 COSTS = np.geomspace(2.0**-10, 2.0**10, 20)
 """Of the path."""
 TOLERANCE = 1e-4
+
+Tell = Callable[[str], None]
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -53,21 +56,39 @@ class Search:
     score: dict[str, float] = field(default_factory=dict[str, float])
 
 
-def measure(names: list[str], losses: list[str], repeat: int, tell: Callable[[str], None]) -> list[Walk]:
+def measure(names: list[str], losses: list[str], repeat: int, tell: Tell) -> list[Walk]:
     """Single fits and paths take turns."""
-    walks = []
+    return _rounds(Walk, _one_walk, "path", names, losses, repeat, tell)
+
+
+def search(names: list[str], losses: list[str], repeat: int, tell: Tell) -> list[Search]:
+    """``LinearSVCCV`` and ``GridSearchCV`` on the same grid and folds, each at its defaults, in turn."""
+    return _rounds(Search, _one_search, "choice of C", names, losses, repeat, tell)
+
+
+def _rounds(
+    kind: Callable[[str, str], Found],
+    one_round: Callable[[datasets.DataSet, Found], None],
+    what: str,
+    names: list[str],
+    losses: list[str],
+    repeat: int,
+    tell: Tell,
+) -> list[Found]:
+    """Of every data set with every loss, what so many rounds have found."""
+    everything = []
     for name in names:
         data = datasets.load(name)
         for loss in losses:
-            walk = Walk(name, loss)
+            found = kind(name, loss)
             for turn in range(repeat):
-                tell(f"{name}, {loss}: round {turn + 1}")
-                _one_round(data, walk)
-            walks.append(walk)
-    return walks
+                tell(f"{name}, {loss}: {what}, round {turn + 1}")
+                one_round(data, found)
+            everything.append(found)
+    return everything
 
 
-def _one_round(data: datasets.DataSet, walk: Walk) -> None:
+def _one_walk(data: datasets.DataSet, walk: Walk) -> None:
     from maxmargin import Problem, Solution, certify, path, solve
     from maxmargin.core import Budget
 
@@ -95,20 +116,6 @@ def _one_round(data: datasets.DataSet, walk: Walk) -> None:
     one = Budget(np.inf, 1)
     seconds, _ = _timed(lambda: [certify(here, point, budget=one) for here, point in points])
     walk.certificates = min(walk.certificates, seconds)
-
-
-def search(names: list[str], losses: list[str], repeat: int, tell: Callable[[str], None]) -> list[Search]:
-    """``LinearSVCCV`` and ``GridSearchCV`` on the same grid and folds, each at its defaults, in turn."""
-    searches = []
-    for name in names:
-        data = datasets.load(name)
-        for loss in losses:
-            found = Search(name, loss)
-            for turn in range(repeat):
-                tell(f"{name}, {loss}: choice of C, round {turn + 1}")
-                _one_search(data, found)
-            searches.append(found)
-    return searches
 
 
 def _one_search(data: datasets.DataSet, found: Search) -> None:
@@ -171,7 +178,7 @@ _SEARCH = """\
 ## The choice of C
 
 10 values of C from 1e-4 to 1e4, 5 folds, refit; each at its defaults. scikit-learn regularises the
-intercept, `LinearSVCCV` does not unless told to. The ratio is that of the first column to the last."""
+intercept, `LinearSVCCV` does not unless told to. The ratio is that of the last column to the first."""
 
 
 def markdown(

@@ -11,12 +11,10 @@ from __future__ import annotations
 import ctypes
 import gc
 import json
-import subprocess
 import sys
 import time
 import warnings
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +24,7 @@ from scipy import sparse
 from benchmarks import datasets
 from benchmarks.machine import cores
 from benchmarks.memory import reset_peak, status
+from benchmarks.new_process import in_new_process
 from benchmarks.solvers.base import MissingPackage
 
 LIBLINEAR, LAZY, WRITTEN_OUT = "LIBLINEAR", "maxmargin, lazy", "maxmargin, written out"
@@ -65,10 +64,7 @@ class Measured:
 
 def measure(asked: Asked) -> Measured:
     """In a new process."""
-    command = [sys.executable, "-m", "benchmarks.degree2_process", json.dumps(asdict(asked))]
-    repository = Path(__file__).resolve().parent.parent
-    answer = subprocess.run(command, cwd=repository, check=True, stdout=subprocess.PIPE, text=True)
-    told = json.loads(answer.stdout)
+    told = in_new_process("degree2_process", json.dumps(asdict(asked)))
     return Measured(**{**told, "asked": asked})
 
 

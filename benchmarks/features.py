@@ -7,18 +7,16 @@ Every measurement has a process of its own: python -m benchmarks.features WHAT A
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks import datasets, machine
 from benchmarks.memory import status
+from benchmarks.new_process import in_new_process
 from benchmarks.report import table
 
 TEXT = "imdb_tfidf"
@@ -58,13 +56,7 @@ def measure(repeat: int, tell: Callable[[str], None]) -> dict[str, Any]:
 
 
 def _child(arguments: list[str], threads: int) -> Any:
-    command = [sys.executable, "-m", "benchmarks.features", *arguments]
-    repository = Path(__file__).resolve().parent.parent
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    answer = subprocess.run(
-        command, cwd=repository, check=True, capture_output=True, text=True, env=environment
-    )
-    return json.loads(answer.stdout)
+    return in_new_process("features", *arguments, OMP_NUM_THREADS=str(threads))
 
 
 def _sample_of_text(X: Any) -> Any:

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import gc
 import json
-import subprocess
 import sys
 import time
 import warnings
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from benchmarks import kernel_data
 from benchmarks.kernel_objective import KernelObjective
 from benchmarks.machine import cores
 from benchmarks.memory import reset_peak, status
+from benchmarks.new_process import in_new_process
 from benchmarks.solvers.kernel_base import answer_of
 from benchmarks.solvers.kernel_maxmargin import svc
 
@@ -63,10 +62,7 @@ class Measured:
 
 def measure(asked: Asked) -> Measured:
     """In a new process."""
-    command = [sys.executable, "-m", "benchmarks.kernel_process", json.dumps(asdict(asked))]
-    repository = Path(__file__).resolve().parent.parent
-    answer = subprocess.run(command, cwd=repository, check=True, stdout=subprocess.PIPE, text=True)
-    told = json.loads(answer.stdout)
+    told = in_new_process("kernel_process", json.dumps(asdict(asked)))
     return Measured(**{**told, "asked": asked})
 
 

@@ -250,8 +250,8 @@ def _small(measured: KernelMeasurements) -> str:
         [
             each.title,
             each.described,
-            f"{1e3 * each.ours:.2f}",
-            f"{1e3 * each.scikit:.2f} ({each.scikit / each.ours:.2f}x)",
+            f"{each.ours:.2f}",
+            f"{each.scikit:.2f} ({each.scikit / each.ours:.2f}x)",
             f"{each.our_error:.1e}",
             f"{each.scikit_error:.1e}",
         ]
@@ -261,8 +261,8 @@ def _small(measured: KernelMeasurements) -> str:
     heads += [f"{SCIKIT}: primal error"]
     return (
         "## Small problems\n\n"
-        "Milliseconds of a whole fit with the default `tol` of both, the best of many in turn.\n\n"
-        + table(heads, rows)
+        "Milliseconds of the processor for a whole fit with the default `tol` of both, the best of many\n"
+        "in turn.\n\n" + table(heads, rows)
     )
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fits on at most 500 rows, against scikit-learn's SVC."""
+"""Fits on at most 500 rows, against scikit-learn's SVC: as in ``small``, and how good the answers are."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,10 @@ from benchmarks.datasets import DataSet
 from benchmarks.kernel_objective import KernelObjective
 from benchmarks.kernel_reference import kernel_reference
 from benchmarks.machine import cores
+from benchmarks.small import best_of, kernel_data_sets
 from benchmarks.solvers.kernel_base import answer_of
 from benchmarks.solvers.kernel_maxmargin import svc
-from benchmarks.solvers.kernel_scikit_learn import scikit_svc, timed_fit
+from benchmarks.solvers.kernel_scikit_learn import scikit_svc
 
 COSTS = (1.0, 100.0)
 _ROWS = 500
@@ -27,16 +27,16 @@ _TOL = 1e-3
 _FITS_PER_ROUND = 20
 
 
-@dataclass
+@dataclass(frozen=True)
 class SmallFit:
-    """One problem; best seconds of all fits, and the suboptimality of both answers."""
+    """One problem; milliseconds of the best fit, and the suboptimality of both answers."""
 
     title: str
     described: str
-    ours: float = math.inf
-    scikit: float = math.inf
-    our_error: float = math.nan
-    scikit_error: float = math.nan
+    ours: float
+    scikit: float
+    our_error: float
+    scikit_error: float
 
 
 def measure(repeat: int, tell: Callable[[str], None]) -> list[SmallFit]:
@@ -50,15 +50,12 @@ def measure(repeat: int, tell: Callable[[str], None]) -> list[SmallFit]:
 
 
 def _measure_one(objective: KernelObjective, repeat: int) -> SmallFit:
-    fit = SmallFit(objective.title, objective.data.describe())
-    X, y = objective.data.X, objective.data.y
-    for _ in range(_FITS_PER_ROUND * repeat):
-        ours = svc(objective.C, objective.gamma, _TOL, cores())
-        scikit = scikit_svc(objective.C, objective.gamma, _TOL)
-        fit.ours = min(fit.ours, timed_fit(ours, X, y))
-        fit.scikit = min(fit.scikit, timed_fit(scikit, X, y))
-    fit.our_error, fit.scikit_error = _error(objective, ours), _error(objective, scikit)
-    return fit
+    ours = svc(objective.C, objective.gamma, _TOL, cores())
+    scikit = scikit_svc(objective.C, objective.gamma, _TOL)
+    data = objective.data
+    times = best_of((ours, scikit), data.X, data.y, _FITS_PER_ROUND * repeat)
+    errors = _error(objective, ours), _error(objective, scikit)
+    return SmallFit(objective.title, data.describe(), *times, *errors)
 
 
 def _error(objective: KernelObjective, estimator: Any) -> float:
@@ -68,12 +65,8 @@ def _error(objective: KernelObjective, estimator: Any) -> float:
 
 
 def _data() -> Iterator[DataSet]:
-    from sklearn import datasets as bundled
-
-    for name in ("iris", "wine", "breast_cancer", "digits"):
-        X, y = getattr(bundled, f"load_{name}")(return_X_y=True)
-        chosen = kernel_data.some_rows(len(y), _ROWS)
-        yield DataSet(name, X[chosen], y[chosen].astype(np.int64))
+    for name, X, y in kernel_data_sets():
+        yield DataSet(name, X, y.astype(np.int64))
     for name in ("heart_scale", "svmguide1", "rcv1_vw1k"):
         try:
             yield kernel_data.load(name, _ROWS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import datasets
+from benchmarks.new_process import in_new_process
 from benchmarks.solvers.maxmargin_solvers import linear_svc
 from maxmargin.certificate import Certificate
 from maxmargin.reductions.one_vs_rest import Certificates
@@ -40,7 +40,7 @@ class Memory:
 
 def measure(name: str, dtype: str) -> Memory:
     """Two processes: one that only loads, one that loads and fits."""
-    loaded, fitted = (_child(name, dtype, what) for what in ("load", "fit"))
+    loaded, fitted = (in_new_process("memory", name, dtype, what) for what in ("load", "fit"))
     return Memory(
         data=name,
         dtype=dtype,
@@ -50,13 +50,6 @@ def measure(name: str, dtype: str) -> Memory:
         peak_difference=max(0, fitted["peak"] - loaded["peak"]),
         above_loaded=fitted["above_loaded"],
     )
-
-
-def _child(name: str, dtype: str, what: str) -> dict[str, int]:
-    command = [sys.executable, "-m", "benchmarks.memory", name, dtype, what]
-    repository = Path(__file__).resolve().parent.parent
-    answer = subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True)
-    return json.loads(answer.stdout)
 
 
 def _main(name: str, dtype: str, what: str) -> None:

@@ -7,7 +7,6 @@ A process of its own measures memory: python -m benchmarks.reading FILE ours|sci
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from scipy import sparse
 
 from benchmarks import datasets, machine
 from benchmarks.memory import reset_peak, status
+from benchmarks.new_process import in_new_process
 from benchmarks.report import table
 
 DATA = ("a9a", "imdb_tfidf", "mnist", "covtype_binary_scale")
@@ -131,10 +131,7 @@ def _floor(path: Path, csr: int) -> float:
 
 
 def _memory(path: Path, arguments: list[str]) -> float:
-    command = [sys.executable, "-m", "benchmarks.reading", str(path), *arguments]
-    repository = Path(__file__).resolve().parent.parent
-    answer = subprocess.run(command, cwd=repository, check=True, capture_output=True, text=True)
-    return float(json.loads(answer.stdout))
+    return float(in_new_process("reading", str(path), *arguments))
 
 
 def _main(path: str, who: str, threads: str) -> None:

@@ -11,8 +11,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import LinearSVC, Status, core, solve
+from maxmargin.changed import changed
 from maxmargin.core import Budget
-from maxmargin.estimators import linear_svc
 from maxmargin.reductions import small_classes
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.solvers import AugmentedLagrangian, DualCoordinateAscent, Newton
@@ -42,7 +42,7 @@ def problems_of(X, labels, loss, intercept, layout, costs=None):
     whole = Case("classes", X, np.where(labels == 0, 1.0, -1.0), loss=loss, intercept=intercept)
     first = whole.problem(layout)
     same = [np.where(labels == k, 1.0, -1.0) for k in np.unique(labels)]
-    return [linear_svc.changed(first.with_labels(y), costs=costs * first.costs) for y in same]
+    return [changed(first.with_labels(y), costs=costs * first.costs) for y in same]
 
 
 def solved(problems, loss, tol=1e-6, seed=0):

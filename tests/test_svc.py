@@ -9,6 +9,8 @@ import pickle
 import signal
 import threading
 import warnings
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -23,9 +25,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, Problem, Solution, Status, certify, kernels
 from maxmargin.certificate import Certificate
-from maxmargin.estimators import svc
+from maxmargin.estimators import kernel_fit
+from maxmargin.estimators.named_kernels import find_kernel
 from maxmargin.estimators.summary import fitted_summary
+from maxmargin.files import load_model
 from maxmargin.kernels import KernelRows, Linear
+from maxmargin.kernels.expansions import Expansions
 from maxmargin.reductions.one_vs_one import PairCertificates
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.solvers import WorkingSet
@@ -67,7 +72,7 @@ def digits():
 def small_or_not(request, monkeypatch):
     """Both ways a small fit can take: with the whole kernel matrix at hand, and without."""
     if request.param == "one by one":
-        monkeypatch.setattr(svc, "_SMALL", 0)
+        monkeypatch.setattr(kernel_fit, "_SMALL", 0)
 
 
 def in_form(X, form):
@@ -97,7 +102,7 @@ def test_two_classes_are_those_of_scikit_learn(cancer, options, dtype, form):
     X = in_form(dense, form)
     ours = SVC(tol=1e-7, **options).fit(X, y)
     theirs = svm.SVC(tol=1e-7, **options).fit(dense, y)
-    assert ours.kernel_ == svc.find_kernel(ours, X, np.ones(len(y)))
+    assert ours.kernel_ == find_kernel(ours, X, np.ones(len(y)))
     expected = theirs.decision_function(dense)
     np.testing.assert_allclose(ours.decision_function(X), expected, atol=2e-3 * np.abs(expected).max())
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(dense))
@@ -539,7 +544,7 @@ def test_an_interrupt_keeps_the_best_certified_model():
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("shape", ["two classes", "ovo", "ovr"])
 def test_a_linear_kernel_is_solved_on_the_columns(shape, layout, monkeypatch):
-    monkeypatch.setattr(svc, "_QUICK", 0)  # easy ones are solved by pairs in no time
+    monkeypatch.setattr(kernel_fit, "_QUICK", 0)  # easy ones are solved by pairs in no time
     random = np.random.default_rng(5)
     X = random.normal(size=(240, 5))
     scores = X @ random.normal(size=5) + random.normal(size=240)
@@ -564,6 +569,71 @@ def test_a_linear_kernel_is_solved_on_the_columns(shape, layout, monkeypatch):
 def _each(model):
     proof = model.certificate_
     return [proof] if isinstance(proof, Certificate) else list(proof)
+
+
+@pytest.mark.parametrize("form", ["dense", "single", "sparse 32", "sparse 64"])
+@pytest.mark.parametrize("shape", ["two classes", "ovo", "ovr"])
+def test_a_linear_kernel_predicts_with_w_where_that_is_cheaper(shape, form, monkeypatch, tmp_path):
+    random = np.random.default_rng(7)
+    dense = random.normal(size=(300, 4)) * (random.random((300, 4)) < 0.8)
+    y = np.digitize(dense.sum(axis=1) + random.normal(size=300), [0] if shape == "two classes" else [-1, 1])
+    X = in_form(dense.astype(np.float32 if form == "single" else np.float64), form)
+    options = {"multi_class": "ovr"} if shape == "ovr" else {"decision_function_shape": "ovo"}
+    model = SVC(kernel="linear", **options).fit(X, y)
+    model.save(tmp_path / "model")
+    expected = _sums_over_support_vectors(model, dense.astype(X.dtype).astype(np.float64))
+    monkeypatch.setattr(Expansions, "__call__", _never)
+    stored = load_model(tmp_path / "model")
+    for scored in (model, SVC.load(tmp_path / "model"), stored, pickle.loads(pickle.dumps(model))):
+        np.testing.assert_allclose(scored.decision_function(X), expected, atol=1e-9)
+    # Those of a file take columns for zeros that are missing at the end.
+    narrow = _sums_over_support_vectors(model, dense.astype(X.dtype) * [1.0, 1.0, 1.0, 0.0])
+    np.testing.assert_allclose(stored.decision_function(X[:, :3]), narrow, atol=1e-9)
+
+
+def _sums_over_support_vectors(model, X):
+    """``sum_s coefficient_s <x_s, x> + b`` of every problem, by hand."""
+    vectors, table = model.support_vectors_, model.dual_coef_
+    if sparse.issparse(vectors):
+        vectors, table = vectors.toarray(), table.toarray()
+    values = X @ vectors.astype(np.float64).T
+    owners = np.repeat(np.arange(len(model.classes_)), model.n_support_)
+    if len(model.intercept_) == 1:
+        return values @ table[0] + model.intercept_[0]
+    if model.multi_class == "ovr":
+        return values @ table.T + model.intercept_
+    return np.column_stack(
+        [
+            values @ (table[j - 1] * (owners == i) + table[i] * (owners == j)) + b
+            for (i, j), b in zip(combinations(range(3), 2), model.intercept_, strict=True)
+        ]
+    )
+
+
+def _never(*arguments):
+    raise AssertionError("sums over support vectors were formed")
+
+
+def test_a_linear_kernel_predicts_with_few_support_vectors_of_many_columns(monkeypatch):
+    X = sparse.random(12, 1000, density=0.01, format="csr", random_state=8)
+    model = SVC(kernel="linear", decision_function_shape="ovo").fit(X, np.arange(12) % 3)
+    assert model.support_vectors_.nnz < model.coef_.shape[1]
+    expected = X @ model.coef_.toarray().T + model.intercept_
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
+    monkeypatch.setattr(Expansions, "__call__", _never)
+    with pytest.raises(AssertionError, match="support vectors were formed"):
+        model.decision_function(X)
+
+
+def test_a_linear_kernel_predicts_with_support_vectors_where_w_is_beyond_all_numbers():
+    X, y = np.array([[-1.0], [-2.0], [1.0], [2.0]]), [0, 0, 1, 1]
+    model = SVC(kernel="linear").fit(X, y)
+    model._problem_scores = replace(
+        model._problem_scores,
+        support=np.array([[1e200], [1e200]]),
+        coefficients=np.array([[-1e200, 1e200]]),
+    )
+    assert np.isfinite(model.decision_function([[0.0]])).all()
 
 
 def test_linear_sums_take_two_passes_and_are_those_of_all_pairs():

@@ -11,6 +11,7 @@ import safetensors.numpy
 from hypothesis import strategies as st
 
 from maxmargin.certificate import Certificate
+from maxmargin.files import ModelError, load_model, save_model
 from maxmargin.files.safetensors import _checksum
 
 PROBLEM = {
@@ -121,3 +122,18 @@ def replace_one_part(description, data):
             break
         place = place[key]
     place[key] = data.draw(strange)
+
+
+def assert_refused_or_usable(path, texts, description, arrays, estimator):
+    """A file of these parts, with a right checksum, is refused, or predicts, is saved and loaded again."""
+    try:
+        signed(path, texts, description, arrays)
+    except UnicodeError:
+        return
+    try:
+        saved = load_model(path)
+        saved.predict(np.ones((2, saved.features)))
+        save_model(saved, path)
+        estimator.load(path).predict(np.ones((2, saved.features)))
+    except ModelError:
+        return

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from maxmargin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from maxmargin.along_costs import Path, path
@@ -73,18 +74,12 @@ __all__ = [
     "solve_hard_margin",
 ]
 
+_get, __dir__ = lazy_names(__name__, _HOME)
+
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("maxmargin")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return _get(name)

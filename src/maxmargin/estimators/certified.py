@@ -12,30 +12,49 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import compute_class_weight
 
+from maxmargin.changed import changed
 from maxmargin.core import default_threads
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.loop import Callback, Progress
+from maxmargin.model import Model, Status
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.types import Vector
 
 logger = logging.getLogger("maxmargin")
 
 
-class CertifiedClassifier(ClassifierMixin, BaseEstimator):
+class ShowsProof(BaseEstimator):
+    """An estimator that shows the certificate of its fit in a notebook."""
+
+    classes_: NDArray[Any]
+    n_iter_: Any
+    solver_: str
+    _stated_problem: dict[str, Any]
+    """The problem of the last fit in plain values."""
+
+    def _repr_html_inner(self) -> str:
+        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
+        usual: str = super()._repr_html_inner()
+        return usual + fitted_summary(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:  # not where scikit-learn is configured to show text
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
+class CertifiedClassifier(ClassifierMixin, ShowsProof):
     """A classifier whose fit ends with a certificate."""
 
+    tol: float
     class_weight: Any
     verbose: int
     solver: str | AnySolver
     max_time: float | None
     callback: Callback | None
     n_jobs: int | None
-    classes_: NDArray[Any]
-    n_iter_: Any
-    solver_: str
-    _stated_problem: dict[str, Any]
-    """The problem of the last fit in plain values."""
 
     def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
         """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
@@ -76,6 +95,15 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):
 
         return tell
 
+    def _set_ending(self, worst: Model, reason: str, proven: bool = True) -> str:
+        """What ran and why it ended, by the model with the largest gap; returns what to warn of."""
+        self.solver_ = worst.story or reason
+        worst = changed(worst, tol=float(self.tol))
+        if worst.certificate.relative_gap <= self.tol:
+            worst = changed(worst, status=Status.CERTIFIED if proven else Status.NOT_PROVEN)
+        self.status_: Status = worst.status
+        return "" if worst.status.certified else worst.message
+
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
@@ -92,14 +120,3 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):
         elif not isinstance(self.solver, Solver):
             names = ", ".join(map(repr, SOLVERS))
             raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
-
-    def _repr_html_inner(self) -> str:
-        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
-        usual: str = super()._repr_html_inner()
-        return usual + fitted_summary(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:  # not where scikit-learn is configured to show text
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle

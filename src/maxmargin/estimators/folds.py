@@ -21,7 +21,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from maxmargin import core
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
-from maxmargin.estimators.linear_svc import _TINY, Begin, LinearSVC
+from maxmargin.estimators.labels import require_two
+from maxmargin.estimators.linear_fit import Begin, tolerance
+from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.loop import Callback, Progress
 from maxmargin.model import Status
 from maxmargin.other_costs import can_combine, carried_over, combined, start_of
@@ -102,11 +104,7 @@ class Outcome:
 def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
     """Of scikit-learn's splits; every fold must train on every class."""
     labels, codes = np.unique(data.targets, return_inverse=True)
-    if len(labels) < 2:
-        raise ValueError(
-            "Classifier can't train when only one class is present: the number of classes has to be "
-            f"greater than one; got {len(labels)} class. Give y at least two different labels."
-        )
+    require_two(labels)
     folds = []
     for i, (trained, held_out) in enumerate(splits):
         times = np.bincount(np.arange(len(codes))[trained], minlength=len(codes))
@@ -131,8 +129,7 @@ def choose_at(template: LinearSVC, data: Data, C: float) -> tuple[AnySolver, str
     k = 1 if len(labels) == 2 else 0
     factors = model._class_factors(labels, data.targets, data.weights)
     problem = model._problem(data.rows, data.targets == labels[k], data.weights, factors, k, len(labels))
-    tol = 0.0 if data.rows.stored <= _TINY else float(template.tol)
-    return find_solver(template.solver, problem, tol)
+    return find_solver(template.solver, problem, tolerance(template, data.rows))
 
 
 def _fit_one(

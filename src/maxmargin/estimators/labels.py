@@ -38,3 +38,12 @@ def labels_and_codes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.in
     if whole and 2 * len(labels) > len(targets):
         check_classification_targets(targets)
     return labels, codes
+
+
+def require_two(labels: NDArray[Any]) -> None:
+    """Raises where there is nothing to tell apart."""
+    if len(labels) < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: the number of classes has to be "
+            f"greater than one; got {len(labels)} class. Give y at least two different labels."
+        )

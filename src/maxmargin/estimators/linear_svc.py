@@ -6,43 +6,28 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Callable
-from functools import cache, partial
 from numbers import Real
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.certificate import Certificate
-from maxmargin.changed import changed
-from maxmargin.choose import find_solver
-from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
-from maxmargin.estimators.labels import distinct_labels
+from maxmargin.estimators.labels import distinct_labels, require_two
+from maxmargin.estimators.linear_fit import Begin, LinearFit
 from maxmargin.estimators.parameters import check_choice, check_count, check_number
 from maxmargin.estimators.reading import linear_scores, read_training_data
-from maxmargin.inseparable import InseparabilityProof, InseparableError, equal_rows
-from maxmargin.loop import MANY_STEPS, Callback, solve
-from maxmargin.model import Model, Status, Trace
+from maxmargin.inseparable import InseparabilityProof, InseparableError
+from maxmargin.loop import Callback
+from maxmargin.model import Model, Trace
 from maxmargin.problem import Intercept, Problem
-from maxmargin.reductions.hard_margin import solve_hard_margin
-from maxmargin.reductions.one_vs_rest import Certificates, solve_each
-from maxmargin.reductions.small_classes import are_small, solve_small_classes
+from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.rows import Rows
-from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
-
-Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
-
-# Below this many stored values a sweep takes microseconds: such problems are solved to rounding error,
-# so that equal problems (a row twice, a row of weight two) give equal models.
-_TINY = 2_000
-_SMALL = 50_000
 
 
 class LinearSVC(CertifiedClassifier):
@@ -219,99 +204,15 @@ class LinearSVC(CertifiedClassifier):
         classes, ``chosen``, the answer of ``find_solver``, and ``begin``, which says where the problem of
         class k starts and what is known of it.
         """
-        if len(labels) < 2:
-            raise ValueError(
-                "Classifier can't train when only one class is present: the number of classes has to be "
-                f"greater than one; got {len(labels)} class. Give y at least two different labels."
-            )
-        factors = self._class_factors(labels, targets, weights)
-        positives = range(1, 2) if len(labels) == 2 else range(len(labels))
-        starts = self._starts(labels, (rows.count, rows.columns))
-
-        def problem_of(k: int, like: Problem | None = None) -> Problem:
-            # Made when its turn comes: labels and costs of many classes at once would add up.
-            positive = positives[k]
-            members = targets == labels[positive]
-            if like is not None and self.class_weight is None:
-                return like.with_labels(np.where(members, 1.0, -1.0))
-            return self._problem(rows, members, weights, factors, positive, len(labels))
-
-        first = problem_of(0)
-
-        draw_seed = self._draws_seed()
-        tol = 0.0 if rows.stored <= _TINY else float(self.tol)
-        hard = math.isinf(self.C)
-        automatic = isinstance(self.solver, str) and self.solver == "auto"
-        configured, reason = chosen or find_solver(self.solver, first, tol)
-
-        several = len(positives) > 1
-        coefficients = np.empty((len(positives) if several else 0, rows.columns))
-        solved: list[Model | None] = [None] * len(positives)
-        from_zero = starts is None and begin is None
-        if from_zero and not hard and self._is_unseen() and are_small(configured, first, len(positives)):
-            solved = solve_small_classes(
-                [problem_of(k, first) if k else first for k in range(len(positives))],
-                configured,
-                reason,
-                tol=tol,
-                max_steps=self.max_iter,
-                seed=self.random_state if isinstance(self.random_state, int) else draw_seed(),
-                budget=Budget(math.inf, 1),
-            )
-        seed = draw_seed() if None in solved else 0
-
-        def run_one(k: int, budget: Budget) -> Model:
-            label = labels[positives[k]]
-            problem, known = problem_of(k, first) if k else first, None
-            start = starts[k] if starts else None
-            if begin is not None:
-                start, known = begin(k, problem)
-            solver: str | AnySolver = configured.with_seed(seed + k)
-            if hard and automatic:
-                solver = "auto"  # chosen for each of the soft margins on the way
-            run = partial(solve_hard_margin, seed=seed + k) if hard else partial(solve, known=known)
-            try:
-                return run(
-                    problem,
-                    solver,
-                    tol=tol,
-                    max_steps=self.max_iter,
-                    start=start,
-                    callback=self._callback(label, several),
-                    budget=budget,
-                )
-            except InseparableError as error:
-                raise InseparableError(error.certificate.about(label, several)) from None
-
-        def solve_one(k: int, budget: Budget) -> Model:
-            model = solved[k] or run_one(k, budget)
-            w = model.w
-            if several:
-                # At once, so that no more than one class has its w twice: certificates share coef_'s.
-                coefficients[k] = w
-                w = coefficients[k]
-            return changed(model, certificate=model.certificate.without_problem(w))
-
-        if hard:
-            # Of all classes, before any of them takes its time.
-            for k, positive in enumerate(positives):
-                if (proof := equal_rows(problem_of(k))) is not None:
-                    self._refuse(proof.about(labels[positive], several))
-        if several and None in solved:
-            # Shared by all classes, so made before they start side by side.
-            _ = rows.squared_norms, rows.without_private_columns
-        seconds = math.inf if self.max_time is None else float(self.max_time)
-        threads = self._threads()
-        if rows.stored <= _SMALL:
-            threads = 1  # more of them would cost more than the problems
+        require_two(labels)
+        fit = LinearFit(self, rows, targets, weights, labels, chosen, begin)
         try:
-            models = solve_each(len(positives), solve_one, seconds, threads)
+            models, coefficients = fit.solve()
         except InseparableError as error:
             self._refuse(error.certificate)
-        self.classes_ = labels
+        self.classes_, self.coef_ = labels, coefficients
         self._stated_problem = self._statement(weights)
-        self.coef_ = coefficients if several else models[0].w[np.newaxis]
-        return self._set_fitted(models, reason)
+        return self._set_fitted(models, fit.reason)
 
     def _problem(
         self,
@@ -333,22 +234,6 @@ class LinearSVC(CertifiedClassifier):
             intercept_scaling=float(self.intercept_scaling),
         )
 
-    def _is_unseen(self) -> bool:
-        """Whether nobody watches the steps of a fit, limits them or has a say in how they are taken."""
-        alone = not self.verbose and self.callback is None and self.max_time is None
-        return alone and isinstance(self.solver, str) and self.max_iter >= MANY_STEPS
-
-    def _draws_seed(self) -> Callable[[], int]:
-        """What the solver's seed is drawn with, where one is needed: from a number it takes a while."""
-
-        @cache
-        def draw() -> int:
-            return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-        if not (isinstance(self.random_state, int) and 0 <= self.random_state < 2**32):
-            draw()  # as every fit does that shares a generator
-        return draw
-
     def _intercept_form(self) -> Intercept:
         if not self.fit_intercept:
             return Intercept.NONE
@@ -368,25 +253,13 @@ class LinearSVC(CertifiedClassifier):
             "tol": float(self.tol),
         }
 
-    def _starts(self, labels: NDArray[Any], shape: tuple[int, int]) -> list[Solution] | None:
-        """Where the last fit ended, if there was one on such data and it is to be the start."""
-        if not (self.warm_start and hasattr(self, "coef_")):
-            return None
-        if self.coef_.shape[1] != shape[1] or not np.array_equal(self.classes_, labels):
-            return None
-        certificates = getattr(self, "certificate_", None)
-        if certificates is None:  # loaded from a file without proof
-            return [Solution(w=w, b=float(b)) for w, b in zip(self.coef_, self.intercept_, strict=True)]
-        each = [certificates] if isinstance(certificates, Certificate) else certificates
-        return [Solution(w=c.w, b=c.b, alpha=c.alpha if len(c.alpha) == shape[0] else None) for c in each]
-
     def _refuse(self, proof: InseparabilityProof) -> NoReturn:
         """Keep the proof that there is no hard margin, and nothing of an earlier fit."""
         self.certificate_ = proof
         for name in ("coef_", "intercept_", "classes_", "n_iter_", "trace_", "status_", "solver_"):
             if hasattr(self, name):
                 delattr(self, name)
-        raise InseparableError(proof)
+        raise InseparableError(proof) from None
 
     def _set_fitted(self, models: list[Model], reason: str) -> str:
         certificates = Certificates([model.certificate for model in models])
@@ -397,12 +270,7 @@ class LinearSVC(CertifiedClassifier):
         traces = [model.trace for model in models]
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
         worst = max(models, key=lambda model: model.certificate.relative_gap)
-        self.solver_ = worst.story or reason
-        worst = changed(worst, tol=float(self.tol))
-        if worst.certificate.relative_gap <= self.tol:
-            worst = changed(worst, status=Status.CERTIFIED)
-        self.status_: Status = worst.status
-        return "" if worst.status.certified else worst.message
+        return self._set_ending(worst, reason)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""

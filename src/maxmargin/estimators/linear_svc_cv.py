@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -32,6 +32,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.core import default_threads
+from maxmargin.estimators.certified import ShowsProof
 from maxmargin.estimators.folds import (
     CLOSER,
     Data,
@@ -47,13 +48,12 @@ from maxmargin.estimators.folds import (
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.parameters import check_count, wrong
 from maxmargin.estimators.reading import read_training_data
-from maxmargin.estimators.summary import fitted_summary
 from maxmargin.loop import Callback
 from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
 
 
-class LinearSVCCV(ClassifierMixin, BaseEstimator):
+class LinearSVCCV(ClassifierMixin, ShowsProof):
     """Linear support vector classification with C chosen by cross-validation; every fit is certified.
 
     The parameters of ``LinearSVC`` but for C and warm_start mean what they mean there, and these are added.
@@ -328,17 +328,6 @@ class LinearSVCCV(ClassifierMixin, BaseEstimator):
         """Write ``best_estimator_`` to a file; ``LinearSVC.load`` reads it."""
         check_is_fitted(self, "best_estimator_")
         self.best_estimator_.save(path, data=data, proof=proof, format=format)
-
-    def _repr_html_inner(self) -> str:
-        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
-        usual: str = super()._repr_html_inner()
-        return usual + fitted_summary(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:  # not where scikit-learn is configured to show text
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
 
 class _Clock:

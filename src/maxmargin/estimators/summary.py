@@ -13,7 +13,7 @@ from maxmargin.certificate import Certificate
 from maxmargin.reductions.one_vs_one import PairCertificates
 
 if TYPE_CHECKING:
-    from maxmargin.estimators.certified import CertifiedClassifier
+    from maxmargin.estimators.certified import ShowsProof
 
 _MOST_LINES = 10
 
@@ -28,7 +28,7 @@ _NAMES = f"{_CELL};text-align:left"
 _NUMBERS = f"{_CELL};text-align:right"
 
 
-def fitted_summary(estimator: CertifiedClassifier) -> str:
+def fitted_summary(estimator: ShowsProof) -> str:
     """The HTML of a fitted estimator's status and certificate; empty where there is none to show."""
     proof = getattr(estimator, "certificate_", None)
     status = getattr(estimator, "status_", None)

@@ -6,23 +6,20 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from dataclasses import fields, replace
-from itertools import combinations
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import _safe_indexing, assert_all_finite, check_consistent_length, check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from maxmargin.certificate import Certificate, certify
-from maxmargin.choose import find_solver
+from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
-from maxmargin.estimators.labels import labels_and_codes
+from maxmargin.estimators.kernel_fit import KernelFit, matrix_of
+from maxmargin.estimators.labels import labels_and_codes, require_two
 from maxmargin.estimators.named_kernels import (
     check_kernel,
     find_kernel,
@@ -31,42 +28,17 @@ from maxmargin.estimators.named_kernels import (
     why_invalid,
 )
 from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
-from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, cache_use
-from maxmargin.kernels.expansions import Expansions
-from maxmargin.loop import NO_LIMIT, Callback, solve
-from maxmargin.model import Model, Status, Trace
+from maxmargin.kernels.base import Function, Linear, Precomputed
+from maxmargin.loop import Callback
+from maxmargin.model import Status, Trace
 from maxmargin.problem import Intercept
 from maxmargin.reductions.class_problems import ClassProblems
-from maxmargin.reductions.linear_kernel import solve_on_columns
+from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.models import Models
-from maxmargin.reductions.one_vs_one import class_scores, pair_scores, vote
-from maxmargin.reductions.one_vs_rest import Certificates, solve_each
-from maxmargin.reductions.small_problems import STORY
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
-from maxmargin.solvers import AnySolver, Solver
+from maxmargin.reductions.one_vs_one import class_scores, vote
+from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.solvers import AnySolver
 from maxmargin.types import Vector
-
-# Up to this many rows, all values of the kernel are computed once: problems and certificates share them.
-_SMALL = 2_000
-
-# Problems of up to this many rows are solved without working sets, in one call.
-_QUICK = 1_000
-
-# Up to this many rows of a problem it is solved to rounding error, so that equal problems (a row twice, a
-# row of weight two) give equal models.
-_TINY = 50
-
-# Solved on columns.
-_COLUMNS = -1
-
-# Steps on pairs of rows where columns have failed: they hardly do better.
-_AFTER_COLUMNS = 200
-
-# Up to this many rows a kernel matrix may be factored, where as many steps on pairs as there are tens of
-# rows were too few: other problems take fewer.
-_FACTORED = 4_000
 
 
 class SVC(CertifiedClassifier):
@@ -248,26 +220,23 @@ class SVC(CertifiedClassifier):
                 sample_weight, targets, dtype=np.float64, ensure_non_negative=True
             )
         labels, codes = labels_and_codes(targets)
-        if len(labels) < 2:
-            raise ValueError(
-                "Classifier can't train when only one class is present: the number of classes has to be "
-                f"greater than one; got {len(labels)} class. Give y at least two different labels."
-            )
+        require_two(labels)
         factors = self._class_factors(labels, targets, weights)
         several = self.multi_class == "ovr" and len(labels) > 2
         task = ClassProblems(labels, codes, float(self.C) * weights * factors[codes], several)
         kernel = find_kernel(self, X, weights)
-        task.see(X, kernel, self._matrix(X, kernel))
+        task.see(X, kernel, matrix_of(self, X, kernel))
         doubt = why_invalid(kernel, X, task.matrix)
         if doubt:
             task.kernel_is_none = True
             warnings.warn(doubt, UserWarning, stacklevel=2)
-        models, reason = self._solve(task)
+        fit = KernelFit(self, task)
+        models, reason = fit.solve()
         self.classes_, self.class_weight_, self.kernel_ = labels, factors, kernel
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(targets),)
         self._stated_problem = self._statement(weights)
         self._set_model(task, X, models)
-        self.cache_use_ = self._cache_use(task, models)
+        self.cache_use_ = fit.cache_use(models, kernel)
         shortfall = self._set_proof(task, models, reason)
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
@@ -295,131 +264,6 @@ class SVC(CertifiedClassifier):
         if sparse.issparse(X) and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported. Use X.toarray().")
 
-    def _matrix(self, X: Any, kernel: Kernel) -> NDArray[Any] | None:
-        """All values of the kernel, where they are given, or few, or where only a function knows them."""
-        if isinstance(kernel, Precomputed):
-            matrix: NDArray[Any] = X
-            return matrix
-        if isinstance(kernel, Function):
-            values = kernel(X)
-            assert_all_finite(values, input_name="kernel(X, X)")
-            return values
-        if X.shape[0] > _SMALL or 8e-6 * X.shape[0] ** 2 > 0.5 * self.cache_size:
-            return None
-        return kernel(Rows(X, check_finite=False), budget=Budget(math.inf, self._threads()))
-
-    def _solve(self, task: ClassProblems) -> tuple[Models, str]:
-        quick = self._may_be_quick()
-        seconds = math.inf if self.max_time is None else float(self.max_time)
-        done = None
-        if quick and task.matrix is not None and task.largest <= _QUICK:
-            done = task.solve_at_once(float(self.tol), _TINY)
-            if Status.RULE_FIRED not in done.statuses:
-                return done, STORY
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        threads = self._threads_of(task)
-        solver, reason = self._configured(task, min(threads, len(task)))
-        starts = self._starts(task)
-
-        def solve_one(k: int, budget: Budget) -> Model:
-            start = None if starts is None else starts[k]
-            small = task.count(k) <= _QUICK
-            if quick and small:
-                model = task.solve_alone(k, float(self.tol), _TINY, budget) if done is None else done[k]
-                if model.status is not Status.RULE_FIRED:
-                    return model
-                start = model.alpha
-            problem = task.problem(k)
-            told = self._callback(task.name(k), len(task) > 1, task.what)
-            # The multipliers of a start become feasible, whatever costs they come from.
-            known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
-
-            def on_pairs(limit: int) -> Model:
-                return solve(
-                    problem,
-                    solver.with_seed(seed + k),
-                    tol=0.0 if problem.rows.count <= _TINY else float(self.tol),
-                    max_steps=limit,
-                    start=None if known is None else Solution(alpha=known.alpha),
-                    known=known,
-                    callback=told,
-                    budget=budget,
-                )
-
-            for way in self._ways(task.count(k), task.plain_rows is not None, quick and small):
-                columns = task.columns(k) if way == _COLUMNS else None
-                if way != _COLUMNS:
-                    model = on_pairs(way)
-                elif columns is not None:
-                    model = solve_on_columns(problem, columns, float(self.tol), seed + k, budget, told)
-                if known is None or model.certificate.relative_gap < known.relative_gap:
-                    known = model.certificate
-                ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
-                if ended or known.relative_gap <= self.tol:
-                    break
-            assert known is not None
-            if known is not model.certificate and known.relative_gap <= self.tol:
-                model = replace(model, status=Status.within_tol(known))
-            return replace(model, certificate=known.without_problem(known.w))
-
-        return Models(solve_each(len(task), solve_one, seconds, threads)), reason
-
-    def _ways(self, count: int, linear: bool, hard: bool) -> list[int]:
-        """How to solve a problem of so many rows, one way after the other until one does.
-
-        On pairs of rows with at most so many steps, or on ``_COLUMNS``. ``hard``: where pairs have failed.
-        """
-        if self.max_iter != -1:
-            return [int(self.max_iter)]
-        if not isinstance(self.solver, str) or self.solver != "auto" or self.warm_start:
-            return [NO_LIMIT]
-        if hard or (linear and count > _TINY):
-            return [_COLUMNS, _AFTER_COLUMNS]
-        needed = 3 * 8 * count**2
-        if count > _FACTORED or needed > self.cache_size * 1e6:
-            return [NO_LIMIT]
-        return [max(count // 10, 100), _COLUMNS, NO_LIMIT]
-
-    def _threads_of(self, task: ClassProblems) -> int:
-        """Of a fit; steps of small problems are too short for threads to take turns."""
-        return 1 if len(task.codes) <= _SMALL else self._threads()
-
-    def _cache_use(self, task: ClassProblems, models: Models) -> CacheUse:
-        side = min(self._threads_of(task), len(task))
-        shared_bytes = shared_rows = 0
-        if task.matrix is not None and not isinstance(self.kernel_, Precomputed):
-            shared_bytes, shared_rows = int(task.matrix.nbytes), len(task.codes)
-        budget_bytes = int(self.cache_size * 1e6)
-        if not isinstance(self.solver, str):  # it brings its own, for each problem
-            budget_bytes = shared_bytes + side * int(getattr(self.solver, "cache_size", 0.0) * 1e6)
-        return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, side)
-
-    def _may_be_quick(self) -> bool:
-        """Whether nobody wants to watch, to choose how, or to go on from somewhere."""
-        watched = self.verbose or self.callback is not None or self.max_time is not None
-        chosen = isinstance(self.solver, Solver) or self.solver != "auto" or self.max_iter != -1
-        return not (watched or chosen or self.warm_start)
-
-    def _configured(self, task: ClassProblems, workers: int) -> tuple[AnySolver, str]:
-        """The solver of all problems; one that was not configured by hand gets its share of memory."""
-        solver, reason = find_solver(self.solver, task.problem(0), float(self.tol))
-        options: Any = solver
-        if isinstance(self.solver, str):
-            ours = {"cache_size": float(self.cache_size) / workers, "shrinking": bool(self.shrinking)}
-            offered = {field.name for field in fields(options)}
-            solver = replace(options, **{name: ours[name] for name in ours if name in offered})
-        return solver, reason
-
-    def _starts(self, task: ClassProblems) -> list[Vector] | None:
-        """The multipliers of the last fit, if there was one on such data and it is to be the start."""
-        proof: Any = getattr(self, "certificate_", None)
-        if not self.warm_start or proof is None or not np.array_equal(self.classes_, task.labels):
-            return None
-        each = [proof] if isinstance(proof, Certificate) else list(proof)
-        if [len(certificate.alpha) for certificate in each] != [task.count(k) for k in range(len(task))]:
-            return None
-        return [certificate.alpha for certificate in each]
-
     def _statement(self, weights: Vector) -> dict[str, Any]:
         """The problem in plain values, kept because parameters can be set anew after a fit."""
         return {
@@ -441,17 +285,21 @@ class SVC(CertifiedClassifier):
         self.n_support_ = np.bincount(task.codes[self.support_], minlength=len(task.labels)).astype(
             np.int32
         )
-        self._coefficients = np.ascontiguousarray(table[:, used])
         self.intercept_ = models.b
+        coefficients = np.ascontiguousarray(table[:, used])
+        self.dual_coef_ = sparse.csr_matrix(coefficients) if sparse.issparse(X) else coefficients
         if isinstance(self.kernel_, Precomputed):
             self.support_vectors_ = np.empty((0, 0), X.dtype)
         elif isinstance(self.kernel_, Function):
             self.support_vectors_ = _safe_indexing(X, self.support_)
         else:
             self.support_vectors_ = X[self.support_]
-        self.dual_coef_ = self._coefficients
-        if sparse.issparse(X):
-            self.dual_coef_ = sparse.csr_matrix(self._coefficients)
+        self._set_scores(coefficients)
+
+    def _set_scores(self, coefficients: NDArray[np.float64]) -> None:
+        """How rows are scored; the coefficients are those of ``dual_coef_``, not sparse."""
+        support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
+        self._problem_scores = KernelScores(self.kernel_, support, coefficients, self.n_support_)
 
     def _set_proof(self, task: ClassProblems, models: Models, reason: str) -> str:
         """The certificates, and what is to be warned of, if anything."""
@@ -462,13 +310,9 @@ class SVC(CertifiedClassifier):
         traces = models.traces
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
         worst = models[int(np.argmax(models.relative_gaps))]
-        self.solver_ = worst.story or reason
-        worst = replace(worst, tol=float(self.tol))
-        if worst.certificate.relative_gap <= self.tol:
-            worst = replace(worst, status=Status.CERTIFIED if models.proven else Status.NOT_PROVEN)
-        self.status_: Status = worst.status
-        self.fit_status_ = 0 if worst.status.certified else 1
-        return "" if worst.status.certified else worst.message
+        shortfall = self._set_ending(worst, reason, models.proven)
+        self.fit_status_ = 0 if self.status_.certified else 1
+        return shortfall
 
     @property
     def coef_(self) -> Any:
@@ -476,16 +320,7 @@ class SVC(CertifiedClassifier):
         check_is_fitted(self)
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        if len(self.intercept_) == 1 or self._one_vs_rest:
-            return safe_sparse_dot(self.dual_coef_, self.support_vectors_)
-        ends = np.cumsum(self.n_support_)
-        parts = [slice(end - size, end) for end, size in zip(ends, self.n_support_, strict=True)]
-        lines = [
-            safe_sparse_dot(self.dual_coef_[[j - 1], parts[i]], self.support_vectors_[parts[i]])
-            + safe_sparse_dot(self.dual_coef_[[i], parts[j]], self.support_vectors_[parts[j]])
-            for i, j in combinations(range(len(self.classes_)), 2)
-        ]
-        return sparse.vstack(lines).tocsr() if sparse.issparse(lines[0]) else np.vstack(lines)
+        return self._problem_scores.weights()
 
     @property
     def _one_vs_rest(self) -> bool:
@@ -499,14 +334,7 @@ class SVC(CertifiedClassifier):
             X = validate_data(
                 self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
             )
-        count = len(self.classes_)
-        pairs = count > 2 and not self._one_vs_rest
-        ends = np.cumsum(self.n_support_) if pairs else [len(self.support_)]
-        segments = np.concatenate([[0], ends]).astype(np.int64)
-        support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
-        expansions = Expansions(self.kernel_, support, self._coefficients, segments)
-        sums = expansions(X, Budget(math.inf, self._threads()))
-        return pair_scores(count, sums, self.intercept_) if pairs else sums.T + self.intercept_
+        return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads()))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.

@@ -69,26 +69,38 @@ def from_estimator(estimator: LinearSVC) -> SavedModel:
     coef = np.ascontiguousarray(coef.toarray() if sparse.issparse(coef) else coef, np.float64)
     intercept = np.array(estimator.intercept_, np.float64).reshape(-1)
     proofs = _certificates(estimator, coef, intercept)
-    traces = getattr(estimator, "trace_", None)
-    names = getattr(estimator, "feature_names_in_", None)
     stated = dict(estimator._stated_problem)
     return SavedModel(
         coef=coef,
         expansion=getattr(estimator, "expansion_", None),
         intercept=intercept,
-        classes=estimator.classes_,
-        problem=stated,
-        parameters=parameters_to_json(estimator),
-        feature_names=None if names is None else [str(name) for name in names],
-        claims=claims_of(proofs),
-        certificates=proofs,
-        traces=[traces] if isinstance(traces, Trace) else traces,
-        status=getattr(estimator, "status_", None),
-        steps=getattr(estimator, "n_iter_", None),
-        solver=getattr(estimator, "solver_", None),
         tol=stated.pop("tol"),
+        problem=stated,
+        steps=getattr(estimator, "n_iter_", None),
         rows=None if proofs is None else len(proofs[0].alpha),
+        **what_is_known(estimator, proofs),
     )
+
+
+def what_is_known(estimator: Any, proofs: list[Certificate] | None) -> dict[str, Any]:
+    """The fields of a stored model that are the same for every fitted classifier."""
+    traces = getattr(estimator, "trace_", None)
+    names = getattr(estimator, "feature_names_in_", None)
+    claims = None
+    if proofs is not None:
+        claims = [
+            Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs
+        ]
+    return {
+        "classes": estimator.classes_,
+        "parameters": parameters_to_json(estimator),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "claims": claims,
+        "certificates": proofs,
+        "traces": [traces] if isinstance(traces, Trace) else traces,
+        "status": getattr(estimator, "status_", None),
+        "solver": getattr(estimator, "solver_", None),
+    }
 
 
 def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certificate] | None:
@@ -105,13 +117,6 @@ def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certi
             "Fit again, or delete certificate_ to save the changed numbers without any proof."
         )
     return each
-
-
-def claims_of(proofs: list[Certificate] | None) -> list[Claim] | None:
-    """What is claimed of each problem."""
-    if proofs is None:
-        return None
-    return [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs]
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:

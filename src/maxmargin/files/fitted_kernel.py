@@ -9,13 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin.certificate import Certificate
-from maxmargin.files.fitted import claims_of, made, parameters_from_json, parameters_to_json
+from maxmargin.files.fitted import made, parameters_from_json, what_is_known
 from maxmargin.files.kernel_model import SavedKernelModel, in_order, with_linear_kernel
 from maxmargin.files.model import SavedModel
 from maxmargin.files.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.names import describe
-from maxmargin.model import Trace
 
 if TYPE_CHECKING:
     from maxmargin.estimators import SVC
@@ -37,10 +36,8 @@ def from_kernel_estimator(estimator: SVC) -> SavedKernelModel:
     table: Any = estimator.dual_coef_
     table = np.ascontiguousarray(table.toarray() if sparse.issparse(table) else table, np.float64)
     stated = dict(estimator._stated_problem)
-    names = getattr(estimator, "feature_names_in_", None)
     proof: Any = getattr(estimator, "certificate_", None)
     proofs = None if proof is None else [proof] if isinstance(proof, Certificate) else list(proof)
-    traces: Any = getattr(estimator, "trace_", None)
     one_vs_rest = len(estimator.classes_) == 2 or len(table) == len(estimator.classes_)
     steps = getattr(estimator, "n_iter_", None)
     try:
@@ -51,21 +48,14 @@ def from_kernel_estimator(estimator: SVC) -> SavedKernelModel:
             counts=np.asarray(estimator.n_support_, np.int64),
             support=np.asarray(estimator.support_, np.int64),
             intercept=np.array(estimator.intercept_, np.float64).reshape(-1),
-            classes=estimator.classes_,
             decision="one_vs_rest" if one_vs_rest else "one_vs_one",
             problem=_problem(stated),
-            parameters=parameters_to_json(estimator),
-            feature_names=None if names is None else [str(name) for name in names],
-            claims=claims_of(proofs),
-            certificates=proofs,
-            traces=[traces] if isinstance(traces, Trace) else traces,
-            status=getattr(estimator, "status_", None),
             steps=None if steps is None else int(np.max(steps)),
             steps_each=None if steps is None else np.asarray(steps).tolist(),
-            solver=getattr(estimator, "solver_", None),
             tol=stated["tol"],
             rows=int(estimator.shape_fit_[0]),
             class_factors=np.asarray(estimator.class_weight_, np.float64).tolist(),
+            **what_is_known(estimator, proofs),
         )
     except ModelError as error:
         if "other coefficients" not in str(error):
@@ -104,7 +94,6 @@ def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     estimator.kernel_ = model.kernel
     estimator.intercept_ = model.intercept
     estimator.n_support_ = model.counts.astype(np.int32)
-    estimator._coefficients = model.coefficients
     is_sparse = sparse.issparse(model.vectors)
     estimator.dual_coef_ = sparse.csr_matrix(model.coefficients) if is_sparse else model.coefficients
     estimator.support_vectors_ = np.empty((0, 0)) if model.vectors is None else model.vectors
@@ -113,6 +102,7 @@ def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     count = model.coefficients.shape[1]
     support = np.arange(count) if model.support is None else model.support
     estimator.support_ = support.astype(np.int32)
+    estimator._set_scores(model.coefficients)
     estimator.shape_fit_ = (count if model.rows is None else model.rows, model.features)
     estimator.class_weight_ = np.array(model.class_factors or np.ones(len(model.classes)), np.float64)
     estimator._stated_problem = _statement(model)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,7 @@ from scipy import sparse
 from maxmargin.files.kernel_soundness import contradiction
 from maxmargin.files.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Kernel, Linear, Precomputed
-from maxmargin.kernels.expansions import Expansions
-from maxmargin.reductions.one_vs_one import pair_scores
+from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.rows import Rows
 from maxmargin.types import Vector
 
@@ -80,15 +80,18 @@ class SavedKernelModel(StoredModel):
         return signed
 
     def _scores(self, X: Any) -> Vector:
-        count = len(self.classes)
         if self.coefficients.shape[1] == 0:
             return np.tile(self.intercept, (X.shape[0], 1))
-        pairs = self.decision == "one_vs_one" and count > 2
-        ends = np.cumsum(self.counts) if pairs else [len(self.owners)]
-        segments = np.concatenate([[0], ends]).astype(np.int64)
         X, vectors = self._side_by_side(X)
-        sums = Expansions(self.kernel, vectors, self.coefficients, segments)(X)
-        return pair_scores(count, sums, self.intercept) if pairs else sums.T + self.intercept
+        scores = self._problem_scores
+        if vectors is not scores.support:
+            scores = replace(scores, support=vectors)
+        return scores(X, self.intercept)
+
+    @cached_property
+    def _problem_scores(self) -> KernelScores:
+        support = self.support if isinstance(self.kernel, Precomputed) else self.vectors
+        return KernelScores(self.kernel, support, self.coefficients, self.counts)
 
     def _side_by_side(self, X: Any) -> tuple[Any, Any]:
         """X and the support vectors with equally many columns."""

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the problems of a kernel classifier score rows: through its support vectors, or with w itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin import core
+from maxmargin.kernels.base import Kernel, Linear
+from maxmargin.kernels.expansions import Expansions, blocks
+from maxmargin.one_blas_thread import one_blas_thread
+from maxmargin.reductions.one_vs_one import pair_scores
+from maxmargin.types import Vector
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelScores:
+    """``<w, phi(x)> + b`` of every problem, w being a sum over support vectors.
+
+    With the linear kernel, where w of all problems has fewer values than the support vectors, it is formed
+    once; the scores are then a product with it, and differ from the sums by rounding only.
+    """
+
+    kernel: Kernel
+    support: Any
+    """The support vectors, those of the first class first; see ``Expansions``."""
+    coefficients: Matrix
+    """In the shape of ``SVC.dual_coef_``: one line for two classes, k - 1 for all pairs of k classes, k for
+    each of them against the rest."""
+    counts: NDArray[Any]
+    """Support vectors of each class."""
+
+    def __call__(self, X: Any, intercepts: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """Of all rows of X, one column for each problem."""
+        if self._dense_weights is not None:
+            return _product(X, self._dense_weights) + intercepts
+        sums = Expansions(self.kernel, self.support, self.coefficients, self._segments)(X, budget)
+        return pair_scores(len(self.counts), sums, intercepts) if self._pairs else sums.T + intercepts
+
+    def weights(self) -> Any:
+        """W of every problem of the linear kernel, one line each; CSR where the support vectors are."""
+        is_sparse = sparse.issparse(self.support)
+        table = sparse.csr_matrix(self.coefficients) if is_sparse else self.coefficients
+        parts = [slice(begin, end) for begin, end in pairwise(self._segments)]
+        sums = [table[:, part] @ self.support[part] for part in parts]
+        if not self._pairs:
+            return sums[0]
+        lines = [sums[i][[j - 1]] + sums[j][[i]] for i, j in self._pairs]
+        return sparse.vstack(lines).tocsr() if is_sparse else np.vstack(lines)
+
+    @property
+    def _pairs(self) -> list[tuple[int, int]]:
+        """The classes of each problem, where these are pairs of more than two classes; else empty."""
+        count = len(self.counts)
+        return [] if count == 2 or len(self.coefficients) == count else list(combinations(range(count), 2))
+
+    @property
+    def _segments(self) -> NDArray[np.int64]:
+        """Shares of the support vectors that are summed apart: of each class, for pairs; else all."""
+        sizes = self.counts if self._pairs else [self.coefficients.shape[1]]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def _dense_weights(self) -> Matrix | None:
+        """For prediction: None where the kernel is not linear, or sums over support vectors are cheaper."""
+        if not isinstance(self.kernel, Linear):
+            return None
+        stored = self.support.nnz if sparse.issparse(self.support) else self.support.size
+        problems = len(self._pairs) or len(self.coefficients)
+        if problems * self.support.shape[1] >= stored:
+            return None
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            weights = self.weights()
+        dense: Matrix = weights.toarray() if sparse.issparse(weights) else weights
+        # A sum over support vectors may still be finite where w is not.
+        return dense if np.isfinite(dense).all() else None
+
+
+def _product(X: Any, weights: Matrix) -> Matrix:
+    """``<w, x>`` of all rows and problems, in double precision."""
+    with one_blas_thread():
+        if sparse.issparse(X) or X.dtype == np.float64:
+            return np.asarray(X @ weights.T)
+        out = np.empty((X.shape[0], len(weights)))
+        for block in blocks(X.shape[0], X.shape[1]):  # each is copied to double precision
+            out[block] = X[block] @ weights.T
+    return out

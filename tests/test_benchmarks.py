@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of ``python -m benchmarks`` on small data: what they measure, and the pages they write."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import scale
+
+from benchmarks import along_costs, datasets, small
+from benchmarks.__main__ import main
+from maxmargin import Problem, solve
+
+
+@pytest.fixture(autouse=True)
+def tumours(monkeypatch):
+    """In the place of every data set."""
+    X, y = load_breast_cancer(return_X_y=True)
+    data = datasets.DataSet("tumours", scale(X)[::5], y[::5].astype(np.int64))
+    monkeypatch.setattr(datasets, "load", lambda name, **options: data)
+    return data
+
+
+def test_the_path_page_has_a_line_for_each_loss(tmp_path):
+    options = ["path", "--data", "a9a", "--loss", "hinge,squared_hinge", "--repeat", "1"]
+    assert main([*options, "--no-search", "--output", str(tmp_path)]) == 0
+    page = (tmp_path / "path.md").read_text()
+    assert [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| a9a")] == [
+        "a9a, hinge",
+        "a9a, squared hinge",
+    ]
+    assert "python -m benchmarks path --data a9a" in page
+    assert str(tmp_path) not in page
+    assert "GridSearchCV" not in page
+
+
+def test_steps_along_the_costs_are_those_of_single_fits(tumours):
+    told = []
+    (walk,) = along_costs.measure(["a9a"], ["hinge"], 2, told.append)
+    assert told == ["a9a, hinge: path, round 1", "a9a, hinge: path, round 2"]
+    problem = Problem.of(tumours.X, np.where(tumours.y == 1, 1.0, -1.0), loss="hinge")
+    tol = along_costs.TOLERANCE
+    single = [solve(problem.with_costs_times(C), tol=tol, threads=1).steps for C in along_costs.COSTS]
+    assert walk.cold_steps == sum(single)
+    assert np.isfinite([*walk.cold, *walk.seconds.values(), walk.certificates]).all()
+
+
+def test_the_page_of_small_fits_has_a_line_for_each_data_set(tmp_path):
+    options = ["small", "--loss", "hinge", "--kernel", "rbf", "--repeat", "1"]
+    assert main([*options, "--output", str(tmp_path)]) == 0
+    page = (tmp_path / "small.md").read_text()
+    linear, kernel = page.split("## Hinge")[1].split("## Kernel rbf")
+    for part, data in ((linear, small.data_sets()), (kernel, small.kernel_data_sets())):
+        lines = [line.strip("|* ") for line in part.splitlines() if line.startswith("| ")][2:]
+        names = [name for name, _, _ in data]
+        assert [line.split("|")[0].strip("* ") for line in lines] == names
+
+
+def test_missing_data_are_told_and_end_the_command(tmp_path, monkeypatch, capsys):
+    def load(name, **options):
+        raise datasets.MissingData(f"{name} is not there")
+
+    monkeypatch.setattr(datasets, "load", load)
+    assert main(["sweep", "--data", "a9a", "--output", str(tmp_path)]) == 1
+    assert "a9a is not there" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("linear", "--loss"),
+        ("kernel", "--parts"),
+        ("choice", "--data"),
+        ("reading", "--data"),
+        ("small", "--kernel"),
+        ("sweep", "--loss"),
+        ("degree2", "--data"),
+        ("path", "--data"),
+    ],
+)
+def test_unknown_names_are_refused(command, option, capsys):
+    with pytest.raises(SystemExit):
+        main([command, option, "nobody"])
+    assert "nobody is not offered; choose from" in capsys.readouterr().err

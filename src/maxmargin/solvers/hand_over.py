@@ -114,9 +114,11 @@ class HandOver(Solver[State]):
         """Of the solver that is running."""
         return (state.second or self.first).finished(state.inner)
 
-    def last_resort(self, problem: Problem) -> AnySolver | None:
-        """Of the second."""
-        return self.second.last_resort(problem)
+    def last_resort(self, problem: Problem, state: State) -> AnySolver | None:
+        """Of the second. An ascent that goes on needs none: its gap may rise for some sweeps."""
+        if state.second is None and not self.finished(state):
+            return None
+        return self.second.last_resort(problem, state.inner)
 
     def story(self, state: State) -> str:
         """What ran, in one sentence."""

@@ -91,7 +91,12 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     cost, sweep = second_order_cost(problem, tol), sweep_cost(problem, problem.rows.count)
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
     trial = TRIAL * sweep * (2.0 if warm_up_stages(problem) > 0 else 1.0)
-    if takes_steps_at_once(problem) or cost <= trial:
+    if takes_steps_at_once(problem):
+        return second, (
+            f"{second.name}: for {size} its steps follow one another inside the core, and their number "
+            "hardly depends on C."
+        )
+    if cost <= trial:
         return second, (
             f"{second.name}: for {size} its steps are cheap, and their number hardly depends on C; it is "
             f"expected to cost as much as {cost / sweep:.0f} sweeps of dual_coordinate_ascent, which would "

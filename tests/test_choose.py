@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import Problem, Solution, Status, certify, choose_solver, solve
+from maxmargin import Problem, Solution, Status, certify, choose_solver, path, solve
 from maxmargin.choose import second_order_cost
-from maxmargin.solvers import AugmentedLagrangian, Newton
-from maxmargin.solvers.hand_over import HandOver
+from maxmargin.core import ALL_CORES
+from maxmargin.solvers import AugmentedLagrangian, InteriorPoint, Newton
+from maxmargin.solvers.hand_over import HandOver, sweep_cost
 from problems import clouds
 
 SECOND = {"hinge": AugmentedLagrangian(resort=True), "squared_hinge": Newton(resort=True)}
@@ -70,13 +71,97 @@ def test_no_hand_over_where_it_would_cost_more():
     assert model.story == ""
 
 
+def overlapping(n, d, seed):
+    """Rows whose labels are noise to a good part: multipliers grow with C."""
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, d))
+    return X, np.where(X[:, 0] + generator.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("loss", SECOND)
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
+def test_few_values_take_the_second_order_solver_whatever_their_shape(loss, C):
+    """Its steps follow one another in the core, while every sweep is a call."""
+    for n, d in ((1000, 20), (120, 100), (40, 120)):
+        solver, _ = choose_solver(Problem.of(*overlapping(n, d, seed=5), C, loss=loss))
+        assert solver == SECOND[loss]
+
+
+@pytest.mark.parametrize("loss", SECOND)
+@pytest.mark.parametrize("C", [1.0 / 32.0, 1.0, 32.0])
+def test_dense_data_with_few_rows_to_a_column_stay_with_the_ascent(loss, C):
+    """Separable: a factor costs many sweeps, and the number of these hardly depends on C."""
+    X, _ = overlapping(600, 500, seed=6)
+    y = np.where(X.sum(axis=1) > 0.0, 1.0, -1.0)
+    problem = Problem.of(X, y, C, loss=loss)
+    assert isinstance(choose_solver(problem)[0], HandOver)
+    model = solve(problem, tol=1e-3)
+    assert model.status is Status.CERTIFIED
+    assert model.story == ""
+
+
+@pytest.mark.parametrize("loss", SECOND)
+def test_a_warm_up_that_goes_on_is_given_up(loss):
+    """On data that overlap, at the end of a stage, and for a beginning from nothing."""
+    problem = Problem.of(*overlapping(2000, 20, seed=7), 1000.0, loss=loss)
+    solver = HandOver(SECOND[loss], cost=30.0 * sweep_cost(problem, 2000))
+    state = solver.init(problem, None)
+    stages = state.inner.stage
+    assert stages > 4
+    while state.second is None:
+        state = solver.step(problem, state, ALL_CORES)
+    assert 6 <= state.sweeps < 6 * stages
+    assert state.gaps == []
+    assert state.cost == solver.cost
+    model = solve(problem, solver, tol=1e-6)
+    best = solve(problem, SECOND[loss], tol=1e-8)
+    assert model.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-6)
+
+
+def test_a_warm_up_that_ends_early_makes_the_second_dearer():
+    """Multipliers that cease to grow with C: the data are separable."""
+    X, _ = overlapping(200, 300, seed=8)
+    problem = Problem.of(X, np.where(X[:, 0] > 0.0, 1.0, -1.0), 1000.0)
+    solver = HandOver(AugmentedLagrangian(), cost=1e9)
+    state = solver.init(problem, None)
+    while state.inner.stage > 0:
+        state = solver.step(problem, state, ALL_CORES)
+    assert state.sweeps < 18
+    assert state.cost > solver.cost
+
+
+def test_an_ascent_that_goes_on_needs_no_last_resort():
+    problem = Problem.of(*overlapping(300, 20, seed=9), 1.0)
+    solver = HandOver(AugmentedLagrangian(resort=True), cost=0.0)
+    state = solver.init(problem, None)
+    assert solver.last_resort(problem, state) is None
+    while state.second is None:
+        state = solver.step(problem, state, ALL_CORES)
+    assert isinstance(solver.last_resort(problem, state), InteriorPoint)
+
+
+@pytest.mark.parametrize("loss", SECOND)
+def test_the_next_cost_goes_on_with_the_solver_that_has_taken_over(loss):
+    X, y = overlapping(2000, 80, seed=10)
+    costs = [10.0, 20.0]
+    solver = HandOver(SECOND[loss], cost=1000.0)
+    first, second = path(Problem.of(X, y, 1.0, loss=loss), costs, solver=solver, tol=1e-6).models
+    assert first.story.startswith(f"{SECOND[loss].name}, after ")
+    assert second.story.startswith(f"{SECOND[loss].name}: it had taken over")
+    for C, model in zip(costs, (first, second), strict=True):
+        best = solve(Problem.of(X, y, C, loss=loss), SECOND[loss], tol=1e-8)
+        assert model.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-6)
+
+
 def test_sweeps_left_follow_the_decay():
     solver = HandOver(Newton(), cost=1.0, tol=1e-4)
     halving = [0.5**k for k in range(1, 9)]
     assert solver.sweeps_left(halving) == pytest.approx(math.log2(halving[-1] / 1e-4))
     assert solver.sweeps_left(halving[:4]) == 0.0  # too early to tell
     assert solver.sweeps_left([0.1] * 8) == math.inf
-    assert solver.sweeps_left([*halving, 1e-5]) == 0.0
+    there = [*halving, 1e-5]  # as it thinks, yet it is asked for more: until a tenth, then
+    assert solver.sweeps_left(there) == pytest.approx(math.log(10.0) / (math.log(there[4] / 1e-5) / 4))
+    assert solver.sweeps_left([*halving, 1e-15]) == 0.0
 
 
 def test_costs_grow_with_the_work():
@@ -98,7 +183,8 @@ def test_where_rounding_ends_the_others_the_interior_point_method_goes_on(interc
         X = generator.normal(size=(12, 150)) * 10 ** generator.uniform(-4, 4, 150)
         y = np.where(np.arange(12) % 3 == 0, 1.0, -1.0)
         problem = Problem.of(X, y, 1000.0, intercept=intercept)
-        model = solve(problem, tol=1e-6)
+        assert solve(problem, tol=1e-6).status is Status.CERTIFIED
+        model = solve(problem, SECOND["hinge"], tol=1e-6)
         assert model.status is Status.CERTIFIED
         found = certify(problem, Solution(w=model.w, alpha=model.alpha))
         assert found.relative_gap <= 1.1e-6

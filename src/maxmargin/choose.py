@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The automatic choice: a solver, and the sentence that says why.
 
-A cost model decides, counted in visits of a stored value by a sweep of dual coordinate ascent. The two
-constants that turn other work into such visits were measured once: see docs/how_to_choose.md.
+A cost model decides, counted in visits of a stored value by a sweep of dual coordinate ascent. The three
+constants that turn other work into such visits were measured once: see docs/how_to_choose.md. What a
+second-order method costs can be told beforehand, what the ascent costs cannot: where its first sweeps are
+cheap beside the other way, it is tried, and judged by what they gain (solvers/hand_over.py).
 """
 
 from __future__ import annotations
@@ -21,45 +23,50 @@ from maxmargin.solvers import (
     WorkingSet,
 )
 from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
-from maxmargin.solvers.hand_over import HandOver
-from maxmargin.solvers.newton_system import LARGEST_SIDE
+from maxmargin.solvers.hand_over import CALL, HandOver, sweep_cost
+from maxmargin.solvers.newton_system import FEW_VALUES, LARGEST_SIDE, SMALLEST_BLOCKED_OF_FEW
 from maxmargin.solvers.opening import sample_size
 
 PASS = 0.7
 """A value in a pass, in visits of a sweep: rows come in order, and nothing is written."""
 FLOP = 0.06
 """A multiply-add of a dense factorisation, in visits of a sweep."""
+TRIAL = 8.0
+"""The ascent is tried where so many sweeps, which tell how it goes, cost less than the other way; twice as
+many where C is so large that it needs a warm-up."""
 
 
-def ascent_cost(problem: Problem) -> float:
-    """What dual coordinate ascent is expected to take: twice as many sweeps for four times the C.
-
-    And more of them where many rows share few columns, so that every step undoes a part of the others.
-    """
-    sweeps = 15.0 if problem.rows.count < problem.rows.columns else 40.0
-    return max(problem.rows.stored, problem.rows.count) * sweeps * 2.0 ** warm_up_stages(problem)
+def takes_steps_at_once(problem: Problem) -> bool:
+    """Whether second-order steps follow one another in the core; each sweep of the ascent is a call."""
+    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < SMALLEST_BLOCKED_OF_FEW
 
 
 def second_order_cost(problem: Problem, tol: float) -> float:
-    """What ``augmented_lagrangian`` (hinge) or ``newton`` (the smooth losses) is expected to take."""
+    """What ``augmented_lagrangian`` (hinge) or ``newton`` (the smooth losses) is expected to take.
+
+    The fewer rows there are to a column, the longer it takes to find the rows that are free.
+    """
     rows = problem.rows
     n, d, stored = rows.count, rows.columns, max(rows.stored, rows.count)
     width = stored / max(n, 1)
     digits = -math.log10(min(max(tol, 1e-12), 0.1))
-    outer_product = FLOP * d * d if stored > 0.25 * n * d else 0.5 * width * width
-    sampled = sample_size(problem) > 0
+    outer_product = 0.5 * (FLOP * d * d if stored > 0.25 * n * d else width * width)
+    scarcity = math.sqrt(min(1.0, d / max(n, 1)))
     if problem.loss.name == "hinge":
-        steps = (3.0 if sampled else 8.0) + (3.0 if sampled else 5.0) * digits
+        steps = (4.0 + 2.0 * digits) * (1.0 + 8.0 * scarcity)
         # Of many short rows few end up on the margin, of few long ones most: nearly as many as columns.
         free, changes = max(0.1 * n, 0.7 * min(n, d)), 0.02 * n * steps
     else:
-        steps = (3.0 if sampled else 5.0) + 0.5 * digits
-        free, changes = 0.6 * n, n * (1.5 if problem.loss.name == "squared_hinge" else steps)
+        steps = (2.0 + 0.5 * digits) * (1.0 + 2.0 * scarcity)
+        free, changes = 0.6 * n, n * (1.0 if problem.loss.name == "squared_hinge" else steps)
+    if sample_size(problem) > 0:
+        steps *= 0.5
     if min(free, float(d)) > LARGEST_SIDE:
         return math.inf  # no factor: conjugate gradients may need any number of passes
     matrix = free * free * width if free < d else changes * outer_product
-    factor = FLOP * min(free, float(d)) ** 3 / 3.0
-    return steps * (2.0 * PASS * stored + factor) + matrix
+    factor = FLOP * min(free, float(d)) ** 3 / 6.0
+    call = 0.0 if takes_steps_at_once(problem) else CALL
+    return steps * (2.0 * PASS * stored + factor + call) + matrix
 
 
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
@@ -81,17 +88,23 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     if loss == "logistic":
         return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
     second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
-    cost, sweeps = second_order_cost(problem, tol), ascent_cost(problem)
+    cost, sweep = second_order_cost(problem, tol), sweep_cost(problem, problem.rows.count)
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
-    if cost <= sweeps:
+    trial = TRIAL * sweep * (2.0 if warm_up_stages(problem) > 0 else 1.0)
+    if takes_steps_at_once(problem):
+        return second, (
+            f"{second.name}: for {size} its steps follow one another inside the core, and their number "
+            "hardly depends on C."
+        )
+    if cost <= trial:
         return second, (
             f"{second.name}: for {size} its steps are cheap, and their number hardly depends on C; it is "
-            f"expected to cost as much as {cost / max(problem.rows.stored, 1):.0f} sweeps of "
-            "dual_coordinate_ascent, which would need more."
+            f"expected to cost as much as {cost / sweep:.0f} sweeps of dual_coordinate_ascent, which would "
+            "need more."
         )
     return HandOver(second, cost, tol), (
-        f"dual_coordinate_ascent: for {size} few sweeps are expected; {second.name} takes over if they get "
-        "too many."
+        f"dual_coordinate_ascent: for {size} sweeps are cheap; {second.name} takes over if they get too "
+        "many."
     )
 
 

@@ -210,7 +210,7 @@ def solve_after(
                 elif max_steps == NO_LIMIT and run.gets_nowhere:
                     status = Status.RULE_FIRED
                 elif not stop and run.stalls(configured.estimate(state), status):
-                    last = configured.last_resort(problem)
+                    last = configured.last_resort(problem, state)
                     if last is not None:
                         story = (
                             f"{last.name}: the {steps} steps of other methods before it gained no more "

@@ -32,15 +32,13 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin import core
-from maxmargin.changed import changed
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solution import Solution
-from maxmargin.solvers.base import Solver
-from maxmargin.solvers.interior_point import InteriorPoint, affordable
 from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
 from maxmargin.solvers.newton_system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
 from maxmargin.solvers.opening import Opening
+from maxmargin.solvers.second_order import Begun, SecondOrder
 from maxmargin.types import Vector
 
 _STIFFEST = 1e7
@@ -58,10 +56,9 @@ _AFTER_SAMPLE = 10.0
 
 
 @dataclass
-class State:
+class State(Begun):
     """Where the method stands."""
 
-    iterate: Iterate
     alpha: Vector
     stiffness: float
     """k."""
@@ -72,13 +69,6 @@ class State:
     begun: bool = False
     """Whether the first step of this alpha has been taken."""
     restarts: int = 0
-    taken: int = 1
-    """Steps, in the last call."""
-
-    @property
-    def relative_gap(self) -> float:
-        """Between the best v and the best multipliers, as far as the b of ``best_v`` can tell."""
-        return self.standing.relative_gap
 
     def pieces(self, problem: Problem) -> Pieces:
         """The smooth problem of line 2."""
@@ -86,15 +76,10 @@ class State:
 
 
 @dataclass(frozen=True)
-class AugmentedLagrangian(Solver[Opening | State]):
+class AugmentedLagrangian(SecondOrder[State]):
     """Augmented Lagrangian with semismooth Newton inside; for the hinge."""
 
     name: ClassVar[str] = "augmented_lagrangian"
-    sweeps: int | None = None
-    """Of dual coordinate ascent at the start; a given start needs none, nor does a sample. None: four, but
-    none for few and short rows, where they cost as much as the steps that they spare."""
-    sampling: bool = True
-    """Begin with a sample where there are very many rows of few columns."""
     stiffness: float = 3.0
     """The first k."""
     raise_by: float | None = None
@@ -102,12 +87,6 @@ class AugmentedLagrangian(Solver[Opening | State]):
     step finds them from further away."""
     small_part: float = 0.2
     """How small |g|^2 / 2 must be beside the gap in line 4."""
-    until: float | None = None
-    """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
-    resort: bool = False
-    """Whether interior_point goes on where rounding ends this method short of the goal."""
-    seed: int = 0
-    """Of the order of the sweeps."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The hinge."""
@@ -118,32 +97,25 @@ class AugmentedLagrangian(Solver[Opening | State]):
             )
         return None
 
-    def init(self, problem: Problem, start: Solution | None) -> Opening | State:
-        """From a sample, from sweeps of dual ascent, or from a given w, alpha or both."""
-        if start is not None:
-            return self._begin(problem, start, core.ALL_CORES)
-        sampler = changed(self, sampling=False) if self.sampling else None
-        opening = Opening.of(problem, sampler, self.sweeps_of(problem), self.seed)
-        return opening or self._begin(problem, Solution(), core.ALL_CORES)
+    def after(self, opening: Opening) -> AugmentedLagrangian:
+        """Stiffer after a sample."""
+        return replace(self, stiffness=max(self.stiffness, _AFTER_SAMPLE)) if opening.sampled else self
 
-    def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
-        """With the Hessian of ``before``, as far as the same rows are free."""
-        if start is None or isinstance(before, Opening):
-            return self.init(problem, start)
-        last = before.iterate
-        factor = problem.total_cost / last.problem.total_cost * self.stiffness / before.stiffness
-        return self._begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
+    def stiffer(self, before: State) -> float:
+        """By its k."""
+        return before.stiffness / self.stiffness
 
     def sweeps_of(self, problem: Problem) -> int:
-        """How many there are at the start of a problem."""
+        """By default four; none for few and short rows, where they cost as much as the steps they spare."""
         if self.sweeps is not None:
             return self.sweeps
         rows = problem.rows
         return 0 if rows.stored <= min(FEW_VALUES, _LONG_ROW * rows.count) else _SWEEPS
 
-    def _begin(
+    def begin(
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
     ) -> State:
+        """With the alpha of the start, or the middle of the box where it has none."""
         # Multipliers that nothing is known of are in the middle: the rounded kink is then around m = 1.
         alpha = 0.5 * problem.costs
         if start.alpha is not None:
@@ -153,7 +125,9 @@ class AugmentedLagrangian(Solver[Opening | State]):
             w = problem.rows.combine(alpha * problem.y, budget)
         known = None if start.margins is None else (start.b, start.margins)
         iterate = Iterate.at(problem, w, budget, known, system)
-        state = State(iterate, alpha, self.stiffness, iterate.v.copy(), alpha.copy(), core.Standing())
+        state = State(
+            alpha, self.stiffness, iterate.v.copy(), alpha.copy(), core.Standing(), iterate=iterate
+        )
         np.multiply(self.stiffness, problem.costs, out=iterate.curvatures)
         if start.alpha is None:
             # Without multipliers, the margins tell which rows are free.
@@ -167,20 +141,16 @@ class AugmentedLagrangian(Solver[Opening | State]):
         state.standing.primal = regulariser + problem.loss_sum(iterate.margins)
         return state
 
-    def step(self, problem: Problem, state: Opening | State, budget: Budget) -> Opening | State:
-        """A step of the opening at first, then a Newton step, or some where they are short."""
-        if isinstance(state, Opening):
-            if not state.step(budget):
-                return state
-            stiffness = max(self.stiffness, _AFTER_SAMPLE) if state.sampled else self.stiffness
-            return replace(self, stiffness=stiffness)._begin(problem, state.solution(budget), budget)
+    def advance(self, problem: Problem, state: State, budget: Budget) -> State:
+        """Lines 2 to 6; or again from the best multipliers, where rounding has ended a run too early."""
         hessian = state.iterate.system.small_hessian
         if hessian is None:
             self._step(problem, state, budget)
         else:
             self._small_steps(problem, state, hessian, budget)
         if state.standing.finished and state.restarts < _MOST_RESTARTS and _is_wide(problem, state):
-            return self._restart(problem, state, budget)
+            state = self._restart(problem, state, budget)
+        state.relative_gap, state.finished = state.standing.relative_gap, state.standing.finished
         return state
 
     def _step(self, problem: Problem, state: State, budget: Budget) -> None:
@@ -231,7 +201,7 @@ class AugmentedLagrangian(Solver[Opening | State]):
     def _restart(self, problem: Problem, state: State, budget: Budget) -> State:
         """From the best multipliers with a smaller k: too stiff a system leaves only rounding."""
         softer = replace(self, stiffness=state.stiffness / _SOFTEN)
-        new = softer._begin(problem, Solution(alpha=state.best_multipliers), budget)
+        new = softer.begin(problem, Solution(alpha=state.best_multipliers), budget)
         new.restarts, new.taken = state.restarts + 1, state.taken
         new.best_v = state.best_v
         for name in ("primal", "dual", "best_imbalance", "relative_gap"):
@@ -252,32 +222,10 @@ class AugmentedLagrangian(Solver[Opening | State]):
         state.iterate.curvatures *= raise_by
         state.iterate.system.scale(raise_by)
 
-    def solution(self, problem: Problem, state: Opening | State, budget: Budget) -> Solution:
+    def reached(self, problem: Problem, state: State) -> Solution:
         """The best v and the best multipliers so far: any two points make a proof."""
-        if isinstance(state, Opening):
-            return state.solution(budget)
         w = state.best_v[: problem.rows.columns]
         return Solution(w=w.copy(), alpha=state.best_multipliers.copy(), any_length=True)
-
-    def last_resort(self, problem: Problem) -> InteriorPoint | None:
-        """The interior point method, where its steps are affordable."""
-        return affordable(problem) if self.resort else None
-
-    def at_once(self, tol: float) -> AugmentedLagrangian:
-        """With steps on small data inside the core."""
-        return changed(self, until=tol)
-
-    def taken(self, state: Opening | State) -> int:
-        """More than one on small data."""
-        return 1 if isinstance(state, Opening) else state.taken
-
-    def estimate(self, state: Opening | State) -> float:
-        """The gap itself, but for the rounding of a balance."""
-        return state.estimate if isinstance(state, Opening) else state.relative_gap
-
-    def finished(self, state: Opening | State) -> bool:
-        """Whether rounding leaves nothing to gain."""
-        return not isinstance(state, Opening) and state.standing.finished
 
 
 def _is_wide(problem: Problem, state: State) -> bool:

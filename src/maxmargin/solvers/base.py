@@ -76,7 +76,7 @@ class Solver(ABC, Generic[State]):
         """Whether a stopping rule of the solver's own has fired."""
         return False
 
-    def last_resort(self, problem: Problem) -> AnySolver | None:
+    def last_resort(self, problem: Problem, state: State) -> AnySolver | None:
         """The solver that goes on where this one gains nothing any more; None: there is none."""
         return None
 

@@ -61,7 +61,7 @@ _REACTIVATE_AFTER_SWEEPS = 100
 _REACTIVATE_AFTER_VISITS = 4
 """Times as many as there are rows: then all of them again cost a fifth at most."""
 _FEW_CAME_BACK = 0.01
-"""Of the rows visited before: then the next time may wait for twice as many visits."""
+"""Of the rows visited before: then the next time may wait twice as long."""
 _SHARE_OF_LARGEST = 0.2
 """Of the derivatives of one sweep: what holds a row at its wall by more leaves it out of the next. The
 largest is that of a few rows, which would keep most others in for many sweeps."""
@@ -122,8 +122,8 @@ class State:
     """how many rows these have visited."""
     visited_before: int = 0
     """That: so many rows in a sweep."""
-    patience: int = _REACTIVATE_AFTER_VISITS
-    """Visits until all rows are visited again, times as many as there are rows."""
+    patience: int = 1
+    """Factor on the visits, and on the gain, until all rows are visited again."""
     finished: bool = False
     """A sweep over all rows changed nothing beyond rounding."""
     private: Vector | float = 0.0
@@ -156,8 +156,8 @@ class DualCoordinateAscent(Solver[State]):
     """Leave out rows that stay at a wall of their box, and look at them again now and then."""
     relaxation: float | None = None
     """Factor on every step of line 3, in (0, 2): 1 is the lecture's, more looks ahead (successive
-    over-relaxation, Mangasarian and Musicant 1999). None: 1.3 for the hinge; for the squared hinge less,
-    down to 1, the more of the curvature is D, which ties a row to no other."""
+    over-relaxation, Mangasarian and Musicant 1999). None: 1 where momentum looks ahead; else 1.3 for the
+    hinge, and for the squared hinge less, the more of the curvature is D, which ties a row to no other."""
     warm_up: bool = True
     """Start with a smaller C where C |x|^2 is large; not when a start is given."""
     extrapolation: bool = True
@@ -220,10 +220,12 @@ class DualCoordinateAscent(Solver[State]):
             return reach, reach
         return reach, 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
 
-    def relaxation_of(self, problem: Problem) -> float:
-        """The factor on the steps for a problem."""
+    def relaxation_of(self, problem: Problem, momentum: bool = False) -> float:
+        """The factor on the steps for a problem, and whether momentum looks ahead already."""
         if self.relaxation is not None:
             return self.relaxation
+        if momentum:
+            return 1.0
         if problem.loss.name == "hinge":
             return 1.0 + _LOOK_AHEAD
         tied = problem.rows.mean_squared_norm * 2.0 * problem.total_cost / problem.rows.count
@@ -258,7 +260,7 @@ class DualCoordinateAscent(Solver[State]):
             state.w,
             state.bias,
             state.bias_curvature,
-            self.relaxation_of(problem),
+            self.relaxation_of(problem, state.last_move is not None),
             above,
             below,
             budget,
@@ -323,7 +325,7 @@ class DualCoordinateAscent(Solver[State]):
             most_were_out = 2 * state.visited_before <= len(state.order)
             few_came_back = active <= (1.0 + _FEW_CAME_BACK) * state.visited_before
             in_vain = most_were_out and few_came_back
-            state.patience = 2 * state.patience if in_vain else _REACTIVATE_AFTER_VISITS
+            state.patience = 2 * state.patience if in_vain else 1
         state.visits_since += len(state.order)
         state.order = state.order[:active]
         state.sweeps_since += 1
@@ -332,9 +334,9 @@ class DualCoordinateAscent(Solver[State]):
         if (
             not self.shrinking
             or abs(drift) >= unrest
-            or state.relative_gap <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
+            or state.relative_gap * state.patience <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
             or state.sweeps_since > _REACTIVATE_AFTER_SWEEPS
-            or state.visits_since > state.patience * problem.rows.count
+            or state.visits_since > state.patience * _REACTIVATE_AFTER_VISITS * problem.rows.count
         ):
             state.reactivated_at = state.relative_gap
             state.visited_before = active

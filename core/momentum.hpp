@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "dual_coordinate_ascent.hpp"
 #include "passes.hpp"
@@ -61,11 +62,14 @@ double go_on(const Rows& rows, std::span<Coordinate> coordinates, std::span<cons
   const std::span<double> v = before.w;
   std::transform(w.begin(), w.end(), v.begin(), v.begin(), std::minus<>());
   Parabola straight;
+  std::vector<Integer> moving;
+  moving.reserve(order.size());
   for (const Integer i : order) {  // 1
     const Coordinate& c = coordinates[i];
     const double moved = c.alpha - change[i];
-    change[i] = moved;
     if (moved == 0) continue;
+    moving.push_back(i);
+    change[i] = moved;
     if (c.alpha <= 0 || c.alpha >= upper(c)) {
       rows[i].add_to(v.data(), -moved * c.label);
       change[i] = 0;
@@ -78,7 +82,7 @@ double go_on(const Rows& rows, std::span<Coordinate> coordinates, std::span<cons
   if (straight.rises()) {
     const double length = std::min(straight.best(), kFarthest);  // 2
     for (double& value : v) value *= length;
-    for (const Integer i : order) {  // 3
+    for (const Integer i : moving) {  // 3
       if (change[i] == 0) continue;
       const Coordinate& c = coordinates[i];
       const double target = c.alpha + length * change[i];
@@ -90,7 +94,7 @@ double go_on(const Rows& rows, std::span<Coordinate> coordinates, std::span<cons
     inside.add(w, v, bias_curvature);
   }
   const double length = inside.rises() ? std::min(1.0, inside.best()) : 0.0;  // 4
-  for (const Integer i : order) {
+  for (const Integer i : moving) {
     Coordinate& c = coordinates[i];
     const double here = c.alpha;
     if (length > 0) c.alpha = std::clamp(here + length * change[i], 0.0, upper(c));

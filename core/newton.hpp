@@ -374,7 +374,10 @@ void scores_of(const Rows& rows, std::span<const Integer> order, const double* w
   for (const Integer i : order) stored += rows[i].size();
   const Integer count = static_cast<Integer>(order.size());
   in_parallel(budget.threads_for(stored), count, [&](Integer, Integer k, Integer last) {
-    for (; k < last; ++k) out[k] = rows[order[k]].dot(w);
+    for (; k < last; ++k) {
+      prefetch_ahead(rows, order, k);
+      out[k] = rows[order[k]].dot(w);
+    }
   });
 }
 

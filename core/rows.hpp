@@ -43,11 +43,12 @@ struct DenseRow {
   }
   void clear(double* target) const { std::fill(target, target + columns, 0.0); }
   double squared_norm() const {
+    // Local names: through the members the compiler sees no loop that it could do in registers.
+    const Value* const x = values;
+    const Integer size = columns;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (Integer j = 0; j < columns; ++j) {
-      sum += static_cast<double>(values[j]) * static_cast<double>(values[j]);
-    }
+    for (Integer j = 0; j < size; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(x[j]);
     return sum;
   }
   Integer size() const { return columns; }
@@ -81,8 +82,7 @@ struct SparseRow {
     for (Integer k = 0; k < count; ++k) target[columns[k]] = 0;
   }
   double squared_norm() const {
-    // Local names: through the members the compiler sees no loop that it could do in registers.
-    const Value* const x = values;
+    const Value* const x = values;  // as above
     const Integer size = count;
     double sum = 0;
 #pragma omp simd reduction(+ : sum)

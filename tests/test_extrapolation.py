@@ -131,10 +131,30 @@ def test_moves_are_of_no_use_when_many_rows_have_come_to_rest():
     assert not setting.moves.end_at(setting.at(setting.alpha), BUDGET)
 
 
-def test_a_row_that_is_not_visited_ends_the_moves():
+def test_rows_that_are_not_visited_end_moves_that_have_hardly_begun():
     setting = Setting(0, upper=1.0)
+    moves = Moves(MOVES, setting.at(setting.alpha), setting.rows, BUDGET)
     setting.alpha[3] += 0.1
-    assert not setting.moves.end_at(setting.at(setting.alpha), BUDGET)
+    assert not moves.end_at(setting.at(setting.alpha), BUDGET)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_that_were_not_visited_join_the_moves(seed):
+    setting = Setting(seed, upper=0.95)
+    kept = list(setting.lines[3:])
+    for line in 0.05 * np.random.default_rng(seed + 1).normal(size=(2, N)):
+        setting.alpha += line
+        assert setting.moves.end_at(setting.at(setting.alpha), BUDGET)
+        kept.append(line)
+    kept[-2] = np.where(
+        np.isin(np.arange(N), [3, 11]), 0.0, kept[-2]
+    )  # it was too late to be a part of this
+    setting.lines, setting.rows = np.vstack([np.zeros(N), kept]), setting.moves.rows
+    assert sorted(setting.rows) == list(range(N))
+    of_alpha, of_w, gain = setting.extrapolate()
+    np.testing.assert_allclose(of_alpha, setting.best(), atol=1e-9)
+    np.testing.assert_allclose(of_w, setting.w(of_alpha), atol=1e-12)
+    np.testing.assert_allclose(gain, setting.value(setting.alpha + of_alpha), rtol=1e-8)
 
 
 def test_numbers_out_of_range_lead_nowhere():

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
+from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin
@@ -93,6 +94,21 @@ def objective(X, y, w, b, C, loss, weights=1.0):
     slack = np.maximum(0.0, 1.0 - y * (X @ w + b))
     losses = slack if loss == "hinge" else slack**2
     return 0.5 * w @ w + C * np.sum(weights * losses)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("stored", [np.float32, np.float64, sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("shape", [(20, 3), (900, 200)])
+def test_values_that_are_not_finite_are_refused_as_in_scikit_learn(shape, stored, value):
+    random = np.random.default_rng(0)
+    X = random.normal(size=shape) * (random.random(shape) < 0.1)  # the larger one is copied without zeros
+    X[-1, -1] = value
+    y = np.arange(len(X)) % 2
+    with pytest.raises(ValueError, match="Input X contains") as refusal:
+        LinearSVC().fit(stored(X), y)
+    with pytest.raises(ValueError, match="Input X contains") as expected:
+        check_array(stored(X), accept_sparse=True, dtype=None, estimator=svm.LinearSVC(), input_name="X")
+    assert str(refusal.value) == str(expected.value)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])

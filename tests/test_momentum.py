@@ -183,3 +183,22 @@ def test_sweeps_soon_leave_out_most_rows_that_are_no_support_vectors(loss):
     assert np.count_nonzero(state.coordinates[:, ALPHA]) < 0.1 * len(y)
     assert sweeps > 10
     assert visits < 6.2 * len(y)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_steps_are_exact_where_momentum_looks_ahead(loss):
+    random = np.random.default_rng(8)
+    X = random.normal(size=(200, 100))
+    y = np.sign(X @ random.normal(size=100) + random.normal(size=200))
+    ends = {}
+    for columns in (100, 20):  # of which momentum is worth it for the longer rows alone
+        problem = Problem.of(X[:, :columns], y, C=0.1, loss=loss)
+        for relaxation in (None, 1.0):
+            solver = DualCoordinateAscent(relaxation=relaxation, shrinking=False, warm_up=False)
+            state = solver.init(problem, None)
+            for _ in range(5):
+                state = solver.step(problem, state, core.ALL_CORES)
+            assert (state.last_move is not None) == (columns == 100)
+            ends[columns, relaxation] = state.coordinates[:, ALPHA].copy()
+    np.testing.assert_array_equal(ends[100, None], ends[100, 1.0])
+    assert np.abs(ends[20, None] - ends[20, 1.0]).max() > 1e-6

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import Solution, core, solve
+from maxmargin import Problem, Solution, certify, core, solve
 from maxmargin.solvers import (
     AugmentedLagrangian,
     DualCoordinateAscent,
@@ -19,6 +19,7 @@ from maxmargin.solvers import (
     Pegasos,
     StochasticSubgradient,
     Subgradient,
+    dual_coordinate_ascent,
     newton_system,
 )
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA
@@ -201,6 +202,24 @@ def test_shrinking_changes_the_path_and_not_the_optimum(loss, intercept):
     assert shrunk.status.certified
     close(shrunk.certificate.primal, full.certificate.primal)
     close(shrunk.w, full.w, 1e-4)
+
+
+def test_rows_that_do_not_come_back_are_looked_at_less_often(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.random((1500, 300)) * (random.random((1500, 300)) < 0.05)
+    X /= np.linalg.norm(X, axis=1, keepdims=True) + 1e-9
+    y = np.where(X @ random.normal(size=300) + 0.1 * random.normal(size=1500) > 0, 1.0, -1.0)
+    problem = Problem.of(X, y, C=3.0, loss="hinge", intercept="regularised")
+    solver, looks = DualCoordinateAscent(seed=SEED), []
+    for few in (dual_coordinate_ascent._FEW_CAME_BACK, -1.0):
+        monkeypatch.setattr(dual_coordinate_ascent, "_FEW_CAME_BACK", few)
+        state = solver.init(problem, None)
+        looks.append(0)
+        while solver.estimate(state) > 1e-8:
+            looks[-1] += len(state.order) == problem.rows.count
+            state = solver.step(problem, state, UNLIMITED)
+        assert certify(problem, solver.solution(problem, state, UNLIMITED)).relative_gap < 1e-7
+    assert looks[0] < 0.8 * looks[1]
 
 
 # ---- stochastic subgradient, Pegasos -------------------------------------------------------------

@@ -19,7 +19,7 @@ from maxmargin.estimators.certified import CertifiedClassifier
 from maxmargin.estimators.labels import distinct_labels, require_two
 from maxmargin.estimators.linear_fit import Begin, LinearFit
 from maxmargin.estimators.parameters import check_choice, check_count, check_number
-from maxmargin.estimators.reading import linear_scores, read_training_data
+from maxmargin.estimators.reading import linear_scores, read_training_rows
 from maxmargin.inseparable import InseparabilityProof, InseparableError
 from maxmargin.loop import Callback
 from maxmargin.model import Model, Trace
@@ -177,9 +177,8 @@ class LinearSVC(CertifiedClassifier):
         not negative.
         """
         self._check_parameters()
-        X, targets = read_training_data(self, X, y)
+        X, targets, rows = read_training_rows(self, X, y)
         labels = distinct_labels(targets)
-        rows = Rows(X, check_finite=False)  # that has been looked at
         weights = np.ones(rows.count)
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

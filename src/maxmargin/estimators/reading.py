@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import validate_data
 
@@ -19,19 +19,41 @@ from maxmargin.rows import Rows
 _TYPES = (np.float64, np.float32)
 
 
+def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], Rows]:
+    """As ``read_training_data``, and the rows that X makes."""
+    X, targets = _read(estimator, X, y, check_finite=False)
+    rows = Rows(X, check_finite=False)
+    # A pass that the fit takes anyway tells whether all values are finite. A square that is beyond all
+    # numbers is no proof of anything, and left to scikit-learn's check.
+    if not isinstance(X, LazyMonomials) and not np.isfinite(rows.squared_norms).all():
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+    return X, targets, rows
+
+
 def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
     """X and y, checked; the estimator remembers the expansion of ``LazyMonomials`` in ``expansion_``."""
+    return _read(estimator, X, y, check_finite=True)
+
+
+def _read(estimator: Any, X: Any, y: ArrayLike, *, check_finite: bool) -> tuple[Any, NDArray[Any]]:
     estimator.__dict__.pop("expansion_", None)
     targets: NDArray[Any]
     if _are_plain(X, y):
         plain = np.ascontiguousarray(X)
-        # A square that is beyond all numbers is no proof of anything, and left to the checks below.
-        if math.isfinite(core.dot(plain.reshape(-1), plain.reshape(-1))):
+        if not check_finite or math.isfinite(core.dot(plain.reshape(-1), plain.reshape(-1))):
             estimator.__dict__.pop("feature_names_in_", None)
             estimator.n_features_in_ = plain.shape[1]
             return plain, np.asarray(y)
     if not isinstance(X, LazyMonomials):
-        X, targets = validate_data(estimator, X, y, accept_sparse="csr", dtype=list(_TYPES), order="C")
+        X, targets = validate_data(
+            estimator,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=list(_TYPES),
+            order="C",
+            ensure_all_finite=check_finite,
+        )
         return X, targets
     targets = validate_data(estimator, y=y)
     check_consistent_length(X, targets)

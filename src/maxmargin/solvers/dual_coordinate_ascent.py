@@ -31,7 +31,7 @@ same direction. So where rows are long, each sweep starts from the best point fu
 last: see momentum.py.
 
 Extrapolation. Once the gap is small and falls slowly, sweeps only creep along the few directions in which
-the dual value is nearly flat. Every fifth sweep then starts from the best combination of the last moves:
+the dual value is nearly flat. Every fourth sweep then starts from the best combination of the last moves:
 see extrapolation.py.
 """
 
@@ -60,6 +60,8 @@ _REACTIVATE_AFTER_GAIN = 0.1
 _REACTIVATE_AFTER_SWEEPS = 100
 _REACTIVATE_AFTER_VISITS = 4
 """Times as many as there are rows: then all of them again cost a fifth at most."""
+_FEW_CAME_BACK = 0.01
+"""Of the rows visited before: then the next time may wait twice as long."""
 _SHARE_OF_LARGEST = 0.2
 """Of the derivatives of one sweep: what holds a row at its wall by more leaves it out of the next. The
 largest is that of a few rows, which would keep most others in for many sweeps."""
@@ -71,7 +73,7 @@ _STAGE_GAP = 0.02
 _CREEPS = 0.7
 _CREEPING_SWEEPS = 3
 _LOOK_AHEAD = 0.3
-_SWEEPS_OF_A_MOVE = 5
+_SWEEPS_OF_A_MOVE = 4
 _READINGS = 10.0
 """Of moves and w, about, in one extrapolation: the sweeps of a move read at least as many numbers."""
 _SMALL, _SLOW, _STUCK = 1e-2, 0.85, 0.95
@@ -118,6 +120,10 @@ class State:
     """Since all rows were last visited, and"""
     visits_since: int = 0
     """how many rows these have visited."""
+    visited_before: int = 0
+    """That: so many rows in a sweep."""
+    patience: int = 1
+    """Factor on the visits, and on the gain, until all rows are visited again."""
     finished: bool = False
     """A sweep over all rows changed nothing beyond rounding."""
     private: Vector | float = 0.0
@@ -150,12 +156,12 @@ class DualCoordinateAscent(Solver[State]):
     """Leave out rows that stay at a wall of their box, and look at them again now and then."""
     relaxation: float | None = None
     """Factor on every step of line 3, in (0, 2): 1 is the lecture's, more looks ahead (successive
-    over-relaxation, Mangasarian and Musicant 1999). None: 1.3 for the hinge; for the squared hinge less,
-    down to 1, the more of the curvature is D, which ties a row to no other."""
+    over-relaxation, Mangasarian and Musicant 1999). None: 1 where momentum looks ahead; else 1.3 for the
+    hinge, and for the squared hinge less, the more of the curvature is D, which ties a row to no other."""
     warm_up: bool = True
     """Start with a smaller C where C |x|^2 is large; not when a start is given."""
     extrapolation: bool = True
-    """Start every fifth sweep from the best combination of the last moves, once the gap falls slowly."""
+    """Start every fourth sweep from the best combination of the last moves, once the gap falls slowly."""
     momentum: bool = True
     """Start each sweep further along the way of the last one, where rows are so long that this is cheap."""
     bias_reach: float = 0.03
@@ -214,10 +220,12 @@ class DualCoordinateAscent(Solver[State]):
             return reach, reach
         return reach, 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
 
-    def relaxation_of(self, problem: Problem) -> float:
-        """The factor on the steps for a problem."""
+    def relaxation_of(self, problem: Problem, momentum: bool = False) -> float:
+        """The factor on the steps for a problem, and whether momentum looks ahead already."""
         if self.relaxation is not None:
             return self.relaxation
+        if momentum:
+            return 1.0
         if problem.loss.name == "hinge":
             return 1.0 + _LOOK_AHEAD
         tied = problem.rows.mean_squared_norm * 2.0 * problem.total_cost / problem.rows.count
@@ -252,7 +260,7 @@ class DualCoordinateAscent(Solver[State]):
             state.w,
             state.bias,
             state.bias_curvature,
-            self.relaxation_of(problem),
+            self.relaxation_of(problem, state.last_move is not None),
             above,
             below,
             budget,
@@ -313,6 +321,11 @@ class DualCoordinateAscent(Solver[State]):
         if len(state.order) < np.count_nonzero(problem.costs) and state.reactivated_at == np.inf:
             # The first sweep of a start left out rows that its margins hold: they can wait for longer.
             state.reactivated_at = _REACTIVATE_AFTER_GAIN * state.relative_gap
+        if state.sweeps_since == 0 and state.visited_before > 0:
+            most_were_out = 2 * state.visited_before <= len(state.order)
+            few_came_back = active <= (1.0 + _FEW_CAME_BACK) * state.visited_before
+            in_vain = most_were_out and few_came_back
+            state.patience = 2 * state.patience if in_vain else 1
         state.visits_since += len(state.order)
         state.order = state.order[:active]
         state.sweeps_since += 1
@@ -321,11 +334,12 @@ class DualCoordinateAscent(Solver[State]):
         if (
             not self.shrinking
             or abs(drift) >= unrest
-            or state.relative_gap <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
+            or state.relative_gap * state.patience <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
             or state.sweeps_since > _REACTIVATE_AFTER_SWEEPS
-            or state.visits_since > _REACTIVATE_AFTER_VISITS * problem.rows.count
+            or state.visits_since > state.patience * _REACTIVATE_AFTER_VISITS * problem.rows.count
         ):
             state.reactivated_at = state.relative_gap
+            state.visited_before = active
             state.sweeps_since = state.visits_since = 0
             state.order = _weighted_rows(problem)
         state.above = _SHARE_OF_LARGEST * largest if largest > 0 else np.inf
@@ -436,7 +450,8 @@ def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
     state.sweeps_of_move += 1
     state.read_in_move += problem.rows.stored * len(state.order) / problem.rows.count
     if state.moves is None:
-        due = state.left > (_SLOW if state.relative_gap < _SMALL else _STUCK)
+        # A sweep over all rows sees more of the gap than the one before did.
+        due = state.sweeps_since != 1 and state.left > (_SLOW if state.relative_gap < _SMALL else _STUCK)
     else:
         needed = _READINGS * (state.moves.numbers + len(state.w))
         due = state.sweeps_of_move >= _SWEEPS_OF_A_MOVE and state.read_in_move >= needed

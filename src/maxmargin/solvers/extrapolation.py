@@ -15,7 +15,8 @@ M for the moves, one per column, S = K M for what they made of f, and q = y'M fo
     4  go from alpha to the best point on the way to where this has led
 
 A move takes one pass over the rows that are visited, for f and so for S, and line 4 another. There is no
-copy of w: moves are as long as there are rows visited, however many columns the data have.
+copy of w: moves are as long as there are rows visited, however many columns the data have. A row that comes
+loose later joins the moves, with zeros in M.
 L never falls: the box is convex, so that all of the way lies in it, and 4 is exact.
 """
 
@@ -82,11 +83,11 @@ class Moves:
 
     def __init__(self, most: int, at: Quadratic, rows: Indices, budget: Budget) -> None:
         self.rows = rows
-        self._of_alpha = np.empty((most, len(rows)))
-        self._of_f = np.empty((most, len(rows)))
+        self._of_alpha = np.empty((most, len(rows) + _FEW))  # with room for rows that join
+        self._of_f = np.empty((most, len(rows) + _FEW))
         self._products = np.empty((most, most))
         self._seen = 0
-        self._alpha, self._scores = at.alpha, self._scores_at(at, budget)
+        self._alpha, self._scores = at.alpha, self._scores_at(rows, at.w, at, budget)
 
     @property
     def numbers(self) -> int:
@@ -96,12 +97,12 @@ class Moves:
     @property
     def of_alpha(self) -> Vector:
         """M', one move per line."""
-        return self._of_alpha[: self._seen]
+        return self._of_alpha[: self._seen, : len(self.rows)]
 
     @property
     def of_f(self) -> Vector:
         """S', without the intercept's part."""
-        return self._of_f[: self._seen]
+        return self._of_f[: self._seen, : len(self.rows)]
 
     @property
     def products(self) -> Vector:
@@ -109,32 +110,52 @@ class Moves:
         kept = len(self.of_alpha)
         return self._products[:kept, :kept]
 
-    def _scores_at(self, at: Quadratic, budget: Budget) -> Vector:
-        scores = np.empty(len(self.rows))
-        core.scores_of(at.data, self.rows, at.w, scores, budget)
+    def _scores_at(self, rows: Indices, w: Vector, at: Quadratic, budget: Budget) -> Vector:
+        scores = np.empty(len(rows))
+        core.scores_of(at.data, rows, w, scores, budget)
         return scores
 
     def end_at(self, at: Quadratic, budget: Budget) -> bool:
         """A move ends here, takes the place of the oldest, and the next begins.
 
         The way that was gone after the last one is a part of it. False where the moves are of no more use:
-        other rows have moved, or too many of these have come to rest.
+        too many other rows have moved, or too many of these have come to rest.
         """
-        moved = at.alpha != self._alpha
-        if np.count_nonzero(moved) > np.count_nonzero(moved[self.rows]):
+        rows, change = self.rows, at.alpha - self._alpha
+        place, count = self._seen % len(self._of_alpha), len(rows)
+        move = np.take(change, rows, out=self._of_alpha[place, :count])
+        change[rows] = 0.0
+        others = np.flatnonzero(change)
+        # To join takes a pass, so that it pays for as many rows as there are moves that would be lost.
+        if len(others) > min(len(self.of_alpha), self._of_alpha.shape[1] - count):
             return False
-        place, rows = self._seen % len(self._of_alpha), self.rows
-        move = np.subtract(at.alpha[rows], self._alpha[rows], out=self._of_alpha[place])
         self._seen += 1
         if not self._are_few(self._resting(at)):
             return False
-        scores = self._scores_at(at, budget)
-        of_f = np.multiply(at.y[rows], scores - self._scores, out=self._of_f[place])
+        scores = self._scores_at(rows, at.w, at, budget)
+        of_scores = scores - self._scores
+        if len(others) > 0:
+            of_others = np.zeros_like(at.w)
+            core.add_rows(at.data, others, change[others] * at.y[others], of_others)
+            of_scores -= self._scores_at(rows, of_others, at, budget)
+        of_f = np.multiply(at.y[rows], of_scores, out=self._of_f[place, :count])
         of_f += at.diagonal[rows] * move
         kept = len(self.of_alpha)
         self._products[place, :kept] = self._products[:kept, place] = self.of_alpha @ of_f
         self._alpha, self._scores = at.alpha, scores
+        for row in others:
+            self._join(int(row), at, budget)
         return True
+
+    def _join(self, row: int, at: Quadratic, budget: Budget) -> None:
+        """A row that the moves so far leave where it is becomes one of theirs."""
+        new, rows, count = np.array([row]), self.rows, len(self.rows)
+        products = np.empty((1, count))
+        core.inner_products(at.data, new, rows, products, budget)
+        self._of_f[: len(self.of_f), count] = at.y[row] * (self.of_alpha @ (products[0] * at.y[rows]))
+        self._of_alpha[:, count] = 0.0
+        self._scores = np.append(self._scores, self._scores_at(new, at.w, at, budget))
+        self.rows = np.append(rows, row)
 
     def _resting(self, at: Quadratic) -> Indices:
         """R, as places among the rows."""

@@ -108,7 +108,7 @@ def test_a_warm_up_that_goes_on_is_given_up(loss):
     state = solver.init(problem, None)
     stages = state.inner.stage
     assert stages > 4
-    while state.second is None:
+    while not state.handed_over:
         state = solver.step(problem, state, ALL_CORES)
     assert 6 <= state.sweeps < 6 * stages
     assert state.gaps == []
@@ -135,7 +135,7 @@ def test_an_ascent_that_goes_on_needs_no_last_resort():
     solver = HandOver(AugmentedLagrangian(resort=True), cost=0.0)
     state = solver.init(problem, None)
     assert solver.last_resort(problem, state) is None
-    while state.second is None:
+    while not state.handed_over:
         state = solver.step(problem, state, ALL_CORES)
     assert isinstance(solver.last_resort(problem, state), InteriorPoint)
 

@@ -298,6 +298,6 @@ def test_an_ascent_from_a_start_is_judged_later():
     for given, sweeps in ((None, 8), (start, 16)):
         state = hand_over.init(problem, given)
         state.inner.stage = 0  # no warm-up
-        while state.second is None:
+        while not state.handed_over:
             state = hand_over.step(problem, state, Budget(float("inf"), 1))
         assert state.sweeps == sweeps

@@ -102,7 +102,9 @@ class State:
     bias_curvature: float
     """k."""
     order: Indices
-    """The rows that are still visited."""
+    """The rows that are still visited, of"""
+    weighted: int
+    """so many that have a weight."""
     random: int
     bias: float = 0.0
     centre: float = 0.0
@@ -175,7 +177,7 @@ class DualCoordinateAscent(Solver[State]):
         if problem.loss.name not in ("hinge", "squared_hinge"):
             return (
                 f"dual_coordinate_ascent solves the hinge and the squared hinge, not {problem.loss.name}"
-                "; use stochastic_subgradient or subgradient."
+                "; use newton for the logistic loss, subgradient for the perceptron."
             )
         return None
 
@@ -190,13 +192,15 @@ class DualCoordinateAscent(Solver[State]):
         alpha = np.zeros(rows.count)
         if start is not None:
             alpha = _starting_alpha(problem, start)
+        order = _weighted_rows(problem)
         state = State(
             data=data,
             coordinates=np.zeros((rows.count, 5)),
             w=np.zeros(data.columns),
             bias_reach=bias_reach,
             bias_curvature=bias_curvature,
-            order=_weighted_rows(problem),
+            order=order,
+            weighted=len(order),
             random=self.seed,
             private=private,
             stage=warm_up_stages(problem) if self.warm_up and start is None else 0,
@@ -317,8 +321,8 @@ class DualCoordinateAscent(Solver[State]):
     ) -> None:
         unrest = max(largest, -smallest)
         still = max(unrest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
-        state.finished = still and len(state.order) == np.count_nonzero(problem.costs)
-        if len(state.order) < np.count_nonzero(problem.costs) and state.reactivated_at == np.inf:
+        state.finished = still and len(state.order) == state.weighted
+        if len(state.order) < state.weighted and state.reactivated_at == np.inf:
             # The first sweep of a start left out rows that its margins hold: they can wait for longer.
             state.reactivated_at = _REACTIVATE_AFTER_GAIN * state.relative_gap
         if state.sweeps_since == 0 and state.visited_before > 0:

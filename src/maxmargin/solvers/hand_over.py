@@ -49,10 +49,10 @@ class State:
     """Of the solver that is running."""
 
     inner: Any
+    solver: AnySolver
+    """That is running."""
     cost: float
     """Of the second-order method, as far as is known."""
-    second: AnySolver | None = None
-    """The solver that has taken over."""
     gaps: list[float] = field(default_factory=list[float])
     """As the ascent estimated them, sweep by sweep after its warm-up."""
     sweeps: int = 0
@@ -60,6 +60,11 @@ class State:
     """Before there is anything to judge by."""
     spent: float = 0.0
     """Visits so far."""
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether it is the second."""
+        return not isinstance(self.solver, DualCoordinateAscent)
 
 
 @dataclass(frozen=True)
@@ -86,27 +91,27 @@ class HandOver(Solver[State]):
     def init(self, problem: Problem, start: Solution | None) -> State:
         """The ascent's own."""
         least = _SWEEPS_TO_JUDGE_BY if start is None else _SWEEPS_FROM_A_START
-        return State(self.first.init(problem, start), self.cost, least_sweeps=least)
+        first = self.first
+        return State(first.init(problem, start), first, self.cost, least_sweeps=least)
 
     def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
         """With the second where that had taken over: it has a Hessian to go on with."""
-        if before.second is None:
+        if not before.handed_over:
             return self.init(problem, start)
-        inner = self.second.resume(problem, start, before.inner)
-        return State(inner, self.cost, second=self.second)
+        return State(self.second.resume(problem, start, before.inner), self.second, self.cost)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One of the solver that is running."""
-        if state.second is not None:
-            state.inner = state.second.step(problem, state.inner, budget)
+        if state.handed_over:
+            state.inner = state.solver.step(problem, state.inner, budget)
             return state
         stage, visited = state.inner.stage, len(state.inner.order)
-        state.inner = self.first.step(problem, state.inner, budget)
+        state.inner = state.solver.step(problem, state.inner, budget)
         state.sweeps += 1
         state.spent += sweep_cost(problem, visited)
         if state.inner.stage < stage - 1:
             state.cost *= _SEPARABLE
-        gap = self.first.estimate(state.inner)
+        gap = state.solver.estimate(state.inner)
         if math.isfinite(gap):
             state.gaps.append(gap)
         if state.spent <= _LEAST_SPENT * state.cost:
@@ -117,11 +122,11 @@ class HandOver(Solver[State]):
         elif len(state.gaps) >= state.least_sweeps:
             sweep = sweep_cost(problem, len(state.inner.order))
             if self.sweeps_left(state.gaps) * sweep > state.cost:
-                self._hand_over(problem, state, self.first.solution(problem, state.inner, budget))
+                self._hand_over(problem, state, state.solver.solution(problem, state.inner, budget))
         return state
 
     def _hand_over(self, problem: Problem, state: State, start: Solution | None) -> None:
-        state.inner, state.second = self.second.init(problem, start), self.second
+        state.inner, state.solver = self.second.init(problem, start), self.second
 
     def sweeps_left(self, gaps: list[float]) -> float:
         """Until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
@@ -139,15 +144,15 @@ class HandOver(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Of the solver that is running."""
-        return (state.second or self.first).solution(problem, state.inner, budget)
+        return state.solver.solution(problem, state.inner, budget)
 
     def estimate(self, state: State) -> float:
         """Of the solver that is running."""
-        return (state.second or self.first).estimate(state.inner)
+        return state.solver.estimate(state.inner)
 
     def finished(self, state: State) -> bool:
         """Of the solver that is running."""
-        return (state.second or self.first).finished(state.inner)
+        return state.solver.finished(state.inner)
 
     def at_once(self, tol: float) -> HandOver:
         """With a second that takes steps at once."""
@@ -155,21 +160,21 @@ class HandOver(Solver[State]):
 
     def taken(self, state: State) -> int:
         """Of the solver that is running."""
-        return (state.second or self.first).taken(state.inner)
+        return state.solver.taken(state.inner)
 
     def last_resort(self, problem: Problem, state: State) -> AnySolver | None:
         """Of the second. An ascent that goes on needs none: its gap may rise for some sweeps."""
-        if state.second is None and not self.finished(state):
+        if not state.handed_over and not self.finished(state):
             return None
         return self.second.last_resort(problem, state.inner)
 
     def story(self, state: State) -> str:
         """What ran, in one sentence."""
-        if state.second is None:
+        if not state.handed_over:
             return ""
         if state.sweeps == 0:
-            return f"{state.second.name}: it had taken over from dual_coordinate_ascent at the last C."
+            return f"{state.solver.name}: it had taken over from dual_coordinate_ascent at the last C."
         return (
-            f"{state.second.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them "
+            f"{state.solver.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them "
             "would have been the dearer way."
         )

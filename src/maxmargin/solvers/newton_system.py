@@ -187,8 +187,7 @@ class _OnColumns:
         self.factor = _cholesky(lower, regulariser)
 
     def solve(self, gradient: Vector) -> Vector:
-        step, _ = lapack.dpotrs(self.factor, gradient, lower=0)
-        return np.asarray(-step)
+        return -_solved(self.factor, gradient)
 
 
 class _Products:
@@ -251,7 +250,7 @@ class _OnRows:
         core.scores_of(data, self.free, gradient[:columns], right[:, 0], self.budget)
         right[:, 0] *= root
         right[:, 1] = root
-        solved, _ = lapack.dpotrs(self.factor, right, lower=0)
+        solved = _solved(self.factor, right)
         q = -solved[:, 0]
         if system.has_intercept:
             ridge = system.regulariser[-1] + core.dot(root, solved[:, 1])
@@ -306,6 +305,12 @@ class _ConjugateGradients:
             out[-1] = total
         out += system.regulariser * direction
         return out
+
+
+def _solved(factor: Matrix, right: Matrix) -> Matrix:
+    with one_blas_thread():
+        solved, _ = lapack.dpotrs(factor, right, lower=0)
+    return np.asarray(solved)
 
 
 def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy import sparse
 from maxmargin import Problem, Solution, Status, certify, choose_solver, path, solve
 from maxmargin.choose import second_order_cost
 from maxmargin.core import ALL_CORES
-from maxmargin.solvers import AugmentedLagrangian, InteriorPoint, Newton
+from maxmargin.solvers import AugmentedLagrangian, InteriorPoint, Newton, newton
 from maxmargin.solvers.hand_over import HandOver, sweep_cost
 from problems import clouds
 
@@ -118,6 +119,40 @@ def test_a_warm_up_that_goes_on_is_given_up(loss):
     assert model.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-6)
 
 
+def test_with_many_rows_to_a_column_the_second_begins_where_the_warm_up_stands():
+    problem = Problem.of(*overlapping(4000, 300, seed=7), 100.0, loss="squared_hinge")
+    solver, _ = choose_solver(problem, 1e-4)
+    assert isinstance(solver, HandOver)
+    assert 0.0 < solver.by_rows < solver.cost
+    state = solver.init(problem, None)
+    while not state.handed_over:
+        state = solver.step(problem, state, ALL_CORES)
+    assert state.gaps == []  # the warm-up was not over
+    assert isinstance(state.inner, newton.State)  # no opening of its own
+    best = solve(problem, "newton", tol=1e-9).certificate.primal
+    begun = state.inner.iterate
+    missing = problem.primal(begun.w, begun.b) - best
+    assert missing < 0.1 * (problem.primal(0.0 * begun.w, 0.0) - best)
+    model = solve(problem, solver, tol=1e-6)
+    assert model.certificate.primal == pytest.approx(best, rel=2e-6)
+
+
+def test_rows_without_a_multiplier_make_the_second_cheaper():
+    X, y = overlapping(4000, 20, seed=8)
+    X[:, 0] += 4.0 * y  # so that few rows have a loss
+    problem = Problem.of(X, y, 100.0, loss="squared_hinge")
+    cost = 60.0 * sweep_cost(problem, 4000)
+    sweeps = []
+    for by_rows in (0.0, 0.9 * cost):
+        solver = HandOver(Newton(), cost, by_rows=by_rows)
+        state = solver.init(problem, None)
+        while not state.handed_over and state.sweeps < 30:
+            state = solver.step(problem, state, ALL_CORES)
+        sweeps.append(state.sweeps)
+    assert 12 < sweeps[0]
+    assert sweeps[1] < 10
+
+
 def test_a_warm_up_that_ends_early_makes_the_second_dearer():
     """Multipliers that cease to grow with C: the data are separable."""
     X, _ = overlapping(200, 300, seed=8)
@@ -166,12 +201,12 @@ def test_sweeps_left_follow_the_decay():
 
 def test_costs_grow_with_the_work():
     small, large = (
-        second_order_cost(Problem.of(*clouds(n=n, d=d, seed=4)), 1e-4) for n, d in ((200, 5), (400, 50))
+        second_order_cost(Problem.of(*clouds(n=n, d=d, seed=4)), 1e-4)[0] for n, d in ((200, 5), (400, 50))
     )
     assert 0 < small < large
     problem = Problem.of(*clouds(n=200, d=5, seed=4))
-    assert second_order_cost(problem, 1e-8) > second_order_cost(problem, 1e-2)
-    assert math.isfinite(second_order_cost(problem, 0.0))
+    assert second_order_cost(problem, 1e-8)[0] > second_order_cost(problem, 1e-2)[0]
+    assert math.isfinite(second_order_cost(problem, 0.0)[0])
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularised", "exact"])

@@ -31,6 +31,8 @@ PASS = 0.7
 """A value in a pass, in visits of a sweep: rows come in order, and nothing is written."""
 FLOP = 0.06
 """A multiply-add of a dense factorisation, in visits of a sweep."""
+MANY_ROWS = 10.0
+"""To a column: data are then seldom separable, and ``newton`` needs few steps from any start."""
 TRIAL = 8.0
 """The ascent is tried where so many sweeps, which tell how it goes, cost less than the other way; twice as
 many where C is so large that it needs a warm-up."""
@@ -41,10 +43,12 @@ def takes_steps_at_once(problem: Problem) -> bool:
     return problem.rows.stored <= FEW_VALUES and problem.rows.columns < SMALLEST_BLOCKED_OF_FEW
 
 
-def second_order_cost(problem: Problem, tol: float) -> float:
+def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
     """What ``augmented_lagrangian`` (hinge) or ``newton`` (the smooth losses) is expected to take.
 
-    The fewer rows there are to a column, the longer it takes to find the rows that are free.
+    The fewer rows there are to a column, the longer it takes to find the rows that are free. The second
+    number is what the Hessian of the squared hinge takes of it, where many rows decide on each column: it
+    counts all rows, and only those with a loss will be in it.
     """
     rows = problem.rows
     n, d, stored = rows.count, rows.columns, max(rows.stored, rows.count)
@@ -62,11 +66,12 @@ def second_order_cost(problem: Problem, tol: float) -> float:
     if sample_size(problem) > 0:
         steps *= 0.5
     if min(free, float(d)) > LARGEST_SIDE:
-        return math.inf  # no factor: conjugate gradients may need any number of passes
+        return math.inf, 0.0  # no factor: conjugate gradients may need any number of passes
     matrix = free * free * width if free < d else changes * outer_product
     factor = FLOP * min(free, float(d)) ** 3 / 6.0
     call = 0.0 if takes_steps_at_once(problem) else CALL
-    return steps * (2.0 * PASS * stored + factor + call) + matrix
+    by_rows = matrix if problem.loss.name == "squared_hinge" and n >= MANY_ROWS * d else 0.0
+    return steps * (2.0 * PASS * stored + factor + call) + matrix, by_rows
 
 
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
@@ -88,7 +93,8 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     if loss == "logistic":
         return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
     second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
-    cost, sweep = second_order_cost(problem, tol), sweep_cost(problem, problem.rows.count)
+    cost, by_rows = second_order_cost(problem, tol)
+    sweep = sweep_cost(problem, problem.rows.count)
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
     trial = TRIAL * sweep * (2.0 if warm_up_stages(problem) > 0 else 1.0)
     if takes_steps_at_once(problem):
@@ -102,7 +108,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             f"expected to cost as much as {cost / sweep:.0f} sweeps of dual_coordinate_ascent, which would "
             "need more."
         )
-    return HandOver(second, cost, tol), (
+    return HandOver(second, cost, tol, by_rows), (
         f"dual_coordinate_ascent: for {size} sweeps are cheap; {second.name} takes over if they get too "
         "many."
     )

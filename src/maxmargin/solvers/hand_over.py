@@ -18,12 +18,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from maxmargin.changed import changed
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.solution import Solution
 from maxmargin.solvers.base import AnySolver, Solver
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
 
 CALL = 40_000.0
 """A step beside its passes, in visits of a stored value: calls from Python, and what they allocate."""
@@ -77,6 +79,9 @@ class HandOver(Solver[State]):
     """Of solving the problem by ``second``, in visits of a stored value."""
     tol: float = 1e-4
     """The relative gap up to which costs are counted."""
+    by_rows: float = 0.0
+    """The part of ``cost`` that counts all rows, where only those with a multiplier above 0 take it. Then
+    there are many rows to a column, and ``second`` begins best where the ascent stands, whatever its C."""
     seed: int = 0
 
     @property
@@ -114,14 +119,21 @@ class HandOver(Solver[State]):
         gap = state.solver.estimate(state.inner)
         if math.isfinite(gap):
             state.gaps.append(gap)
-        if state.spent <= _LEAST_SPENT * state.cost:
+        cost = state.cost
+        if self.by_rows > 0.0:
+            held = np.count_nonzero(state.inner.coordinates[:, ALPHA]) / problem.rows.count
+            cost -= (1.0 - held) * self.by_rows
+        if state.spent <= _LEAST_SPENT * cost:
             return state
         if state.inner.stage > 0:
-            if state.inner.stage < stage:
+            if self.by_rows > 0.0:
+                if state.inner.stage_sweeps > 0:  # when C has just been raised, alpha is too large
+                    self._hand_over(problem, state, self.solution(problem, state, budget))
+            elif state.inner.stage < stage:
                 self._hand_over(problem, state, None)  # multipliers of a smaller C are no start
         elif len(state.gaps) >= state.least_sweeps:
             sweep = sweep_cost(problem, len(state.inner.order))
-            if self.sweeps_left(state.gaps) * sweep > state.cost:
+            if self.sweeps_left(state.gaps) * sweep > cost:
                 self._hand_over(problem, state, state.solver.solution(problem, state.inner, budget))
         return state
 

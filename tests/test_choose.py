@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,7 +148,7 @@ def test_rows_without_a_multiplier_make_the_second_cheaper():
         while not state.handed_over and state.sweeps < 30:
             state = solver.step(problem, state, ALL_CORES)
         sweeps.append(state.sweeps)
-    assert 12 < sweeps[0]
+    assert sweeps[0] > 12
     assert sweeps[1] < 10
 
 

@@ -41,6 +41,10 @@ class _Point(NamedTuple):
     b: float
     margins: Vector
 
+    @classmethod
+    def of(cls, proof: Certificate) -> _Point:
+        return cls(proof.w, proof.b, proof.margins)
+
 
 class _DualPoint(NamedTuple):
     alpha: Vector
@@ -62,13 +66,10 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
     The point w stays, and so does b unless it is regularised. Of the multiples of alpha that are inside
     the box, the one is taken that is worth most.
     """
-    w, b, margins = certificate.w, certificate.b, certificate.margins
+    point = _Point.of(certificate)
     if problem.intercept is Intercept.REGULARISED:
-        scores = problem.y * margins - b
-        b = problem.best_intercept(scores)
-        margins = problem.y * (scores + b)
-    w, b, margins = longer(problem, w, b, margins)
-    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
+        point = _with_best_intercept(problem, point)
+    point = _Point(*longer(problem, *point))
     alpha, w_of_alpha = certificate.alpha, certificate.w_of_alpha
     multiple = factor
     if problem.loss.name in _QUADRATIC:
@@ -79,8 +80,8 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
         multiple = min(float(room.min()), max(0.0, 0.5 * linear / quadratic) if quadratic > 0 else factor)
     alpha = _in_box(multiple * alpha, problem.upper)
     w_of_alpha = multiple * w_of_alpha
-    dual = min(problem.dual_of(alpha, w_of_alpha), primal)
-    return Certificate(problem, w, b, primal, alpha, dual, certificate.alpha_from, margins, w_of_alpha)
+    dual = _DualPoint(alpha, w_of_alpha, problem.dual_of(alpha, w_of_alpha))
+    return _proof(problem, point, _value(problem, point), dual, certificate.alpha_from)
 
 
 def can_combine(problem: Problem) -> bool:
@@ -104,8 +105,7 @@ def combined(
     if min(factors) < 1.0 < max(factors):
         # Between the two, w is nearly a linear function of log C.
         share = math.log(factors[0]) / math.log(factors[0] / factors[1])
-        first, second = (_Point(proof.w, proof.b, proof.margins) for proof in pair)
-        point = _between(first, second, share)
+        point = _between(_Point.of(pair[0]), _Point.of(pair[1]), share)
         primal = _value(problem, point)
         if primal - dual.value <= tol * primal:
             return _proof(problem, point, primal, dual, pair[1].alpha_from)
@@ -200,7 +200,7 @@ def _sum(multiples: Vector, first: Vector, second: Vector) -> Vector:
 
 def _best_point(pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget) -> _Point:
     """The best on the line through both, with the best intercept."""
-    first, second = (_Point(proof.w, proof.b, proof.margins) for proof in pair)
+    first, second = (_Point.of(proof) for proof in pair)
     # Of the hinge the search sees a rounded one: its answer may be worse than where it began.
     points = [_best_on_line(problem, first, second, budget), first, second]
     best = min(points, key=lambda point: _value(problem, point))

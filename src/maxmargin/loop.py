@@ -43,6 +43,8 @@ _LEAST_RATIO = 0.02
 """Of certified gap to estimate: where C is large, the certificate finds a far better length of w."""
 _NEAR, _SOON = 4.0, 32
 """Times tol: a certified gap after which tol may be near, whatever the estimate; and steps until a look."""
+_TRUST = 4
+"""Times as long as others, an estimate that is known to be near is relied upon."""
 
 ROUNDING = 1e-9
 """A relative gap that may be all there is to gain in float64."""
@@ -198,7 +200,7 @@ def solve_after(
                 if configured.finished(state):
                     stop = run.certify(state, steps)
                     status = Status.RULE_FIRED
-                elif of_step.spent or not lookout.due(steps, configured.estimate(state)):
+                elif of_step.spent or not lookout.due(steps, configured, state):
                     if run.tell_now_and_then(state, steps):
                         status = Status.STOPPED
                     continue
@@ -229,6 +231,7 @@ def solve_after(
             run.certificate is None or reserve.seconds(state) < _SECONDS_AFTER_INTERRUPT
         ):
             run.certify(state, steps)
+    interrupted = status is Status.INTERRUPTED
     certificate = run.certificate or run.certify_zero(start)
     if certificate.primal > run.primal_of_zero:
         # A run cut short on badly scaled data can be worse than no model at all.
@@ -239,7 +242,10 @@ def solve_after(
         state = None  # of the last resort, which no other run can go on from
     elif state is not None:
         story = configured.story(state)
-    return Model(certificate, run.trace, status, tol, steps, story or reason, run.notes, story), state
+    model = Model(
+        certificate, run.trace, status, tol, steps, story or reason, run.notes, story, interrupted
+    )
+    return model, state
 
 
 def _check_arguments(
@@ -418,14 +424,20 @@ class _Lookout:
     def begins(self, gap: float) -> None:
         self.near = gap <= _NEAR * self.tol
 
-    def due(self, step: int, estimate: float) -> bool:
+    def due(self, step: int, solver: AnySolver, state: Any) -> bool:
         if self.every is not None:
             return step % self.every == 0
+        estimate = solver.estimate(state)
         if math.isnan(estimate):
             return step >= 1.25 * self.last_step
         if self.near and step >= self.last_step + self.soon:
             return True
-        return estimate * self.ratio <= self.tol or step >= self.patience + 4 * self.last_step
+        if estimate * self.ratio <= self.tol:
+            return True
+        wait = step - 4 * self.last_step
+        return wait >= self.patience and (
+            wait >= _TRUST * self.patience or not solver.estimate_is_near(state)
+        )
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
         self.last_step, self.near = step, gap <= _NEAR * self.tol

@@ -115,6 +115,8 @@ class Model:
     """What else the solver could tell, such as the bound of Pegasos."""
     story: str = ""
     """What ran and why, where it was not what had been chosen at first."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended the run: ``status`` tells only where the gap was not yet within tol."""
 
     @property
     def w(self) -> Vector:

@@ -25,7 +25,6 @@ from maxmargin.estimators.labels import require_two
 from maxmargin.estimators.linear_fit import Begin, tolerance
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.loop import Callback, Progress
-from maxmargin.model import Status
 from maxmargin.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.problem import Problem
 from maxmargin.rows import Rows
@@ -145,7 +144,7 @@ def _fit_one(
     model = copy(template)
     model.C, model.max_time = C, seconds
     shortfall = model._fit_rows(data.rows, data.targets, weights, data.labels, chosen=chosen, begin=begin)
-    if model.status_ is Status.INTERRUPTED:
+    if model._interrupted:
         raise KeyboardInterrupt
     return model, shortfall
 

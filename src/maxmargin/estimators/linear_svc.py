@@ -211,6 +211,7 @@ class LinearSVC(CertifiedClassifier):
             self._refuse(error.certificate)
         self.classes_, self.coef_ = labels, coefficients
         self._stated_problem = self._statement(weights)
+        self._interrupted = any(model.interrupted for model in models)
         return self._set_fitted(models, fit.reason)
 
     def _problem(

@@ -108,6 +108,7 @@ def solve_hard_margin(
     except KeyboardInterrupt:
         budget.stop()
         status = Status.INTERRUPTED
+    interrupted = status is Status.INTERRUPTED
     certificate = search.best or search.certify_zero()
     certificate = replace(certificate, problem=problem)
     if certificate.relative_gap <= tol:
@@ -116,7 +117,7 @@ def solve_hard_margin(
         f"{search.name}: for the hard margin, {search.rounds} soft margins with C up to "
         f"{search.C:.3g}; the largest multiplier is {float(certificate.alpha.max(initial=0.0)):.3g}."
     )
-    return Model(certificate, search.trace, status, tol, search.steps, story, {}, story)
+    return Model(certificate, search.trace, status, tol, search.steps, story, {}, story, interrupted)
 
 
 class _Search:

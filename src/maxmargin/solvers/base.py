@@ -72,6 +72,10 @@ class Solver(ABC, Generic[State]):
         """A free guess of the relative gap that tells when a proof is worth trying; NaN: no idea."""
         return float("nan")
 
+    def estimate_is_near(self, state: State) -> bool:
+        """Whether the estimate is known to be near the gap, so that proofs may wait until it is small."""
+        return False
+
     def finished(self, state: State) -> bool:
         """Whether a stopping rule of the solver's own has fired."""
         return False

@@ -18,8 +18,8 @@ minimise b^2 / (2 s^2) + (b - centre)^2 / (2 r^2), with s = inf when b is exact,
 
     b = k (centre / r^2 + sum_i alpha_i y_i),      k = 1 / (1 / s^2 + 1 / r^2),
 
-and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2 of line 3. While an exact b
-goes one way, sweep after sweep, r grows.
+and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2 of line 3. While b goes one
+way, sweep after sweep, r grows.
 
 Warm-up. While C |x|^2 is large, a multiplier that belongs at C needs many visits to get there. So the first
 sweeps solve the problem roughly with a C so small that one visit crosses the box, and raise C fourfold at a
@@ -83,6 +83,8 @@ _NUMBERS_PER_ROW, _NUMBERS_PER_VISITED_ROW = 3, 10
 _MOST_MOVES = 10
 _READ_PER_ROW, _READ_PER_COLUMN = 60, 30
 """Stored values that a sweep has to read for going on from its end to be cheap beside it."""
+_LOSSES_COUNT = 0.1
+"""Of the sum of all multipliers: those at their upper wall, whose rows have losses."""
 _HELD = 0.2
 """By how much the margin of a start is beyond 1 where its row is left out at first."""
 
@@ -137,6 +139,7 @@ class State:
     """Of b, in the last sweep."""
     creeping: int = 0
     """Sweeps in a row in which b went the same way, hardly slower."""
+    bias_went_all_the_way: bool = False
     moves: Moves | None = None
     """Of the last sweeps, once the gap falls slowly."""
     last_move: LastMove | None = None
@@ -220,9 +223,7 @@ class DualCoordinateAscent(Solver[State]):
         if problem.intercept is Intercept.NONE:
             return np.inf, 0.0
         reach = self.bias_reach * (problem.rows.mean_squared_norm or 1.0)
-        if problem.intercept is Intercept.EXACT:
-            return reach, reach
-        return reach, 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
+        return reach, _bias_curvature(problem, reach)
 
     def relaxation_of(self, problem: Problem, momentum: bool = False) -> float:
         """The factor on the steps for a problem, and whether momentum looks ahead already."""
@@ -269,15 +270,10 @@ class DualCoordinateAscent(Solver[State]):
             below,
             budget,
         )
-        drift = (state.bias - state.centre) * state.bias_curvature / state.bias_reach
-        state.centre = state.bias
-        state.bias += drift
+        gap += _gap_of_bias(problem, state)
+        drift = _move_bias(problem, state, at_rest=largest == smallest == 0.0)
         state.dual += ascent
-        if problem.intercept is Intercept.EXACT:
-            if problem.loss.name == "hinge":
-                # Where no row is free, to restore the balance costs about as much as is missing.
-                gap += abs(drift) / state.bias_reach
-            self._reach_further(problem, state, drift)
+        self._reach_further(problem, state, drift)
         relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
         state.decay, state.left = 1.0, float(state.relative_gap < 1.0)
         if 0.0 < relative_gap < state.relative_gap < np.inf:
@@ -301,12 +297,14 @@ class DualCoordinateAscent(Solver[State]):
         creeps = drift * state.drift > 0.0 and abs(drift) > _CREEPS * abs(state.drift)
         state.creeping = state.creeping + 1 if creeps else 0
         state.drift = drift
-        if state.creeping < _CREEPING_SWEEPS or state.stage > 0:
+        if state.creeping < _CREEPING_SWEEPS or state.stage > 0 or problem.intercept is Intercept.NONE:
             return
         longest = problem.rows.mean_squared_norm
         if 4.0 * state.bias_reach <= longest:
-            state.bias_reach = state.bias_curvature = 4.0 * state.bias_reach
-            state.bias = state.centre + 4.0 * drift
+            balance = _balance(state)
+            state.bias_reach = 4.0 * state.bias_reach
+            state.bias_curvature = _bias_curvature(problem, state.bias_reach)
+            state.bias = state.bias_curvature * (state.centre / state.bias_reach + balance)
             state.creeping = 0
             _set_costs(problem, state)
 
@@ -363,9 +361,49 @@ class DualCoordinateAscent(Solver[State]):
             return np.inf
         return 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
 
+    def estimate_is_near(self, state: State) -> bool:
+        """Where losses are a part of the optimum: else a better length of w leaves far less of the gap."""
+        alpha, costs = state.coordinates[:, ALPHA], state.coordinates[:, COST]
+        return float(alpha.sum(where=alpha >= costs)) > _LOSSES_COUNT * float(alpha.sum())
+
     def finished(self, state: State) -> bool:
         """When there is nothing left to gain in float64."""
         return state.finished
+
+
+def _bias_curvature(problem: Problem, reach: float) -> float:
+    """k, from r^2."""
+    if problem.intercept is Intercept.EXACT:
+        return reach
+    return 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
+
+
+def _balance(state: State) -> float:
+    """sum_i alpha_i y_i, which is in b."""
+    return state.bias / state.bias_curvature - state.centre / state.bias_reach
+
+
+def _gap_of_bias(problem: Problem, state: State) -> float:
+    """What b adds to the gaps of the rows."""
+    if problem.intercept is Intercept.REGULARISED:
+        s = problem.intercept_scaling
+        return 0.5 * ((state.bias - s**2 * _balance(state)) / s) ** 2
+    if problem.intercept is Intercept.EXACT and problem.loss.name == "hinge":
+        # Where no row is free, to restore the balance costs about as much as is missing.
+        return abs(_balance(state))
+    return 0.0
+
+
+def _move_bias(problem: Problem, state: State, at_rest: bool) -> float:
+    """The centre moves to b, and b by what is returned: all its way, once, if no multiplier answers."""
+    before = state.bias
+    if at_rest and not state.bias_went_all_the_way and problem.intercept is Intercept.REGULARISED:
+        state.bias_went_all_the_way = True
+        state.centre = state.bias = problem.intercept_scaling**2 * _balance(state)
+    else:
+        state.bias += (state.bias - state.centre) * state.bias_curvature / state.bias_reach
+        state.centre = before
+    return state.bias - before
 
 
 def _weighted_rows(problem: Problem) -> Indices:

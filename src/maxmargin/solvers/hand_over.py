@@ -162,6 +162,10 @@ class HandOver(Solver[State]):
         """Of the solver that is running."""
         return state.solver.estimate(state.inner)
 
+    def estimate_is_near(self, state: State) -> bool:
+        """Of the solver that is running."""
+        return state.solver.estimate_is_near(state.inner)
+
     def finished(self, state: State) -> bool:
         """Of the solver that is running."""
         return state.solver.finished(state.inner)

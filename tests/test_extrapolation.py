@@ -200,8 +200,7 @@ def test_w_and_b_stay_those_of_alpha(loss, intercept):
     alpha = state.coordinates[:, ALPHA]
     np.testing.assert_allclose(state.w, X.T @ (alpha * y), atol=1e-9)
     if intercept != "none":
-        pull = state.centre / state.bias_reach
-        np.testing.assert_allclose(state.bias, state.bias_curvature * (pull + alpha @ y), atol=1e-9)
+        np.testing.assert_allclose(state.intercept.balance, alpha @ y, atol=1e-9)
 
 
 def test_rows_are_added_to_w():

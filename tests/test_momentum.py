@@ -177,7 +177,7 @@ def test_sweeps_soon_leave_out_most_rows_that_are_no_support_vectors(loss):
     solver = DualCoordinateAscent(seed=2)
     state, visits, sweeps = solver.init(problem, None), 0, 0
     while solver.estimate(state) > 1e-3:
-        visits += len(state.order)
+        visits += len(state.visits.order)
         sweeps += 1
         state = solver.step(problem, state, core.ALL_CORES)
     assert np.count_nonzero(state.coordinates[:, ALPHA]) < 0.1 * len(y)

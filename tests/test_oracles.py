@@ -19,8 +19,8 @@ from maxmargin.solvers import (
     Pegasos,
     StochasticSubgradient,
     Subgradient,
-    dual_coordinate_ascent,
     newton_system,
+    shrinking,
 )
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA
 from maxmargin.solvers.opening import Opening
@@ -79,7 +79,7 @@ def upcoming_sweep(problem, solver, state):
         draws = np.empty(len(rows), np.int64)
         core.draw(draws, len(rows), state.random)
         return rows[draws]
-    order = state.order.copy()
+    order = state.visits.order.copy()
     core.shuffle(order, state.random)
     return order
 
@@ -121,7 +121,7 @@ def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation,
         state = solver.step(problem, state, UNLIMITED)
         close(state.coordinates[:, ALPHA], alpha)
         close(state.w, w)
-        close(state.bias, b)
+        close(state.intercept.b, b)
     assert np.any(alpha > 0)
 
 
@@ -188,12 +188,12 @@ def test_shrinking_changes_the_path_and_not_the_optimum(loss, intercept):
     X, y = clouds(n=150, d=6, distance=2.0, seed=6)
     problem = Case("larger", X, y, C=0.5, loss=loss, intercept=intercept).problem()
     visited, answers = [], []
-    for shrinking in (False, True):
-        solver = DualCoordinateAscent(shrinking=shrinking, seed=SEED)
+    for shrink in (False, True):
+        solver = DualCoordinateAscent(shrinking=shrink, seed=SEED)
         state = solver.init(problem, None)
         visited.append(0)
         for _ in range(20):
-            visited[-1] += len(state.order)
+            visited[-1] += len(state.visits.order)
             state = solver.step(problem, state, UNLIMITED)
         answers.append(solve(problem, solver, tol=1e-11, max_steps=20_000))
     full, shrunk = answers
@@ -211,12 +211,12 @@ def test_rows_that_do_not_come_back_are_looked_at_less_often(monkeypatch):
     y = np.where(X @ random.normal(size=300) + 0.1 * random.normal(size=1500) > 0, 1.0, -1.0)
     problem = Problem.of(X, y, C=3.0, loss="hinge", intercept="regularised")
     solver, looks = DualCoordinateAscent(seed=SEED), []
-    for few in (dual_coordinate_ascent._FEW_CAME_BACK, -1.0):
-        monkeypatch.setattr(dual_coordinate_ascent, "_FEW_CAME_BACK", few)
+    for few in (shrinking._FEW_CAME_BACK, -1.0):
+        monkeypatch.setattr(shrinking, "_FEW_CAME_BACK", few)
         state = solver.init(problem, None)
         looks.append(0)
         while solver.estimate(state) > 1e-8:
-            looks[-1] += len(state.order) == problem.rows.count
+            looks[-1] += len(state.visits.order) == problem.rows.count
             state = solver.step(problem, state, UNLIMITED)
         assert certify(problem, solver.solution(problem, state, UNLIMITED)).relative_gap < 1e-7
     assert looks[0] < 0.8 * looks[1]

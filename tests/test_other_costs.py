@@ -227,7 +227,7 @@ def test_an_ascent_leaves_out_at_first_what_the_margins_of_its_start_hold():
     problem = problem_of("hinge", n=400)
     proof = solve(problem, tol=1e-4).certificate
     state = DualCoordinateAscent().init(problem, start_of(proof))
-    out = np.setdiff1d(np.flatnonzero(problem.costs > 0), state.order)
+    out = np.setdiff1d(np.flatnonzero(problem.costs > 0), state.visits.order)
     assert len(out) > 50
     low, high = proof.alpha[out] == 0, proof.alpha[out] == problem.costs[out]
     assert np.all(low | high)
@@ -240,7 +240,7 @@ def test_what_an_ascent_leaves_out_for_no_good_reason_is_found(loss):
     problem = problem_of(loss).with_costs_times(0.01)
     wrong = Solution(w=np.zeros(8), alpha=np.zeros(300), margins=np.full(300, 5.0))
     solver = DualCoordinateAscent()
-    assert len(solver.init(problem, wrong).order) == 0
+    assert len(solver.init(problem, wrong).visits.order) == 0
     assert solve(problem, solver, start=wrong, tol=1e-5).status.certified
     some = Solution(w=np.zeros(8), alpha=np.zeros(300), margins=np.where(np.arange(300) < 150, 5.0, 0.0))
     assert solve(problem, solver, start=some, tol=1e-5).status.certified

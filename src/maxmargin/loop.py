@@ -16,10 +16,10 @@ import numpy as np
 from maxmargin.certificate import Certificate, certify
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
-from maxmargin.kernels.rows import KernelRows
+from maxmargin.lookout import LARGE, Lookout
 from maxmargin.model import Model, Record, Status, Trace
 from maxmargin.problem import Problem
-from maxmargin.rows import Rows
+from maxmargin.reserve import Reserve
 from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
 
@@ -31,27 +31,12 @@ NO_LIMIT = sys.maxsize
 MANY_STEPS = 100
 """Whoever allows fewer counts them."""
 
-# Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
-# be made on the way, often enough to have a recent one.
-_LARGE = 30_000_000
-
-
 # With a kernel, what the last certificate may take after Ctrl-C where there is an earlier one.
 _SECONDS_AFTER_INTERRUPT = 1.0
-
-_LEAST_RATIO = 0.02
-"""Of certified gap to estimate: where C is large, the certificate finds a far better length of w."""
-_NEAR, _SOON = 4.0, 32
-"""Times tol: a certified gap after which tol may be near, whatever the estimate; and steps until a look."""
-_TRUST = 4
-"""Times as long as others, an estimate that is known to be near is relied upon."""
 
 ROUNDING = 1e-9
 """A relative gap that may be all there is to gain in float64."""
 _STEPS_WITHOUT_GAIN, _STEPS_FOR_NOTHING = 100, 1000
-
-_CAUTION, _SHARE_OF_STEP = 1.2, 0.375
-"""On the estimated time of the last certificate; and of the time that is left before it, for one step."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +153,8 @@ def solve_after(
     state = None
     steps = 0
     story = ""
-    lookout = _Lookout(tol, certify_every, problem.rows, watched=callback is not None)
-    reserve = _Reserve(problem, configured, budget)
+    lookout = Lookout(tol, certify_every, problem.rows, watched=callback is not None)
+    reserve = Reserve(problem, configured, budget)
     try:
         status = None
         stop = False
@@ -227,7 +212,7 @@ def solve_after(
         status = Status.INTERRUPTED
         if state is None:
             certificate = run.certificate or run.certify_zero(start)
-        elif problem.rows.stored < _LARGE and (
+        elif problem.rows.stored < LARGE and (
             run.certificate is None or reserve.seconds(state) < _SECONDS_AFTER_INTERRUPT
         ):
             run.certify(state, steps)
@@ -362,7 +347,7 @@ class _Run:
     def certify_zero(self, start: Solution | None) -> Certificate:
         """For a run that ended before its first step: what it started from."""
         rows = self.problem.rows
-        if start is None or rows.stored >= _LARGE:
+        if start is None or rows.stored >= LARGE:
             start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
         self.certificate = certify(self.problem, start, known=self.certificate, budget=self.budget)
         return self.certificate
@@ -373,74 +358,3 @@ class _Run:
         if self.problem.fixed_intercept:
             return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
         return self.problem.total_cost * self.problem.loss.at_zero
-
-
-class _Reserve:
-    """Keeps time for the last certificate of a run with a kernel and a limit on time.
-
-    That certificate needs a value of the kernel for each support vector and each row, which can take longer
-    than the steps did. A step that computes rows of the kernel matrix makes it longer by about as much
-    again, so a step gets a share of what is left only.
-    """
-
-    def __init__(self, problem: Problem, solver: AnySolver, budget: Budget) -> None:
-        self.problem, self.solver, self.budget = problem, solver, budget
-        self.limited = math.isfinite(budget.seconds_left)
-
-    def seconds(self, state: object) -> float:
-        """How long the last certificate would take now, about; 0 without a kernel."""
-        rows = self.problem.rows
-        if not isinstance(rows, KernelRows):
-            return 0.0
-        alpha = self.solver.solution(self.problem, state, self.budget).alpha
-        return 0.0 if alpha is None else rows.seconds_of_scores(alpha, self.budget)
-
-    def for_step(self, state: object) -> Budget:
-        """What the next step may use; a budget that is spent where the last certificate is due."""
-        if not self.limited or not isinstance(self.problem.rows, KernelRows):
-            return self.budget
-        left = self.budget.seconds_left - _CAUTION * self.seconds(state)
-        return self.budget.part(_SHARE_OF_STEP * left)
-
-
-class _Lookout:
-    """Tells when a certificate is worth its two passes, from steps and estimates alone.
-
-    Never from the clock: the same seed has to give the same run on a slower machine.
-    """
-
-    def __init__(self, tol: float, every: int | None, rows: Rows, watched: bool) -> None:
-        self.tol, self.every = tol, every
-        self.patience = 16 if watched else 64
-        if rows.stored >= _LARGE:
-            self.patience = 1
-        if isinstance(rows, KernelRows) and rows.count > 2000:
-            self.patience = max(200, rows.count // 100)  # a proof costs as much as many steps on a few rows
-        self.last_step = 0
-        self.ratio = 1.0  # of certified gap to estimate
-        self.near = False  # whether little was missing at the last certificate
-        self.soon = self.patience // 8  # steps after a near one until a look, whatever the estimate
-
-    def begins(self, gap: float) -> None:
-        self.near = gap <= _NEAR * self.tol
-
-    def due(self, step: int, solver: AnySolver, state: Any) -> bool:
-        if self.every is not None:
-            return step % self.every == 0
-        estimate = solver.estimate(state)
-        if math.isnan(estimate):
-            return step >= 1.25 * self.last_step
-        if self.near and step >= self.last_step + self.soon:
-            return True
-        if estimate * self.ratio <= self.tol:
-            return True
-        wait = step - 4 * self.last_step
-        return wait >= self.patience and (
-            wait >= _TRUST * self.patience or not solver.estimate_is_near(state)
-        )
-
-    def saw(self, step: int, gap: float, estimate: float) -> None:
-        self.last_step, self.near = step, gap <= _NEAR * self.tol
-        self.soon = max(_SOON, self.patience // 2, step // 4)
-        if estimate > 0 and math.isfinite(gap):
-            self.ratio = min(max(gap / estimate, _LEAST_RATIO), 10.0)

@@ -25,6 +25,7 @@ from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
 from maxmargin.solvers.newton_system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
 from maxmargin.solvers.opening import sample_size
+from maxmargin.solvers.pulled_intercept import first_reach
 
 logger = logging.getLogger("maxmargin")
 
@@ -131,4 +132,5 @@ def _options(
         return 0, 0.0, 0.0, 1.0, *lagrangian
     ascent, visits = DualCoordinateAscent(), visits_to_cross(problem)
     first_part = max(_FEW_VISITS / visits, _SMALLEST_PART) if visits > _FEW_VISITS else 1.0
-    return sweeps, ascent.relaxation_of(problem), ascent.bias_scales(problem)[0], first_part, *lagrangian
+    reach = first_reach(problem, ascent.bias_reach)
+    return sweeps, ascent.relaxation_of(problem), reach, first_part, *lagrangian

@@ -11,15 +11,10 @@
 
 A step costs O(nonzeros of x_i). A regularised intercept is one more feature of constant value s, so b
 changes with w in line 4 (the augmentation trick). An exact one asks for sum_i alpha_i y_i = 0, which the
-method of multipliers reaches with steps on single coordinates: (b - centre)^2 / (2 r^2) is added to the
-objective, and after each sweep the centre moves to b. The same pull makes the regularised intercept
-faster too: a constant feature ties every row to every other, and the pull loosens that tie. Both forms
-minimise b^2 / (2 s^2) + (b - centre)^2 / (2 r^2), with s = inf when b is exact, so that
+method of multipliers reaches with steps on single coordinates; it makes the regularised one faster too: see
+pulled_intercept.py. A unit step of alpha_i y_i adds k to b, and k to the curvature |x_i|^2 of line 3.
 
-    b = k (centre / r^2 + sum_i alpha_i y_i),      k = 1 / (1 / s^2 + 1 / r^2),
-
-and k is what a unit step of alpha_i y_i adds to b, and to the curvature |x_i|^2 of line 3. While b goes one
-way, sweep after sweep, r grows.
+Shrinking. Rows that stay at a wall of their box are left out of most sweeps: see shrinking.py.
 
 Warm-up. While C |x|^2 is large, a multiplier that belongs at C needs many visits to get there. So the first
 sweeps solve the problem roughly with a C so small that one visit crosses the box, and raise C fourfold at a
@@ -50,28 +45,19 @@ from maxmargin.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.extrapolation import AnyData, Moves, Quadratic, extrapolate
 from maxmargin.solvers.momentum import LastMove
-from maxmargin.types import Indices, Vector
+from maxmargin.solvers.pulled_intercept import PulledIntercept
+from maxmargin.solvers.shrinking import Visits, weighted_rows
+from maxmargin.types import Vector
 
 # The columns of State.coordinates: the fields of core/dual_coordinate_ascent.hpp's Coordinate.
 ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
 
 _FLOAT32_IS_EXHAUSTED = 1e-6
-_REACTIVATE_AFTER_GAIN = 0.1
-_REACTIVATE_AFTER_SWEEPS = 100
-_REACTIVATE_AFTER_VISITS = 4
-"""Times as many as there are rows: then all of them again cost a fifth at most."""
-_FEW_CAME_BACK = 0.01
-"""Of the rows visited before: then the next time may wait twice as long."""
-_SHARE_OF_LARGEST = 0.2
-"""Of the derivatives of one sweep: what holds a row at its wall by more leaves it out of the next. The
-largest is that of a few rows, which would keep most others in for many sweeps."""
 _ROUNDING = 1e-14
 _NOTHING_TO_EXTRAPOLATE = 1e-12
 _RAISE = 4.0
 _STAGE_SWEEPS = 6
 _STAGE_GAP = 0.02
-_CREEPS = 0.7
-_CREEPING_SWEEPS = 3
 _LOOK_AHEAD = 0.3
 _SWEEPS_OF_A_MOVE = 4
 _READINGS = 10.0
@@ -85,8 +71,6 @@ _READ_PER_ROW, _READ_PER_COLUMN = 60, 30
 """Stored values that a sweep has to read for going on from its end to be cheap beside it."""
 _LOSSES_COUNT = 0.1
 """Of the sum of all multipliers: those at their upper wall, whose rows have losses."""
-_HELD = 0.2
-"""By how much the margin of a start is beyond 1 where its row is left out at first."""
 
 
 @dataclass
@@ -99,19 +83,9 @@ class State:
     """One line per row: see the column names above."""
     w: Vector
     """sum_i alpha_i y_i x_i over the columns of ``data``."""
-    bias_reach: float
-    """r^2: how far a sweep may take b from the centre; inf: no pull."""
-    bias_curvature: float
-    """k."""
-    order: Indices
-    """The rows that are still visited, of"""
-    weighted: int
-    """so many that have a weight."""
+    intercept: PulledIntercept
+    visits: Visits
     random: int
-    bias: float = 0.0
-    centre: float = 0.0
-    above: float = np.inf
-    below: float = -np.inf
     dual: float = 0.0
     relative_gap: float = np.inf
     """As the last sweep saw it: each row's share at the time of its visit."""
@@ -119,15 +93,6 @@ class State:
     """Of that, from the sweep before."""
     left: float = 0.0
     """Of the gap itself, in units of the dual value: that of a relative gap near 1 says little."""
-    reactivated_at: float = np.inf
-    sweeps_since: int = 0
-    """Since all rows were last visited, and"""
-    visits_since: int = 0
-    """how many rows these have visited."""
-    visited_before: int = 0
-    """That: so many rows in a sweep."""
-    patience: int = 1
-    """Factor on the visits, and on the gain, until all rows are visited again."""
     finished: bool = False
     """A sweep over all rows changed nothing beyond rounding."""
     private: Vector | float = 0.0
@@ -135,11 +100,6 @@ class State:
     stage: int = 0
     """Of the warm-up: C is divided by 4^stage; 0 when it is over."""
     stage_sweeps: int = 0
-    drift: float = 0.0
-    """Of b, in the last sweep."""
-    creeping: int = 0
-    """Sweeps in a row in which b went the same way, hardly slower."""
-    bias_went_all_the_way: bool = False
     moves: Moves | None = None
     """Of the last sweeps, once the gap falls slowly."""
     last_move: LastMove | None = None
@@ -191,19 +151,15 @@ class DualCoordinateAscent(Solver[State]):
         private: Vector | float = 0.0
         if rows.without_private_columns is not None:
             data, private = rows.without_private_columns
-        bias_reach, bias_curvature = self.bias_scales(problem)
         alpha = np.zeros(rows.count)
         if start is not None:
             alpha = _starting_alpha(problem, start)
-        order = _weighted_rows(problem)
         state = State(
             data=data,
             coordinates=np.zeros((rows.count, 5)),
             w=np.zeros(data.columns),
-            bias_reach=bias_reach,
-            bias_curvature=bias_curvature,
-            order=order,
-            weighted=len(order),
+            intercept=PulledIntercept.of(problem, self.bias_reach, 0.0 if start is None else start.b),
+            visits=Visits.of(problem),
             random=self.seed,
             private=private,
             stage=warm_up_stages(problem) if self.warm_up and start is None else 0,
@@ -212,18 +168,10 @@ class DualCoordinateAscent(Solver[State]):
         state.coordinates[:, LABEL] = problem.y
         _set_costs(problem, state)
         if start is not None:
-            state.centre = start.b
             _restore_w(problem, state, start.w_of_alpha)
             if start.margins is not None and self.shrinking:
-                state.order = _loose_rows(problem, alpha, start.margins)
+                state.visits.leave_out_held(alpha, start.margins)
         return state
-
-    def bias_scales(self, problem: Problem) -> tuple[float, float]:
-        """r^2 and k at the start of a problem."""
-        if problem.intercept is Intercept.NONE:
-            return np.inf, 0.0
-        reach = self.bias_reach * (problem.rows.mean_squared_norm or 1.0)
-        return reach, _bias_curvature(problem, reach)
 
     def relaxation_of(self, problem: Problem, momentum: bool = False) -> float:
         """The factor on the steps for a problem, and whether momentum looks ahead already."""
@@ -243,37 +191,39 @@ class DualCoordinateAscent(Solver[State]):
             _set_costs(problem, state)
             _restore_w(problem, state)
             state.moves = state.last_move = None
-        settled = state.sweeps_since > 0 or not self.shrinking or self.order == "uniform"
+        settled = state.visits.sweeps_since > 0 or not self.shrinking or self.order == "uniform"
         worth_it = state.stage == 0 and state.relative_gap > _NOTHING_TO_EXTRAPOLATE
         if self.extrapolation and settled and worth_it:
             _extrapolate(problem, state, budget)
         if self.momentum and self.order == "epochs":
             _go_on(problem, state)
         if self.order == "uniform":
-            rows = _weighted_rows(problem)
+            rows = weighted_rows(problem)
             draws = np.empty(len(rows), np.int64)
             state.random = core.draw(draws, len(rows), state.random)
             order, above, below = rows[draws], np.inf, -np.inf
         else:
-            state.random = core.shuffle(state.order, state.random)
-            order, above, below = state.order, state.above, state.below
-        active, state.bias, largest, smallest, ascent, gap = core.dual_coordinate_ascent(
+            visits = state.visits
+            state.random = core.shuffle(visits.order, state.random)
+            order, above, below = visits.order, visits.above, visits.below
+        active, state.intercept.b, largest, smallest, ascent, gap = core.dual_coordinate_ascent(
             state.data,
             problem.loss.name == "squared_hinge",
             state.coordinates,
             order,
             state.w,
-            state.bias,
-            state.bias_curvature,
+            state.intercept.b,
+            state.intercept.curvature,
             self.relaxation_of(problem, state.last_move is not None),
             above,
             below,
             budget,
         )
-        gap += _gap_of_bias(problem, state)
-        drift = _move_bias(problem, state, at_rest=largest == smallest == 0.0)
+        gap += state.intercept.gap(problem.loss.name == "hinge")
+        drift = state.intercept.move(at_rest=largest == smallest == 0.0)
         state.dual += ascent
-        self._reach_further(problem, state, drift)
+        if state.stage == 0 and state.intercept.reach_further():
+            _set_costs(problem, state)
         relative_gap = gap / (state.dual + gap) if gap > 0 else 0.0
         state.decay, state.left = 1.0, float(state.relative_gap < 1.0)
         if 0.0 < relative_gap < state.relative_gap < np.inf:
@@ -286,70 +236,17 @@ class DualCoordinateAscent(Solver[State]):
             if relative_gap < _STAGE_GAP or state.stage_sweeps == _STAGE_SWEEPS:
                 _raise_costs(problem, state)
         elif self.order == "epochs":
-            self._shrink(problem, state, active, largest, smallest, drift)
+            unrest = max(largest, -smallest, abs(drift))
+            at_rest = unrest <= _ROUNDING * (1.0 + abs(state.intercept.b))
+            state.finished = at_rest and state.visits.are_all
+            state.visits.after_sweep(active, largest, smallest, drift, relative_gap)
+            if not self.shrinking:
+                state.visits.all_again(relative_gap)
         return state
-
-    def _reach_further(self, problem: Problem, state: State, drift: float) -> None:
-        """Loosen the pull on b while it holds b back: where b goes one way, sweep after sweep.
-
-        Few rows are free to answer where C |x|^2 is small, and b then creeps.
-        """
-        creeps = drift * state.drift > 0.0 and abs(drift) > _CREEPS * abs(state.drift)
-        state.creeping = state.creeping + 1 if creeps else 0
-        state.drift = drift
-        if state.creeping < _CREEPING_SWEEPS or state.stage > 0 or problem.intercept is Intercept.NONE:
-            return
-        longest = problem.rows.mean_squared_norm
-        if 4.0 * state.bias_reach <= longest:
-            balance = _balance(state)
-            state.bias_reach = 4.0 * state.bias_reach
-            state.bias_curvature = _bias_curvature(problem, state.bias_reach)
-            state.bias = state.bias_curvature * (state.centre / state.bias_reach + balance)
-            state.creeping = 0
-            _set_costs(problem, state)
-
-    def _shrink(
-        self,
-        problem: Problem,
-        state: State,
-        active: int,
-        largest: float,
-        smallest: float,
-        drift: float,
-    ) -> None:
-        unrest = max(largest, -smallest)
-        still = max(unrest, abs(drift)) <= _ROUNDING * (1.0 + abs(state.bias))
-        state.finished = still and len(state.order) == state.weighted
-        if len(state.order) < state.weighted and state.reactivated_at == np.inf:
-            # The first sweep of a start left out rows that its margins hold: they can wait for longer.
-            state.reactivated_at = _REACTIVATE_AFTER_GAIN * state.relative_gap
-        if state.sweeps_since == 0 and state.visited_before > 0:
-            most_were_out = 2 * state.visited_before <= len(state.order)
-            few_came_back = active <= (1.0 + _FEW_CAME_BACK) * state.visited_before
-            in_vain = most_were_out and few_came_back
-            state.patience = 2 * state.patience if in_vain else 1
-        state.visits_since += len(state.order)
-        state.order = state.order[:active]
-        state.sweeps_since += 1
-        # What was left out may have come loose. All rows are visited again after a tenfold gain, now and
-        # then, and when the rows still visited cannot answer to the intercept's drift.
-        if (
-            not self.shrinking
-            or abs(drift) >= unrest
-            or state.relative_gap * state.patience <= _REACTIVATE_AFTER_GAIN * state.reactivated_at
-            or state.sweeps_since > _REACTIVATE_AFTER_SWEEPS
-            or state.visits_since > state.patience * _REACTIVATE_AFTER_VISITS * problem.rows.count
-        ):
-            state.reactivated_at = state.relative_gap
-            state.visited_before = active
-            state.sweeps_since = state.visits_since = 0
-            state.order = _weighted_rows(problem)
-        state.above = _SHARE_OF_LARGEST * largest if largest > 0 else np.inf
-        state.below = _SHARE_OF_LARGEST * smallest if smallest < 0 else -np.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate rebuilds w from it."""
-        return Solution(b=state.bias, alpha=state.coordinates[:, ALPHA].copy())
+        return Solution(b=state.intercept.b, alpha=state.coordinates[:, ALPHA].copy())
 
     def estimate(self, state: State) -> float:
         """Free: the sweep adds up each row's share of the gap as it goes.
@@ -371,54 +268,6 @@ class DualCoordinateAscent(Solver[State]):
         return state.finished
 
 
-def _bias_curvature(problem: Problem, reach: float) -> float:
-    """k, from r^2."""
-    if problem.intercept is Intercept.EXACT:
-        return reach
-    return 1.0 / (problem.intercept_scaling**-2 + 1.0 / reach)
-
-
-def _balance(state: State) -> float:
-    """sum_i alpha_i y_i, which is in b."""
-    return state.bias / state.bias_curvature - state.centre / state.bias_reach
-
-
-def _gap_of_bias(problem: Problem, state: State) -> float:
-    """What b adds to the gaps of the rows."""
-    if problem.intercept is Intercept.REGULARISED:
-        s = problem.intercept_scaling
-        return 0.5 * ((state.bias - s**2 * _balance(state)) / s) ** 2
-    if problem.intercept is Intercept.EXACT and problem.loss.name == "hinge":
-        # Where no row is free, to restore the balance costs about as much as is missing.
-        return abs(_balance(state))
-    return 0.0
-
-
-def _move_bias(problem: Problem, state: State, at_rest: bool) -> float:
-    """The centre moves to b, and b by what is returned: all its way, once, if no multiplier answers."""
-    before = state.bias
-    if at_rest and not state.bias_went_all_the_way and problem.intercept is Intercept.REGULARISED:
-        state.bias_went_all_the_way = True
-        state.centre = state.bias = problem.intercept_scaling**2 * _balance(state)
-    else:
-        state.bias += (state.bias - state.centre) * state.bias_curvature / state.bias_reach
-        state.centre = before
-    return state.bias - before
-
-
-def _weighted_rows(problem: Problem) -> Indices:
-    # A row of weight zero has an empty box.
-    return np.flatnonzero(problem.costs > 0)
-
-
-def _loose_rows(problem: Problem, alpha: Vector, margins: Vector) -> Indices:
-    """The rows that a start does not hold at a wall of their box, by its margins: the first to visit."""
-    held = (alpha == 0.0) & (margins > 1.0 + _HELD)
-    if problem.loss.name == "hinge":
-        held |= (alpha == problem.costs) & (margins < 1.0 - _HELD)
-    return np.flatnonzero(~held & (problem.costs > 0))
-
-
 def visits_to_cross(problem: Problem) -> float:
     """The mean of ``C_i |x_i|^2``: about so many visits take a multiplier from one wall to the other."""
     return core.dot(problem.costs, problem.rows.squared_norms) / max(problem.rows.count, 1)
@@ -438,7 +287,7 @@ def _set_costs(problem: Problem, state: State) -> None:
     own = np.zeros(len(costs))
     if problem.loss.name == "squared_hinge":
         np.divide(0.5, costs, out=own, where=costs > 0)
-    curvature = problem.rows.squared_norms + state.bias_curvature + own
+    curvature = problem.rows.squared_norms + state.intercept.curvature + own
     state.coordinates[:, COST] = costs
     # An empty row without intercept has no curvature: its step is as good as infinite, and clipped to C.
     state.coordinates[:, INVERSE_CURVATURE] = 1.0 / np.maximum(curvature, 1e-300)
@@ -464,8 +313,7 @@ def _raise_costs(problem: Problem, state: State) -> None:
     growth = max(growth, 1.0)
     alpha *= growth
     state.w *= growth
-    state.bias *= growth
-    state.centre *= growth
+    state.intercept.times(growth)
     state.dual = growth * linear - growth**2 * quadratic
     state.relative_gap, state.stage_sweeps = np.inf, 0
     state.last_move = None
@@ -473,16 +321,22 @@ def _raise_costs(problem: Problem, state: State) -> None:
 
 def _go_on(problem: Problem, state: State) -> None:
     """Further along the way of the last sweep, where that is cheap; and the next one begins here."""
-    visited, row_length = len(state.order), problem.rows.stored / problem.rows.count
+    visited, row_length = len(state.visits.order), problem.rows.stored / problem.rows.count
     cheap = (row_length - _READ_PER_ROW) * visited >= _READ_PER_COLUMN * len(state.w)
     if not cheap:
         state.last_move = None
     elif state.last_move is None:
-        state.last_move = LastMove(state.coordinates[:, ALPHA], state.w, state.order)
+        state.last_move = LastMove(state.coordinates[:, ALPHA], state.w, state.visits.order)
     else:
         squared = problem.loss.name == "squared_hinge"
-        state.bias, gain = state.last_move.go_on(
-            state.data, squared, state.coordinates, state.order, state.w, state.bias, state.bias_curvature
+        state.intercept.b, gain = state.last_move.go_on(
+            state.data,
+            squared,
+            state.coordinates,
+            state.visits.order,
+            state.w,
+            state.intercept.b,
+            state.intercept.curvature,
         )
         state.dual += gain
 
@@ -490,10 +344,11 @@ def _go_on(problem: Problem, state: State) -> None:
 def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
     """Begin a move, or end one and go to the best combination of the last ones."""
     state.sweeps_of_move += 1
-    state.read_in_move += problem.rows.stored * len(state.order) / problem.rows.count
+    state.read_in_move += problem.rows.stored * len(state.visits.order) / problem.rows.count
     if state.moves is None:
         # A sweep over all rows sees more of the gap than the one before did.
-        due = state.sweeps_since != 1 and state.left > (_SLOW if state.relative_gap < _SMALL else _STUCK)
+        slow = _SLOW if state.relative_gap < _SMALL else _STUCK
+        due = state.visits.sweeps_since != 1 and state.left > slow
     else:
         needed = _READINGS * (state.moves.numbers + len(state.w))
         due = state.sweeps_of_move >= _SWEEPS_OF_A_MOVE and state.read_in_move >= needed
@@ -503,18 +358,18 @@ def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
     at = Quadratic(
         state.coordinates[:, ALPHA].copy(),
         state.w,
-        state.bias,
+        state.intercept.b,
         problem.y,
         problem.upper,
         state.coordinates[:, DIAGONAL],
-        state.bias_curvature,
+        state.intercept.curvature,
         state.data,
     )
     if state.moves is None or not state.moves.end_at(at, budget):
         state.moves = None  # before there are new ones: there may be room for these only
         most = most_moves(problem, state)
         if most > 0:
-            state.moves = Moves(most, at, np.sort(state.order), budget)
+            state.moves = Moves(most, at, np.sort(state.visits.order), budget)
         return
     found = extrapolate(state.moves, at, budget)
     if found is not None:
@@ -522,7 +377,7 @@ def _extrapolate(problem: Problem, state: State, budget: Budget) -> None:
         rows = state.moves.rows
         state.coordinates[rows, ALPHA] = np.clip(at.alpha[rows] + change, 0.0, problem.upper[rows])
         state.w += of_w
-        state.bias += state.bias_curvature * core.dot(change, problem.y[rows])
+        state.intercept.b += state.intercept.curvature * core.dot(change, problem.y[rows])
         state.dual += gain
         state.last_move = None
 
@@ -535,7 +390,7 @@ def most_moves(problem: Problem, state: State) -> int:
     room = 8 * problem.rows.stored  # bytes: a value and its index
     if state.data is not problem.rows.data:
         room -= (8 if state.data.columns > np.iinfo(np.uint16).max else 6) * state.data.stored
-    visited = max(len(state.order), 1)
+    visited = max(len(state.visits.order), 1)
     room -= 8 * (len(state.w) + _NUMBERS_PER_ROW * problem.rows.count + _NUMBERS_PER_VISITED_ROW * visited)
     return max(0, min(_MOST_MOVES, room // (2 * 8 * visited)))
 
@@ -548,8 +403,7 @@ def _restore_w(problem: Problem, state: State, known: Vector | None = None) -> N
     else:
         state.w = np.empty(state.data.columns)
         core.combine(state.data, coefficients, state.w, core.ALL_CORES)
-    pull = state.centre / state.bias_reach
-    state.bias = state.bias_curvature * (pull + float(coefficients.sum()))
+    state.intercept.answer_to(float(coefficients.sum()))
     # The columns that were left out count through their diagonal.
     squares = core.dot(state.w, state.w) + float(np.sum(state.private * alpha**2))
     if problem.intercept is Intercept.REGULARISED:

@@ -110,7 +110,7 @@ class HandOver(Solver[State]):
         if state.handed_over:
             state.inner = state.solver.step(problem, state.inner, budget)
             return state
-        stage, visited = state.inner.stage, len(state.inner.order)
+        stage, visited = state.inner.stage, len(state.inner.visits.order)
         state.inner = state.solver.step(problem, state.inner, budget)
         state.sweeps += 1
         state.spent += sweep_cost(problem, visited)
@@ -132,7 +132,7 @@ class HandOver(Solver[State]):
             elif state.inner.stage < stage:
                 self._hand_over(problem, state, None)  # multipliers of a smaller C are no start
         elif len(state.gaps) >= state.least_sweeps:
-            sweep = sweep_cost(problem, len(state.inner.order))
+            sweep = sweep_cost(problem, len(state.inner.visits.order))
             if self.sweeps_left(state.gaps) * sweep > cost:
                 self._hand_over(problem, state, state.solver.solution(problem, state.inner, budget))
         return state

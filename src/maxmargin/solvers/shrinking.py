@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which rows the sweeps of dual coordinate ascent visit (Hsieh et al. 2008, section 3.2).
+
+A row at a wall of its box is left out while its derivative holds it there by more than a share of the
+largest one of the sweep. What was left out may come loose: all rows are visited again after a tenfold gain,
+now and then, and when the rows still visited cannot answer to the intercept's drift. Looks at all rows that
+bring hardly one back get rarer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maxmargin.problem import Problem
+from maxmargin.types import Indices, Vector
+
+_AFTER_GAIN = 0.1
+_AFTER_SWEEPS = 100
+_AFTER_VISITS = 4
+"""Times as many as there are rows: then all of them again cost a fifth at most."""
+_FEW_CAME_BACK = 0.01
+"""Of the rows visited before: then the next time may wait twice as long."""
+_SHARE_OF_LARGEST = 0.2
+"""Of the derivatives of one sweep: what holds a row at its wall by more leaves it out of the next. The
+largest is that of a few rows, which would keep most others in for many sweeps."""
+_HELD = 0.2
+"""By how much the margin of a start is beyond 1 where its row is left out at first."""
+
+
+def weighted_rows(problem: Problem) -> Indices:
+    """Those of weight above 0: others have an empty box."""
+    return np.flatnonzero(problem.costs > 0)
+
+
+@dataclass
+class Visits:
+    """The rows that are visited, and the walls that leave rows out."""
+
+    problem: Problem
+    order: Indices
+    """The rows that are still visited, of"""
+    weighted: int
+    """so many that have a weight."""
+    above: float = np.inf
+    below: float = -np.inf
+    sweeps_since: int = 0
+    """Since all rows were last visited, and"""
+    visits_since: int = 0
+    """how many rows these have visited."""
+    _reactivated_at: float = np.inf
+    """The relative gap then."""
+    _visited_before: int = 0
+    """That: so many rows in a sweep."""
+    _patience: int = 1
+    """Factor on the visits, and on the gain, until all rows are visited again."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> Visits:
+        """All rows at first."""
+        order = weighted_rows(problem)
+        return cls(problem, order, len(order))
+
+    @property
+    def are_all(self) -> bool:
+        """Whether no row is left out."""
+        return len(self.order) == self.weighted
+
+    def leave_out_held(self, alpha: Vector, margins: Vector) -> None:
+        """At first, the rows that a start holds at a wall of their box by its margins."""
+        costs = self.problem.costs
+        held = (alpha == 0.0) & (margins > 1.0 + _HELD)
+        if self.problem.loss.name == "hinge":
+            held |= (alpha == costs) & (margins < 1.0 - _HELD)
+        self.order = np.flatnonzero(~held & (costs > 0))
+
+    def after_sweep(
+        self, active: int, largest: float, smallest: float, drift: float, relative_gap: float
+    ) -> None:
+        """The first ``active`` rows of the order remain, or all come back."""
+        if not self.are_all and self._reactivated_at == np.inf:
+            # The first sweep of a start left out rows that its margins hold: they can wait for longer.
+            self._reactivated_at = _AFTER_GAIN * relative_gap
+        if self.sweeps_since == 0 and self._visited_before > 0:
+            most_were_out = 2 * self._visited_before <= len(self.order)
+            few_came_back = active <= (1.0 + _FEW_CAME_BACK) * self._visited_before
+            self._patience = 2 * self._patience if most_were_out and few_came_back else 1
+        self.visits_since += len(self.order)
+        self.order = self.order[:active]
+        self.sweeps_since += 1
+        if (
+            abs(drift) >= max(largest, -smallest)
+            or relative_gap * self._patience <= _AFTER_GAIN * self._reactivated_at
+            or self.sweeps_since > _AFTER_SWEEPS
+            or self.visits_since > self._patience * _AFTER_VISITS * self.problem.rows.count
+        ):
+            self.all_again(relative_gap)
+        self.above = _SHARE_OF_LARGEST * largest if largest > 0 else np.inf
+        self.below = _SHARE_OF_LARGEST * smallest if smallest < 0 else -np.inf
+
+    def all_again(self, relative_gap: float) -> None:
+        """Visit all rows in the next sweep."""
+        self._reactivated_at = relative_gap
+        self._visited_before = len(self.order)
+        self.sweeps_since = self.visits_since = 0
+        self.order = weighted_rows(self.problem)

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,9 +18,19 @@ DATA = ("a9a", "imdb_tfidf")
 COSTS = np.geomspace(2.0**-10, 2.0**10, 20)
 """Of the path."""
 TOLERANCE = 1e-4
+WHOLE = (1e-2, 1e-3)
+"""Tolerances of the path at every C."""
 
 Tell = Callable[[str], None]
 Found = TypeVar("Found")
+
+
+class Everywhere(NamedTuple):
+    """``whole_path``: what it takes and what it proves."""
+
+    seconds: float
+    fits: int
+    gap: float
 
 
 @dataclass
@@ -38,6 +48,8 @@ class Walk:
     """Values of C at which steps were taken; the others follow from their neighbours."""
     certificates: float = np.inf
     """Of 20 certificates and nothing else."""
+    whole: dict[float, Everywhere] = field(default_factory=dict[float, "Everywhere"])
+    """Of a path that holds at every C, by its tolerance."""
 
     @property
     def dearest(self) -> float:
@@ -89,7 +101,7 @@ def _rounds(
 
 
 def _one_walk(data: datasets.DataSet, walk: Walk) -> None:
-    from maxmargin import Problem, Solution, certify, path, solve
+    from maxmargin import Problem, Solution, certify, path, solve, whole_path
     from maxmargin.core import Budget
 
     y = np.where(data.y == data.classes[1], 1.0, -1.0)
@@ -116,6 +128,14 @@ def _one_walk(data: datasets.DataSet, walk: Walk) -> None:
     one = Budget(np.inf, 1)
     seconds, _ = _timed(lambda: [certify(here, point, budget=one) for here, point in points])
     walk.certificates = min(walk.certificates, seconds)
+    for tol in WHOLE:
+        seconds, found = _timed(
+            lambda tol=tol: whole_path(problem, COSTS[0], COSTS[-1], tol=tol, threads=1)
+        )
+        assert found.largest_gap <= tol
+        if tol in walk.whole:
+            seconds = min(seconds, walk.whole[tol].seconds)
+        walk.whole[tol] = Everywhere(seconds, len(found), found.largest_gap)
 
 
 def _one_search(data: datasets.DataSet, found: Search) -> None:
@@ -174,6 +194,11 @@ with `solver="auto"`. *Certificates* are the two passes and the intercept at 20 
 *Solved* are the values of C at which steps were taken; the others follow from their neighbours without a
 pass."""
 
+_WHOLE = """\
+## Every C
+
+`whole_path` from 2^-10 to 2^10: seconds, fits, and the relative gap that is proven at every C between."""
+
 _SEARCH = """\
 ## The choice of C
 
@@ -192,6 +217,8 @@ def markdown(
     heads = ["data, loss", "dearest cold fit", "all 20 cold", "20 certificates", "path up", "path down"]
     heads += ["steps: cold, up, down", "solved: up, down"]
     parts.append(table(heads, [_walk_row(walk) for walk in walks]))
+    heads = ["data, loss", *(f"tol = {tol:g}" for tol in WHOLE)]
+    parts += [_WHOLE, table(heads, [_whole_row(walk) for walk in walks])]
     if searches:
         heads = ["data, loss", *(f"{who}: s, C, score" for who in _SEARCHERS), "ratio"]
         parts += [_SEARCH, table(heads, [_search_row(found) for found in searches])]
@@ -212,6 +239,11 @@ def _walk_row(walk: Walk) -> list[str]:
         f"{walk.cold_steps}, {walk.steps['up']}, {walk.steps['down']}",
         f"{walk.solved['up']}, {walk.solved['down']}",
     ]
+
+
+def _whole_row(walk: Walk) -> list[str]:
+    cells = [f"{of.seconds:.3g} s, {of.fits}, {of.gap:.1e}" for of in (walk.whole[tol] for tol in WHOLE)]
+    return [f"{walk.data}, {walk.loss.replace('_', ' ')}", *cells]
 
 
 def _search_row(found: Search) -> list[str]:

@@ -29,7 +29,7 @@ def test_the_path_page_has_a_line_for_each_loss(tmp_path):
     assert [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| a9a")] == [
         "a9a, hinge",
         "a9a, squared hinge",
-    ]
+    ] * 2  # of the path, and of every C
     assert "python -m benchmarks path --data a9a" in page
     assert str(tmp_path) not in page
     assert "GridSearchCV" not in page
@@ -44,6 +44,7 @@ def test_steps_along_the_costs_are_those_of_single_fits(tumours):
     single = [solve(problem.with_costs_times(C), tol=tol, threads=1).steps for C in along_costs.COSTS]
     assert walk.cold_steps == sum(single)
     assert np.isfinite([*walk.cold, *walk.seconds.values(), walk.certificates]).all()
+    assert all(of.fits > 1 and 0.0 < of.gap <= tol for tol, of in walk.whole.items())
 
 
 def test_the_page_of_small_fits_has_a_line_for_each_data_set(tmp_path):

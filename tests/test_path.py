@@ -13,8 +13,8 @@ import pytest
 
 import maxmargin
 from maxmargin import Certificate, Problem, Solution, Status, certify, path, solve
-from maxmargin.along_costs import Path
 from maxmargin.core import Budget
+from maxmargin.model_path import Path
 from maxmargin.other_costs import carried_over, start_of
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.hand_over import HandOver

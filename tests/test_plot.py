@@ -221,8 +221,10 @@ def test_path_draws_coefficients_rows_and_gaps():
     tops = [band.get_paths()[0].vertices[:, 1].max() for band in plot.path(models, show="rows").collections]
     support = max(np.mean(model.alpha > 0) for model in models)
     assert tops[-1] == pytest.approx(support)
-    (line,) = plot.path(models, show="gaps").lines
+    line, between = plot.path(models, show="gaps").lines
     np.testing.assert_allclose(line.get_ydata(), np.maximum(models.gaps[np.argsort(Cs)], 1e-16))
+    assert max(between.get_ydata()) == pytest.approx(models.largest_gap, rel=0.01)
+    assert (min(between.get_xdata()), max(between.get_xdata())) == pytest.approx((min(Cs), max(Cs)))
 
 
 def test_given_axes_are_used():

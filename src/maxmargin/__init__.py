@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from maxmargin.along_costs import Path, path
+    from maxmargin.along_costs import path, whole_path
     from maxmargin.certificate import Certificate, RowClass, certify
     from maxmargin.choose import choose_solver
     from maxmargin.estimators import SVC, LinearSVC, LinearSVCCV
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.inseparable import InseparabilityProof, InseparableError
     from maxmargin.loop import Progress, solve
     from maxmargin.model import Model, Status, Trace
+    from maxmargin.model_path import Path
     from maxmargin.problem import Intercept, Problem
     from maxmargin.reductions.hard_margin import solve_hard_margin
     from maxmargin.rows import Rows
@@ -31,7 +32,7 @@ _HOME = {
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
     "Model": "model",
-    "Path": "along_costs",
+    "Path": "model_path",
     "Problem": "problem",
     "Progress": "loop",
     "RowClass": "certificate",
@@ -46,6 +47,7 @@ _HOME = {
     "path": "along_costs",
     "solve": "loop",
     "solve_hard_margin": "reductions.hard_margin",
+    "whole_path": "along_costs",
 }
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "path",
     "solve",
     "solve_hard_margin",
+    "whole_path",
 ]
 
 _get, __dir__ = lazy_names(__name__, _HOME)

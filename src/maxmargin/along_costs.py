@@ -10,6 +10,10 @@
 
 To solve is nothing where the gap of the start is within tol: see other_costs.py, which makes no pass over
 the data. A first leap over one value is tried when the gap of a start one value ahead is small enough.
+
+``whole_path`` chooses the values of C itself, so that every C between them is within tol: see
+between_costs.py. A step up to the next value is as long as the bound on the last one suggests; where the
+bound is too large all the same, the step is halved.
 """
 
 from __future__ import annotations
@@ -17,18 +21,19 @@ from __future__ import annotations
 import bisect
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, overload
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maxmargin.between_costs import Segment
 from maxmargin.certificate import Certificate
 from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
 from maxmargin.loop import Callback, Progress, _check_arguments, solve_after
 from maxmargin.model import Model, Status, Trace
+from maxmargin.model_path import Path
 from maxmargin.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.problem import Problem
 from maxmargin.solvers import AnySolver
@@ -36,63 +41,12 @@ from maxmargin.types import Vector
 
 _WORTH_A_LEAP = 1000.0
 """Times tol: the gap of a start one value ahead, up to which it is worth trying to leap over a value."""
-
-
-@dataclass(frozen=True, eq=False)
-class Path(Sequence[Model]):
-    """The models of ``path``, in the order in which the values of C were given."""
-
-    C: Vector
-    """The values of C."""
-    models: tuple[Model, ...]
-    seconds: float
-    """Of the whole path."""
-
-    @property
-    def primal(self) -> Vector:
-        """The objective at each C."""
-        return np.array([model.certificate.primal for model in self.models])
-
-    @property
-    def dual(self) -> Vector:
-        """The lower bound on it at each C."""
-        return np.array([model.certificate.dual for model in self.models])
-
-    @property
-    def gaps(self) -> Vector:
-        """The relative gap at each C."""
-        return np.array([model.certificate.relative_gap for model in self.models])
-
-    @property
-    def steps(self) -> Vector:
-        """The steps taken at each C."""
-        return np.array([model.steps for model in self.models], np.float64)
-
-    @property
-    def certified(self) -> bool:
-        """Whether every model is within tol."""
-        return all(model.status.certified for model in self.models)
-
-    @overload
-    def __getitem__(self, index: int) -> Model: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Model]: ...
-    def __getitem__(self, index: int | slice) -> Model | Sequence[Model]:
-        return self.models[index]
-
-    def __len__(self) -> int:
-        return len(self.models)
-
-    def __str__(self) -> str:
-        lines = ["         C         primal           dual  relative gap  steps"]
-        for C, model in zip(self.C, self.models, strict=True):
-            proof = model.certificate
-            values = f"{C:10.4g} {proof.primal:14.8g} {proof.dual:14.8g}"
-            lines.append(f"{values} {proof.relative_gap:13.1e} {model.steps:6d}")
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"Path({len(self)} values of C, largest relative gap {self.gaps.max():.1e})"
+_SHARE_OF_ENDS = 0.2
+"""Of tol: the relative gap at the values that ``whole_path`` solves. The rest is for what lies between."""
+_FIRST_FACTOR, _SMALLEST_FACTOR, _LARGEST_FACTOR = 2.0, 1.0 + 1e-6, 1e6
+"""From one value of C to the next in ``whole_path``."""
+_LARGEST_CHANGE = 3.0
+"""Of the logarithm of that factor, from step to step."""
 
 
 def path(
@@ -136,44 +90,92 @@ def path(
     values = _checked(Cs)
     find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
     budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
-    different, places = np.unique(values, return_inverse=True)
-    walk = _Walk(problem, different, solver, tol, max_steps, budget, _Teller(callback))
-    walk.go()
-    models = tuple(walk.models[int(place)] for place in places)
-    return Path(values, models, time.perf_counter() - started)
+    walk = _Walk(problem, solver, tol, max_steps, budget, _Teller(callback))
+    walk.along(np.unique(values).tolist())
+    models = tuple(walk.models[C] for C in values.tolist())
+    return Path(values, models, time.perf_counter() - started, problem)
+
+
+def whole_path(
+    problem: Problem,
+    low: float,
+    high: float,
+    *,
+    solver: str | AnySolver = "auto",
+    tol: float = 1e-2,
+    max_steps: int | None = None,
+    max_time: float | None = None,
+    threads: int | None = None,
+    callback: Callback | None = None,
+) -> Path:
+    """The path at every C from ``low`` to ``high``, each within a relative gap of ``tol``.
+
+    The answer holds the models at as many values of C as that takes; its ``at(C)`` is a point with its
+    proof at any other, without a pass over the data, and ``largest_gap`` what is proven of all of them.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its costs count as weights: C_i = C cost_i. So build it with C = 1, the default.
+    low, high : float
+        The smallest and the largest C.
+    solver, max_steps, max_time, threads, callback
+        As in ``path``.
+    tol : float
+        Relative gap that no C may exceed. The number of values of C grows as 1 / sqrt(tol).
+
+    Where it ends early, by max_time, Ctrl-C or the callback, ``largest_gap`` says what is proven so far.
+    """
+    started = time.perf_counter()
+    _check_arguments(tol, max_steps, max_time, None, threads)
+    low, high = _checked([low, high]).tolist()
+    if not (low < high and tol > 0.0):
+        raise ValueError(f"low must be below high, and tol above 0. Got {low}, {high} and {tol} instead.")
+    if not can_combine(problem):
+        raise ValueError(
+            "whole_path takes rows without a kernel, and losses other than the perceptron's. Use path for "
+            "values of C of your own."
+        )
+    find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
+    budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
+    walk = _Walk(problem, solver, _SHARE_OF_ENDS * tol, max_steps, budget, _Teller(callback))
+    walk.everywhere(low, high, tol)
+    values = sorted(walk.models)
+    models = tuple(walk.models[C] for C in values)
+    return Path(np.array(values), models, time.perf_counter() - started, problem)
 
 
 class _Walk:
-    """The way along the values of C: in leaps while they pay, each filled in from both ends."""
+    """The way along C."""
 
     def __init__(
         self,
         problem: Problem,
-        values: Vector,
         solver: str | AnySolver,
         tol: float,
         max_steps: int | None,
         budget: Budget,
         teller: _Teller,
     ) -> None:
-        self.problem, self.values, self.solver = problem, values, solver
+        self.problem, self.solver = problem, solver
         self.tol, self.max_steps, self.budget, self.teller = tol, max_steps, budget, teller
-        self.models: dict[int, Model] = {}
-        self.solved: list[int] = []
-        """The places where steps were taken, in ascending order; all others follow from these."""
+        self.models: dict[float, Model] = {}
+        """By their C."""
+        self.solved: list[float] = []
+        """The values at which steps were taken, in ascending order; all others follow from these."""
         self.last: tuple[AnySolver | None, Any] = None, None
         """The solver that took the last steps, and its state."""
         self.end: Status | None = None
         """Why the path ends early."""
 
-    def go(self) -> None:
-        """Visit every place."""
-        here, leap, last = 0, 1, len(self.values) - 1
-        gap, reach = self.visit(0), _WORTH_A_LEAP * self.tol
+    def along(self, values: list[float]) -> None:
+        """Visit these, upwards: in leaps while they pay, each filled in from both ends."""
+        here, leap, last = 0, 1, len(values) - 1
+        gap, reach = self.visit(values[0]), _WORTH_A_LEAP * self.tol
         while here < last:
             place = min(here + leap, last)
-            start_gap = self.visit(place)
-            filled = self.fill(here + 1, place)
+            start_gap = self.visit(values[place])
+            filled = self.fill(values[here + 1 : place])
             if place == here + 1:
                 gap = start_gap
                 leap = 2 if gap <= reach else 1
@@ -184,28 +186,61 @@ class _Walk:
                 reach = min(reach, 0.5 * gap)
             here = place
 
-    def fill(self, first: int, end: int) -> bool:
-        """Visit the places from ``first`` to before ``end``, the middle first; whether without a step."""
-        if first >= end:
+    def fill(self, values: list[float]) -> bool:
+        """Visit these, the middle first; whether without a step."""
+        if not values:
             return True
-        middle = (first + end) // 2
-        self.visit(middle)
-        filled = not self.models[middle].steps
-        filled &= self.fill(first, middle)
-        return self.fill(middle + 1, end) and filled
+        middle = len(values) // 2
+        self.visit(values[middle])
+        filled = not self.models[values[middle]].steps
+        filled &= self.fill(values[:middle])
+        return self.fill(values[middle + 1 :]) and filled
 
-    def visit(self, place: int) -> float:
-        """Solve the problem at a place, or see that nothing is left to do; the gap of the start."""
-        here = self.problem.with_costs_times(float(self.values[place]))
+    def everywhere(self, low: float, high: float, tol: float) -> None:
+        """Visit as many values as prove every C between the two to be within tol."""
+        self.visit(low)
+        here, factor = low, _FIRST_FACTOR
+        while here < high:
+            there = high if self.end is not None else min(here * factor, high)
+            self.visit(there)
+            bound = self.segment(here, there).largest_gap
+            self.halve(here, there, tol)
+            if self.are_solved(here, there):
+                change = math.sqrt(0.8 * tol / bound) if bound > 0.0 else math.inf
+                factor **= min(max(change, 1.0 / _LARGEST_CHANGE), _LARGEST_CHANGE)
+                factor = min(max(factor, _SMALLEST_FACTOR), _LARGEST_FACTOR)
+            here = there
+
+    def halve(self, low: float, high: float, tol: float) -> None:
+        """Visit the middle, and the middles of both halves, while the bound between is too large."""
+        if self.end is not None or not self.are_solved(low, high) or high < _SMALLEST_FACTOR * low:
+            return
+        if self.segment(low, high).largest_gap > tol:
+            middle = math.sqrt(low * high)
+            self.visit(middle)
+            self.halve(low, middle, tol)
+            self.halve(middle, high, tol)
+
+    def are_solved(self, *values: float) -> bool:
+        """Whether what is left of the gap between these is not their own."""
+        return all(self.models[C].certificate.relative_gap <= self.tol for C in values)
+
+    def segment(self, low: float, high: float) -> Segment:
+        """Between two values that have been visited."""
+        return Segment(self.problem, low, high, self.models[low].certificate, self.models[high].certificate)
+
+    def visit(self, C: float) -> float:
+        """Solve the problem at C, or see that nothing is left to do; the gap of the start."""
+        here = self.problem.with_costs_times(C)
         try:
-            known = self.start(place, here)
+            known = self.start(C, here)
         except KeyboardInterrupt:
             self.end = Status.INTERRUPTED
-            known = self.start(place, here)
+            known = self.start(C, here)
         solver, reason = find_solver(self.solver, here, self.tol)
         if self.end is not None and known is not None:
             status = Status.within_tol(known) if known.relative_gap <= self.tol else self.end
-            self.models[place] = Model(known, Trace(), status, self.tol, 0, reason, {})
+            self.models[C] = Model(known, Trace(), status, self.tol, 0, reason, {})
             return known.relative_gap
         model, state = solve_after(
             self.last[1] if self.last[0] == solver else None,
@@ -216,27 +251,27 @@ class _Walk:
             max_steps=self.max_steps,
             start=None if known is None else start_of(known),
             known=known,
-            callback=self.teller.at(float(self.values[place])),
+            callback=self.teller.at(C),
             budget=self.budget,
         )
-        self.models[place] = model
+        self.models[C] = model
         if state is not None or not self.solved:
             self.last = solver, state
-            bisect.insort(self.solved, place)
+            bisect.insort(self.solved, C)
         if self.teller.stopped:
             self.end = Status.STOPPED
         elif self.budget.spent:
             self.end = Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
         return math.inf if known is None else known.relative_gap
 
-    def start(self, place: int, here: Problem) -> Certificate | None:
-        """What the nearest solved places prove here, on either side if there are."""
+    def start(self, C: float, here: Problem) -> Certificate | None:
+        """What the nearest solved values prove here, on either side if there are."""
         if not self.solved:
             return None
-        above = bisect.bisect(self.solved, place)
+        above = bisect.bisect(self.solved, C)
         near = self.solved[max(0, min(above, len(self.solved) - 1) - 1) :][:2]
-        factors = [float(self.values[place] / self.values[k]) for k in near]
-        proofs = [self.models[k].certificate for k in near]
+        factors = [C / other for other in near]
+        proofs = [self.models[other].certificate for other in near]
         if len(near) == 1 or not can_combine(here):
             return carried_over(proofs[-1], here, factors[-1])
         return combined((proofs[0], proofs[1]), here, (factors[0], factors[1]), self.budget, self.tol)

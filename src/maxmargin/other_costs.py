@@ -36,13 +36,16 @@ _SHARERS = 64
 """Rows, at least, that share what a cut has left unbalanced where they can."""
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
+    """A primal point, with its margins."""
+
     w: Vector
     b: float
     margins: Vector
 
     @classmethod
-    def of(cls, proof: Certificate) -> _Point:
+    def of(cls, proof: Certificate) -> Point:
+        """That of a certificate."""
         return cls(proof.w, proof.b, proof.margins)
 
 
@@ -66,10 +69,10 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
     The point w stays, and so does b unless it is regularised. Of the multiples of alpha that are inside
     the box, the one is taken that is worth most.
     """
-    point = _Point.of(certificate)
+    point = Point.of(certificate)
     if problem.intercept is Intercept.REGULARISED:
         point = _with_best_intercept(problem, point)
-    point = _Point(*longer(problem, *point))
+    point = Point(*longer(problem, *point))
     alpha, w_of_alpha = certificate.alpha, certificate.w_of_alpha
     multiple = factor
     if problem.loss.name in _QUADRATIC:
@@ -105,24 +108,21 @@ def combined(
     if min(factors) < 1.0 < max(factors):
         # Between the two, w is nearly a linear function of log C.
         share = math.log(factors[0]) / math.log(factors[0] / factors[1])
-        point = _between(_Point.of(pair[0]), _Point.of(pair[1]), share)
-        primal = _value(problem, point)
+        point, primal = point_between(problem, *pair, share)
         if primal - dual.value <= tol * primal:
             return _proof(problem, point, primal, dual, pair[1].alpha_from)
     point = _best_point(pair, problem, budget)
     return _proof(problem, point, _value(problem, point), dual, pair[1].alpha_from)
 
 
-def _proof(
-    problem: Problem, point: _Point, primal: float, dual: _DualPoint, alpha_from: str
-) -> Certificate:
+def _proof(problem: Problem, point: Point, primal: float, dual: _DualPoint, alpha_from: str) -> Certificate:
     value = min(dual.value, primal)
     return Certificate(
         problem, point.w, point.b, primal, dual.alpha, value, alpha_from, point.margins, dual.w
     )
 
 
-def _value(problem: Problem, point: _Point) -> float:
+def _value(problem: Problem, point: Point) -> float:
     return problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins)
 
 
@@ -198,25 +198,25 @@ def _sum(multiples: Vector, first: Vector, second: Vector) -> Vector:
     return np.asarray(multiples[0] * first + multiples[1] * second)
 
 
-def _best_point(pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget) -> _Point:
+def _best_point(pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget) -> Point:
     """The best on the line through both, with the best intercept."""
-    first, second = (_Point.of(proof) for proof in pair)
+    first, second = (Point.of(proof) for proof in pair)
     # Of the hinge the search sees a rounded one: its answer may be worse than where it began.
     points = [_best_on_line(problem, first, second, budget), first, second]
     best = min(points, key=lambda point: _value(problem, point))
-    return _Point(*longer(problem, *_with_best_intercept(problem, best)))
+    return Point(*longer(problem, *_with_best_intercept(problem, best)))
 
 
-def _with_best_intercept(problem: Problem, point: _Point) -> _Point:
+def _with_best_intercept(problem: Problem, point: Point) -> Point:
     if problem.intercept is Intercept.NONE:
         return point
     scores = problem.y * point.margins - point.b
     b = problem.best_intercept(scores)
-    return _Point(point.w, b, problem.y * (scores + b))
+    return Point(point.w, b, problem.y * (scores + b))
 
 
-def _best_on_line(problem: Problem, first: _Point, second: _Point, budget: core.Budget) -> _Point:
-    along = _Point(first.w - second.w, first.b - second.b, first.margins - second.margins)
+def _best_on_line(problem: Problem, first: Point, second: Point, budget: core.Budget) -> Point:
+    along = Point(first.w - second.w, first.b - second.b, first.margins - second.margins)
     pull = 0.0
     if problem.intercept is Intercept.REGULARISED:
         pull = problem.intercept_scaling**-2
@@ -232,11 +232,19 @@ def _best_on_line(problem: Problem, first: _Point, second: _Point, budget: core.
     return _between(first, second, 1.0 - s)
 
 
-def _between(first: _Point, second: _Point, share: float) -> _Point:
+def point_between(
+    problem: Problem, first: Certificate, second: Certificate, share: float
+) -> tuple[Point, float]:
+    """On the line from one's point to the other's, at this share of it; and what it is worth."""
+    point = _between(Point.of(first), Point.of(second), share)
+    return point, _value(problem, point)
+
+
+def _between(first: Point, second: Point, share: float) -> Point:
     """On the line from the first to the second, at this share of it."""
     multiples = np.array([1.0 - share, share])
     b = float(multiples @ [first.b, second.b])
-    return _Point(_sum(multiples, first.w, second.w), b, _sum(multiples, first.margins, second.margins))
+    return Point(_sum(multiples, first.w, second.w), b, _sum(multiples, first.margins, second.margins))
 
 
 def _dual_in_multiples(pair: tuple[Certificate, Certificate], problem: Problem) -> tuple[Vector, Vector]:

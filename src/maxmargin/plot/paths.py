@@ -8,11 +8,14 @@ from typing import Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from maxmargin.along_costs import Path
+from maxmargin.model_path import Path
+from maxmargin.other_costs import can_combine
 from maxmargin.plot.styles import HATCHES, axes_or_new, line, tidy
 from maxmargin.types import Indices
 
 _NAMED = 6
+_FLOOR = 1e-16
+_POINTS = 1000
 
 
 def path(
@@ -31,7 +34,7 @@ def path(
         Where to draw; by default a new figure.
     show : "coefficients", "rows" or "gaps"
         The entries of w, of which the six largest are named; the share of the rows on the margin, inside
-        it and misclassified; or the certified relative gaps.
+        it and misclassified; or the certified relative gaps, and what they are at most at every C between.
     """
     drawers = {"coefficients": _coefficients, "rows": _rows, "gaps": _gaps}
     if show not in drawers:
@@ -76,6 +79,12 @@ def _rows(ax: Axes, models: Path, order: Indices) -> None:
 
 
 def _gaps(ax: Axes, models: Path, order: Indices) -> None:
-    ax.plot(models.C[order], np.maximum(models.gaps[order], 1e-16), **line(0))
+    ax.plot(models.C[order], np.maximum(models.gaps[order], _FLOOR), label="at these C", **line(0))
+    if len(models) > 1 and can_combine(models.problem):
+        C = np.geomspace(models.C[order[0]], models.C[order[-1]], _POINTS)
+        # The ends of a geometric sequence are rounded.
+        bounds = [models.gap_at(float(at)) for at in np.clip(C, models.C.min(), models.C.max())]
+        ax.plot(C, np.maximum(bounds, _FLOOR), color="0.5", linewidth=1.0, label="between, at most")
+        ax.legend(fontsize=8)
     ax.set_yscale("log")
     ax.set_ylabel("certified relative gap")

@@ -612,7 +612,7 @@ def test_version(run):
 
 
 def test_each_help_has_an_example(run):
-    for command in ("train", "predict", "certify", "compare", "info", "demo"):
+    for command in ("train", "choose", "predict", "certify", "compare", "info", "demo"):
         code, out, _ = run(command, "--help")
         assert code == 0
         assert f"maxmargin {command}" in out

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command ``maxmargin``. Heavy imports wait until a command needs them, so that help is quick.
 
-Exit codes: 0 done (``train``: certified; ``certify``: holds), 1 ``certify``: does not hold, 2 wrong usage
-or input that cannot be read, 3 ``train`` ended without reaching its tolerance (the model is written),
-130 interrupted.
+Exit codes: 0 done (``train``, ``choose``: certified; ``certify``: holds), 1 ``certify``: does not hold, 2
+wrong usage or input that cannot be read, 3 ``train`` or ``choose`` ended without reaching its tolerance (the
+model is written), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import typer
 
 from maxmargin.command_line.answer import WRONG_USAGE, print_error
 from maxmargin.command_line.certify import certify
+from maxmargin.command_line.choose import choose
 from maxmargin.command_line.compare import compare
 from maxmargin.command_line.demo import demo
 from maxmargin.command_line.info import info
@@ -30,7 +31,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Support vector machines in which every fit comes with a proof.",
 )
-for command in (train, predict, certify, compare, info, demo, reproduce):
+_COMMANDS = (train, choose, predict, certify, compare, info, demo, reproduce)
+for command in _COMMANDS:
     app.command()(command)
 
 
@@ -73,6 +75,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _where_to_look(arguments: list[str]) -> str:
-    known = {command.__name__ for command in (train, predict, certify, compare, info, demo, reproduce)}
+    known = {command.__name__ for command in _COMMANDS}
     name = next((word for word in arguments if word in known), "")
     return f"See: {' '.join(filter(None, ('maxmargin', name, '--help')))}"

@@ -40,6 +40,7 @@ from maxmargin.command_line.options import (
     kernel_of,
     kernel_options,
 )
+from maxmargin.command_line.picture import check_picture, draw
 from maxmargin.command_line.progress import Bars
 from maxmargin.command_line.words import some
 
@@ -92,8 +93,7 @@ def compare(
 
     Example: maxmargin compare data.svm --kernel gaussian --gamma 0.5
     """
-    if output.suffix.lower() not in (".png", ".svg"):
-        raise Failure(f"-o must end in .png or .svg. Got {output} instead. Rename the picture.")
+    check_picture("-o", output)
     check_writable(output, data)
     check_readable(data)
     reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
@@ -114,7 +114,6 @@ def compare(
     if expansion is not None:
         title += f", {features_in_words(expansion)}"
     rows = [run.row() for run in runs]
-    from maxmargin.command_line.picture import draw
     from maxmargin.kernels.names import describe as described
 
     draw(output, title, [(run.name, *run.curve()) for run in runs], tol)

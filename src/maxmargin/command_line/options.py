@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -216,6 +217,30 @@ def kernel_of(options: dict[str, Any], X: Any) -> Kernel:
     needs_gamma = given["kernel"] != "linear"
     gamma = find_gamma(given["gamma"], X, np.ones(X.shape[0])) if needs_gamma else 1.0
     return kernel_from_name(given["kernel"], given["degree"], gamma, given["coef0"])
+
+
+_INTERCEPTS = {
+    "exact": {"fit_intercept": True, "regularize_intercept": False},
+    "regularised": {"fit_intercept": True, "regularize_intercept": True},
+    "none": {"fit_intercept": False, "regularize_intercept": False},
+}
+
+
+def intercept_options(name: str) -> dict[str, Any]:
+    """The parameters of ``LinearSVC`` that --intercept stands for."""
+    if name not in _INTERCEPTS:
+        raise Failure(f"--intercept must be exact, regularised or none. Got {name!r} instead.")
+    return _INTERCEPTS[name]
+
+
+def seconds_or_none(max_time: float) -> float | None:
+    """What --max-time stands for: None sets no limit."""
+    if not max_time >= 0:
+        raise Failure(
+            f"--max-time must be a number of at least 0. Got {max_time:g} instead. It counts seconds; inf "
+            "sets no limit."
+        )
+    return None if math.isinf(max_time) else max_time
 
 
 def class_weight_of(text: str, labels: Any) -> Any:

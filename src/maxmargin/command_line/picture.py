@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The picture of ``maxmargin compare``: relative gap against seconds, one line per solver."""
+"""Pictures that commands write; that of ``compare``: relative gap against seconds, one line per solver."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from maxmargin.command_line.answer import Failure
 
 # Okabe and Ito's colours, and a marker each, so that lines can be told apart without colours.
 _STYLES = (
@@ -28,8 +30,6 @@ End = tuple[str, str, float, float]
 def draw(path: Path, title: str, curves: Sequence[Curve], tol: float) -> None:
     """Write the picture, PNG or SVG by the suffix, whole or not at all."""
     import matplotlib
-
-    from maxmargin.files.whole import write_whole
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
@@ -57,6 +57,22 @@ def draw(path: Path, title: str, curves: Sequence[Curve], tol: float) -> None:
         )
     _limit_gaps(axes, curves, tol)
     _name_ends(axes, [end for end in ends if end is not None])
+    write_picture(path, figure)
+
+
+def check_picture(option: str, path: Path) -> None:
+    """Refuse now what could not be drawn later."""
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise Failure(f"{option} must end in .png or .svg. Got {path} instead. Rename the picture.")
+
+
+def write_picture(path: Path, figure: Any) -> None:
+    """Write a figure, PNG or SVG by the suffix, whole or not at all, and close it."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    from maxmargin.files.whole import write_whole
+
     kind = path.suffix.lower().lstrip(".")
     # No date and no random ids: the same run gives the same file.
     matplotlib.rcParams["svg.hashsalt"] = "maxmargin"

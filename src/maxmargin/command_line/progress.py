@@ -95,6 +95,24 @@ class Bars:
 
         return show
 
+    def counting(self, name: str, count: int) -> Callable[[Progress], None] | None:
+        """A callback for many fits, some of them side by side: how many have got where they should."""
+        if not self.shown:
+            return None
+        bar, clock, lock, done = self._add(name), Clock(), threading.Lock(), 0
+
+        def show(progress: Progress) -> None:
+            nonlocal done
+            with lock:
+                done = min(done + (progress.relative_gap <= progress.tol), count)
+                words = f"{done} of {count} fits"
+                if 0 < done < count:
+                    left = math.ceil(clock.seconds * (count - done) / done)
+                    words += f", {seconds_in_words(left)} left" if left >= 60 else f", {left} s left"
+                self._show(bar, done / count, words)
+
+        return show
+
     def finish(self) -> None:
         """Clear what is shown: the next thing has its own bar."""
         for task in list(self._bars.task_ids):

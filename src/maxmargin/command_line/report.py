@@ -19,6 +19,7 @@ from maxmargin.command_line.words import bytes_in_words, percent, seconds_in_wor
 
 if TYPE_CHECKING:
     from maxmargin.certificate import Certificate
+    from maxmargin.command_line.choose import Choice
     from maxmargin.command_line.options import Reading
     from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.features.expansion import Expansion
@@ -72,6 +73,8 @@ class Training:
     """What the fit warned of, beside not reaching its tolerance."""
     blocks: int | None = None
     """Of rows that the kernel cannot couple, in the problem that has most; None where nothing tells."""
+    choice: Choice | None = None
+    """How C was chosen, where it was."""
 
     @property
     def certificates(self) -> list[Certificate]:
@@ -132,8 +135,9 @@ class Training:
 def report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:
     """Say how it went, on stdout; returns the exit code."""
     seconds = dict(training.seconds)
-    # Classes side by side certify side by side: their sum can exceed the time of training.
-    seconds["certify"] = min(sum(trace.certifying for trace in training.traces), seconds["train"])
+    if training.choice is None:  # else that of one fit of many would be told
+        # Classes side by side certify side by side: their sum can exceed the time of training.
+        seconds["certify"] = min(sum(trace.certifying for trace in training.traces), seconds["train"])
     tested = None
     if test is not None and training.code != INTERRUPTED:
         clock = Clock()
@@ -216,6 +220,7 @@ def _as_json(
             }
             for label, certificate in zip(training.labels, training.certificates, strict=True)
         ],
+        **({} if training.choice is None else {"choice": training.choice.as_json()}),
         "test_accuracy": tested[0] / tested[1] if tested else None,
         "test_rows": tested[1] if tested else None,
         "seconds": seconds,
@@ -230,6 +235,8 @@ def _print_words(
     typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
     if training.data_set.skipped:
         typer.echo(f"{training.data_set.skipped} malformed lines were left out.")
+    if training.choice is not None:
+        training.choice.print_words()
     if len(training.certificates) > 1:
         _print_classes(training)
     for warning in training.warned:
@@ -327,12 +334,15 @@ def _left_out(count: int) -> str:
 
 
 def _time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
-    certify = f"of which certify {seconds_in_words(seconds['certify'])}"
-    if seconds["train"] > 0:
-        certify += f", {percent(seconds['certify'] / seconds['train'])}"
+    certify = ""
+    if "certify" in seconds:
+        certify = f" (of which certify {seconds_in_words(seconds['certify'])}"
+        if seconds["train"] > 0:
+            certify += f", {percent(seconds['certify'] / seconds['train'])}"
+        certify += ")"
     parts = [
         f"read {seconds_in_words(seconds['read'])}",
-        f"train {seconds_in_words(seconds['train'])} ({certify})",
+        f"train {seconds_in_words(seconds['train'])}{certify}",
         f"write {seconds_in_words(seconds['write'])}",
     ]
     if "test" in seconds:

@@ -3,12 +3,7 @@
 
 from __future__ import annotations
 
-import math
-import signal
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -16,6 +11,7 @@ import typer
 
 from maxmargin.command_line.answer import INTERRUPTED, Failure, in_words, print_error
 from maxmargin.command_line.features import asked_features, expanded
+from maxmargin.command_line.interrupts import no_interrupt, one_interrupt
 from maxmargin.command_line.labels import labels_of
 from maxmargin.command_line.options import (
     CacheSize,
@@ -36,7 +32,9 @@ from maxmargin.command_line.options import (
     check_readable,
     check_writable,
     class_weight_of,
+    intercept_options,
     kernel_options,
+    seconds_or_none,
 )
 from maxmargin.command_line.progress import Bars, Clock
 
@@ -59,11 +57,6 @@ _DEFAULTS: dict[str, Any] = {
 }
 _KERNEL_DEFAULTS: dict[str, Any] = {"tol": 1e-3, "max_time": 60.0, "random_state": 0}
 """The others are those of SVC."""
-_INTERCEPTS = {
-    "exact": {"fit_intercept": True, "regularize_intercept": False},
-    "regularised": {"fit_intercept": True, "regularize_intercept": True},
-    "none": {"fit_intercept": False, "regularize_intercept": False},
-}
 _MODEL_FORMATS = ("maxmargin", "liblinear", "libsvm")
 
 
@@ -195,10 +188,10 @@ def train(
         fingerprint = _checked_fingerprint(data_set, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
         seconds["read"] = clock.lap()
-        with _one_interrupt():
+        with one_interrupt():
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
-            with _no_interrupt():
+            with no_interrupt():
                 save_model(estimator, target, data=fingerprint, proof=not no_proof, format=kind)
         seconds["write"] = clock.lap()
     training = Training(estimator, data_set, data, target, model_format, seconds, warned, blocks)
@@ -216,9 +209,7 @@ def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredMode
 
     changes = _changes(given)
     if intercept is not None:
-        if intercept not in _INTERCEPTS:
-            raise Failure(f"--intercept must be exact, regularised or none. Got {intercept!r} instead.")
-        changes |= _INTERCEPTS[intercept]
+        changes |= intercept_options(intercept)
     if earlier is None:
         estimator = LinearSVC(**(_DEFAULTS | changes))
     else:
@@ -249,12 +240,7 @@ def _changes(given: dict[str, Any]) -> dict[str, Any]:
     """The parameters that were given on the command line."""
     changes = {name: value for name, value in given.items() if value is not None}
     if "max_time" in changes:
-        if not changes["max_time"] >= 0:
-            raise Failure(
-                f"--max-time must be a number of at least 0. Got {changes['max_time']:g} instead. It "
-                "counts seconds; inf sets no limit."
-            )
-        changes["max_time"] = None if math.isinf(changes["max_time"]) else changes["max_time"]
+        changes["max_time"] = seconds_or_none(changes["max_time"])
     return changes
 
 
@@ -371,31 +357,3 @@ def _noting_blocks(show: Callback | None, blocks: list[int]) -> Callback:
         return None if show is None else show(progress)
 
     return note
-
-
-@contextmanager
-def _interrupts_go_to(handler: Any) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is told of signals
-        return
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) == handler:
-            signal.signal(signal.SIGINT, before)
-
-
-def _one_interrupt() -> AbstractContextManager[None]:
-    """The first Ctrl-C ends the training; later ones are ignored, lest they take away what it leaves."""
-
-    def interrupt(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    return _interrupts_go_to(interrupt)
-
-
-def _no_interrupt() -> AbstractContextManager[None]:
-    """Ctrl-C waits the moment that the writing of a finished model takes."""
-    return _interrupts_go_to(signal.SIG_IGN)

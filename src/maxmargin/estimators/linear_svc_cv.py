@@ -165,13 +165,11 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
 
         Ctrl-C ends the fit without a model: nothing is chosen yet.
         """
+        self._check_parameters()
         Cs = self._values_of_C()
-        if self.n_jobs != -1 and self.n_jobs is not None:
-            check_count(self, "n_jobs", 1, "None and -1 take all cores.")
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         watch = Watch(self.callback)
         template = self._template(seed, watch)
-        template._check_parameters()
         X, targets = read_training_data(self, X, y)
         check_classification_targets(targets)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -219,6 +217,13 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
             self._set_fitted(path[int(back[self.best_index_])])
         self._warn_of(shortfalls=[at for outcome in outcomes for at in outcome if at.shortfall])
         return self
+
+    def _check_parameters(self) -> None:
+        """Before any data are read."""
+        self._values_of_C()
+        if self.n_jobs != -1 and self.n_jobs is not None:
+            check_count(self, "n_jobs", 1, "None and -1 take all cores.")
+        self._template(0, Watch(self.callback))._check_parameters()
 
     def _values_of_C(self) -> Vector:
         cure = "Give some values of C, each above 0, or how many of them to try."

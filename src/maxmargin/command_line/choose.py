@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``maxmargin choose``: C by cross-validation, and the model of all rows at that C with its proof."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxmargin.command_line.answer import INTERRUPTED, Failure, in_words, print_error, print_table
+from maxmargin.command_line.interrupts import no_interrupt, one_interrupt
+from maxmargin.command_line.labels import label_text, labels_of
+from maxmargin.command_line.options import (
+    Columns,
+    DataFile,
+    Format,
+    Json,
+    Label,
+    Reading,
+    SkipBadLines,
+    Threads,
+    ZeroBased,
+    check_readable,
+    check_writable,
+    class_weight_of,
+    intercept_options,
+    seconds_or_none,
+)
+from maxmargin.command_line.picture import check_picture, write_picture
+from maxmargin.command_line.progress import Bars, Clock
+from maxmargin.command_line.words import some
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.estimators import LinearSVCCV
+    from maxmargin.files import DataSet
+
+_FEWEST_ROWS = 1.0
+"""By so many rows or fewer, in the mean over the folds, a score is as good as another."""
+
+
+@in_words
+def choose(
+    data: DataFile,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
+        ),
+    ],
+    low: Annotated[float, typer.Option(help="The smallest C.")] = 1e-4,
+    high: Annotated[float, typer.Option(help="The largest C.")] = 1e4,
+    values: Annotated[int, typer.Option(help="How many values of C, on a logarithmic scale.", min=1)] = 10,
+    folds: Annotated[int, typer.Option(help="Parts that are held out in turn.", min=2)] = 5,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Score against C, PNG or SVG by its suffix.", show_default=False),
+    ] = None,
+    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    solver: Annotated[str, typer.Option(help="auto, or a solver's name.")] = "auto",
+    tol: Annotated[float, typer.Option(help="Relative gap to reach in every fit.")] = 1e-4,
+    max_time: Annotated[float, typer.Option(help="Seconds for all fits; inf: no limit.")] = float("inf"),
+    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit.")] = 100_000,
+    intercept: Annotated[
+        str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
+    ] = "exact",
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
+    ] = None,
+    test: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of all random choices, those of the folds too.", min=0)] = 0,
+    format: Format = None,
+    label: Label = None,
+    columns: Columns = None,
+    zero_based: ZeroBased = False,
+    skip_bad_lines: SkipBadLines = False,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> int:
+    """Choose C by cross-validation, and write the model of all rows at that C with its proof.
+
+    Every fit of every fold is certified; those at the chosen C to a hundredth of --tol. Ctrl-C writes
+    nothing: nothing is chosen yet. The exit codes are those of train.
+
+    Example: maxmargin choose data.svm -o model.mm --picture choice.svg
+
+    Example: maxmargin choose data.svm -o model.mm --low 0.01 --high 100 --values 20 --folds 10
+    """
+    import numpy as np
+    from sklearn.model_selection import StratifiedKFold
+
+    from maxmargin.command_line.report import Training, report
+    from maxmargin.estimators import LinearSVCCV
+    from maxmargin.files import fingerprint, save_model
+
+    check_writable(output, data, test)
+    if picture is not None:
+        check_picture("--picture", picture)
+        check_writable(picture, data, test, output)
+    for file in filter(None, (data, test)):
+        check_readable(file)
+    if not 0.0 < low <= high < float("inf"):
+        raise Failure(
+            f"--low and --high must be finite numbers above 0, the first not above the second. Got {low:g} "
+            f"and {high:g} instead."
+        )
+    model = LinearSVCCV(
+        loss=loss,
+        Cs=np.geomspace(low, high, values),
+        cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
+        solver=solver,
+        tol=tol,
+        max_iter=max_iter,
+        max_time=seconds_or_none(max_time),
+        random_state=seed,
+        n_jobs=threads,
+        **intercept_options(intercept),
+    )
+    model._check_parameters()  # now, and not after an hour of reading
+    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
+    clock, seconds = Clock(), dict[str, float]()
+    with Bars(quiet=as_json) as bars:
+        data_set = reading.read(data, bars.reading(data.name))
+        classes = np.unique(labels_of(data_set))
+        _check_folds(folds, labels_of(data_set))
+        if class_weight is not None:
+            model.set_params(class_weight=class_weight_of(class_weight, classes))
+        seconds["read"] = clock.lap()
+        problems = len(classes) if len(classes) > 2 else 1
+        model.callback = bars.counting("choosing C", (folds + 1) * values * problems)
+        with one_interrupt():
+            warned = _fit(model, data_set)
+            seconds["train"] = clock.lap()
+            with no_interrupt():
+                save_model(model.best_estimator_, output, data=fingerprint(data_set.X, labels_of(data_set)))
+        seconds["write"] = clock.lap()
+    choice = Choice(model, picture)
+    if picture is not None:
+        choice.draw(picture, f"{data.name}: {loss.replace('_', ' ')} loss, {folds} folds")
+    training = Training(
+        model.best_estimator_, data_set, data, output, "maxmargin", seconds, warned, choice=choice
+    )
+    try:
+        return report(training, reading, test, as_json=as_json)
+    except KeyboardInterrupt:
+        print_error(f"Interrupted: the model is trained and written to {output}.", as_json=as_json)
+        return INTERRUPTED
+
+
+def _check_folds(folds: int, labels: NDArray[Any]) -> None:
+    """Every fold has to hold out rows of every class, and to leave some."""
+    import numpy as np
+
+    classes, counts = np.unique(labels, return_counts=True)
+    fewest = int(np.argmin(counts))
+    if counts[fewest] < folds:
+        raise Failure(
+            f"--folds must be at most as many as the smallest class has rows: class "
+            f"{label_text(classes[fewest])} has {counts[fewest]}. Got {folds} instead."
+        )
+
+
+def _fit(model: LinearSVCCV, data_set: DataSet) -> list[str]:
+    """Fit; what it warned of. How the model of all rows ended is said in words later."""
+    import numpy as np
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(data_set.X, labels_of(data_set))
+    model.best_estimator_.set_params(callback=None)
+    if data_set.feature_names is not None:
+        model.best_estimator_.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
+    return [str(one.message) for one in caught]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How C was chosen."""
+
+    model: LinearSVCCV
+    picture: Path | None
+
+    @property
+    def as_good(self) -> list[float]:
+        """Other values of C whose score is not worse by more than a row."""
+        scores = self.model.cv_results_["mean_test_score"]
+        nearly = scores >= self.model.best_score_ - _FEWEST_ROWS / self._rows - 1e-12
+        return [float(C) for C in self.model.Cs_[nearly] if C != self.model.C_]
+
+    @property
+    def _rows(self) -> int:
+        each: Any = self.model.certificate_
+        proof = each.worst if hasattr(each, "worst") else each
+        return len(proof.alpha)
+
+    def as_json(self) -> dict[str, Any]:
+        """One object."""
+        results = self.model.cv_results_
+        count = self.model.n_splits_
+        return {
+            "C": self.model.C_,
+            "score": self.model.best_score_,
+            "as_good": self.as_good,
+            "folds": count,
+            "values": [
+                {
+                    "C": float(C),
+                    "mean_score": results["mean_test_score"][k],
+                    "std_score": results["std_test_score"][k],
+                    "scores": [results[f"split{i}_test_score"][k] for i in range(count)],
+                    "max_relative_gap": results["max_relative_gap"][k],
+                }
+                for k, C in enumerate(self.model.Cs_)
+            ],
+            "picture": self.picture,
+        }
+
+    def print_words(self) -> None:
+        """A table, and what was chosen."""
+        results, best = self.model.cv_results_, self.model.best_index_
+        print_table(
+            f"Accuracy on held-out rows, {self.model.n_splits_} folds",
+            ("C", "mean", "std", "largest rel. gap", ""),
+            [
+                (
+                    f"{C:.4g}",
+                    f"{100 * results['mean_test_score'][k]:.2f} %",
+                    f"{100 * results['std_test_score'][k]:.2f} %",
+                    f"{results['max_relative_gap'][k]:.1e}",
+                    "best" if k == best else "",
+                )
+                for k, C in enumerate(self.model.Cs_)
+            ],
+        )
+        words = (
+            f"C = {self.model.C_:.4g}: {100 * self.model.best_score_:.2f} % of the held-out rows are right."
+        )
+        if self.as_good:
+            names = [f"{C:.4g}" for C in self.as_good]
+            words += f" As good but for one row or none: C = {some(names, 10)}."
+        typer.echo(words)
+        if self.picture is not None:
+            typer.echo(f"Score against C: {self.picture}")
+
+    def draw(self, path: Path, title: str) -> None:
+        """Write the picture."""
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+
+        from maxmargin.plot.styles import line, tidy
+
+        results, C = self.model.cv_results_, self.model.Cs_
+        mean, std = 100 * results["mean_test_score"], 100 * results["std_test_score"]
+        figure, axes = pyplot.subplots(figsize=(7.2, 4.4), layout="constrained")
+        axes.fill_between(
+            C, mean - std, mean + std, color="0.9", linewidth=0, label="one deviation of the folds"
+        )
+        axes.plot(C, mean, label="mean of the folds", **line(0))
+        axes.axvline(self.model.C_, color="0.45", linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
+        axes.annotate(
+            f" C = {self.model.C_:.4g}",
+            (self.model.C_, 0.02),
+            xycoords=("data", "axes fraction"),
+            fontsize=9,
+            color="0.35",
+        )
+        axes.set_xscale("log")
+        axes.set_xlabel("C")
+        axes.set_ylabel("accuracy on held-out rows (%)")
+        axes.set_title(title, fontsize=11, loc="left")
+        axes.legend(fontsize=8)
+        tidy(axes)
+        write_picture(path, figure)

@@ -2,8 +2,8 @@
 """The command ``maxmargin``. Heavy imports wait until a command needs them, so that help is quick.
 
 Exit codes: 0 done (``train``, ``choose``: certified; ``certify``: holds), 1 ``certify``: does not hold, 2
-wrong usage or input that cannot be read, 3 ``train`` or ``choose`` ended without reaching its tolerance (the
-model is written), 130 interrupted.
+wrong usage or input that cannot be read, 3 ``train`` or ``choose`` ended without reaching its tolerance
+(the model is written), 130 interrupted.
 """
 
 from __future__ import annotations

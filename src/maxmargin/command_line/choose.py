@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.answer import INTERRUPTED, Failure, in_words, print_error, print_table
+from maxmargin.command_line.answer import Failure, in_words, print_table
 from maxmargin.command_line.interrupts import no_interrupt, one_interrupt
 from maxmargin.command_line.labels import label_text, labels_of
 from maxmargin.command_line.options import (
+    ClassWeight,
     Columns,
     DataFile,
     Format,
@@ -21,6 +22,7 @@ from maxmargin.command_line.options import (
     Label,
     Reading,
     SkipBadLines,
+    TestFile,
     Threads,
     ZeroBased,
     check_readable,
@@ -68,14 +70,8 @@ def choose(
     intercept: Annotated[
         str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
     ] = "exact",
-    class_weight: Annotated[
-        str | None,
-        typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
-    ] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
-    ] = None,
+    class_weight: ClassWeight = None,
+    test: TestFile = None,
     seed: Annotated[int, typer.Option(help="Of all random choices, those of the folds too.", min=0)] = 0,
     format: Format = None,
     label: Label = None,
@@ -148,11 +144,7 @@ def choose(
     training = Training(
         model.best_estimator_, data_set, data, output, "maxmargin", seconds, warned, choice=choice
     )
-    try:
-        return report(training, reading, test, as_json=as_json)
-    except KeyboardInterrupt:
-        print_error(f"Interrupted: the model is trained and written to {output}.", as_json=as_json)
-        return INTERRUPTED
+    return report(training, reading, test, as_json=as_json)
 
 
 def _check_folds(folds: int, labels: NDArray[Any]) -> None:

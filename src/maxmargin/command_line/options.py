@@ -83,6 +83,14 @@ CacheSize = Annotated[
     float | None,
     typer.Option("--cache-size", help="Memory for kernel values, in megabytes.", show_default="1000"),
 ]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
+]
+TestFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no progress.")]
 
 

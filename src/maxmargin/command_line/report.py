@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from maxmargin.command_line.answer import DONE, INTERRUPTED, NOT_REACHED, print_json, print_table
+from maxmargin.command_line.answer import (
+    DONE,
+    INTERRUPTED,
+    NOT_REACHED,
+    print_error,
+    print_json,
+    print_table,
+)
 from maxmargin.command_line.features import features_as_json, features_in_words
 from maxmargin.command_line.labels import label_text, problem_text
 from maxmargin.command_line.progress import Bars, Clock
@@ -134,6 +141,15 @@ class Training:
 
 def report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:
     """Say how it went, on stdout; returns the exit code."""
+    try:
+        return _report(training, reading, test, as_json=as_json)
+    except KeyboardInterrupt:
+        words = f"Interrupted: the model is trained and written to {training.target}."
+        print_error(words, as_json=as_json)
+        return INTERRUPTED
+
+
+def _report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:
     seconds = dict(training.seconds)
     if training.choice is None:  # else that of one fit of many would be told
         # Classes side by side certify side by side: their sum can exceed the time of training.

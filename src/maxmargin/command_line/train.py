@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from maxmargin.command_line.answer import INTERRUPTED, Failure, in_words, print_error
+from maxmargin.command_line.answer import Failure, in_words
 from maxmargin.command_line.features import asked_features, expanded
 from maxmargin.command_line.interrupts import no_interrupt, one_interrupt
 from maxmargin.command_line.labels import labels_of
 from maxmargin.command_line.options import (
     CacheSize,
+    ClassWeight,
     Coef0,
     Columns,
     DataFile,
@@ -27,6 +28,7 @@ from maxmargin.command_line.options import (
     Label,
     Reading,
     SkipBadLines,
+    TestFile,
     Threads,
     ZeroBased,
     check_readable,
@@ -100,14 +102,8 @@ def train(
         str | None,
         typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.", show_default="exact"),
     ] = None,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
-    ] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
-    ] = None,
+    class_weight: ClassWeight = None,
+    test: TestFile = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -195,11 +191,7 @@ def train(
                 save_model(estimator, target, data=fingerprint, proof=not no_proof, format=kind)
         seconds["write"] = clock.lap()
     training = Training(estimator, data_set, data, target, model_format, seconds, warned, blocks)
-    try:
-        return report(training, reading, test, as_json=as_json)
-    except KeyboardInterrupt:
-        print_error(f"Interrupted: the model is trained and written to {target}.", as_json=as_json)
-        return INTERRUPTED
+    return report(training, reading, test, as_json=as_json)
 
 
 def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredModel | None) -> LinearSVC:

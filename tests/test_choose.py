@@ -214,7 +214,7 @@ def test_where_rounding_ends_the_others_the_interior_point_method_goes_on(interc
     resorted = 0
     for seed in range(60):
         generator = np.random.default_rng(seed)
-        X = generator.normal(size=(12, 150)) * 10 ** generator.uniform(-4, 4, 150)
+        X = generator.normal(size=(12, 340)) * 10 ** generator.uniform(-4, 4, 340)
         y = np.where(np.arange(12) % 3 == 0, 1.0, -1.0)
         problem = Problem.of(X, y, 1000.0, intercept=intercept)
         assert solve(problem, tol=1e-6).status is Status.CERTIFIED

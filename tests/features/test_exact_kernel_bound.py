@@ -84,7 +84,7 @@ def test_the_exact_optimum_lies_between(
     form = dict(loss=loss, intercept=intercept, weights=weights, intercept_scaling=scaling)
     problem = Problem.of(KernelRows(X, Gaussian(gamma)), y, C, **form)
     best = solve(problem, SOLVERS[loss, intercept == "exact"], tol=1e-9, max_steps=10_000).certificate
-    assert best.relative_gap < 1e-4
+    assert best.relative_gap < 1e-3
     slack = 1e-9 * (1.0 + abs(best.primal))
     assert bound.lower <= best.primal + slack
     assert best.dual <= bound.upper + slack

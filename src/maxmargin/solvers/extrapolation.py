@@ -141,7 +141,8 @@ class Moves:
         of_f = np.multiply(at.y[rows], of_scores, out=self._of_f[place, :count])
         of_f += at.diagonal[rows] * move
         kept = len(self.of_alpha)
-        self._products[place, :kept] = self._products[:kept, place] = self.of_alpha @ of_f
+        with one_blas_thread():
+            self._products[place, :kept] = self._products[:kept, place] = self.of_alpha @ of_f
         self._alpha, self._scores = at.alpha, scores
         for row in others:
             self._join(int(row), at, budget)

@@ -27,12 +27,16 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.one_blas_thread import one_blas_thread
 from maxmargin.problem import Intercept, Problem
+from maxmargin.rows import Rows
 from maxmargin.types import Indices, Vector
 
 Matrix = NDArray[np.float64]
 
 LARGEST_SIDE = 6000
 """A factor of this size takes 300 MB and about two seconds."""
+_LARGEST_SMALL, _LARGEST_SMALL_OF_HINGE = 320, 512
+"""Of the unknowns: up to so many, steps that are compiled whole take less time than those in NumPy and
+BLAS, however many rows there are: no copies, no calls, and the matrix stays in the second-level cache."""
 _SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
 FEW_VALUES = 130_000
@@ -61,6 +65,18 @@ def regulariser_of(problem: Problem) -> Vector:
     return diagonal
 
 
+def _largest_small(problem: Problem) -> int:
+    """The number of unknowns up to which steps of a problem are compiled whole, on the columns' side."""
+    rows = problem.rows
+    if problem.loss.name == "hinge" and _nearly_full(rows) and rows.count >= rows.columns:
+        return _LARGEST_SMALL_OF_HINGE  # few rows are free, and fewer change from step to step
+    return _LARGEST_SMALL
+
+
+def _nearly_full(rows: Rows) -> bool:
+    return rows.stored > 0.25 * rows.count * rows.columns
+
+
 class NewtonSystem:
     """The system of one problem, from step to step."""
 
@@ -69,8 +85,7 @@ class NewtonSystem:
         self.columns = problem.rows.columns
         self.has_intercept = problem.intercept is not Intercept.NONE
         self.regulariser = regulariser_of(problem)
-        few = problem.rows.stored <= FEW_VALUES
-        self._small = len(self.regulariser) <= (SMALLEST_BLOCKED_OF_FEW if few else _SMALLEST_BLOCKED)
+        self._small = len(self.regulariser) <= _largest_small(problem)
         self._matrix: Hessian | None = Hessian(self) if self._small else None
         self._products: _Products | None = None
 
@@ -147,8 +162,7 @@ class Hessian:
         """Of the diagonal, since compiled steps last added it up anew: core/small_newton.hpp."""
         self.scaled = False
         """Whether a curvature may differ from what it should be by a rounding."""
-        nearly_full = self.rows.stored > 0.25 * self.rows.count * self.rows.columns
-        self.blocked = nearly_full and size > _SMALLEST_BLOCKED
+        self.blocked = _nearly_full(self.rows) and size > _SMALLEST_BLOCKED
 
     def at(self, curvatures: Vector, budget: Budget) -> Matrix:
         """For these curvatures."""

@@ -119,7 +119,7 @@ def test_a_warm_up_that_goes_on_is_given_up(loss):
 
 
 def test_with_many_rows_to_a_column_the_second_begins_where_the_warm_up_stands():
-    problem = Problem.of(*overlapping(4000, 300, seed=7), 100.0, loss="squared_hinge")
+    problem = Problem.of(*overlapping(5000, 400, seed=7), 100.0, loss="squared_hinge")
     solver, _ = choose_solver(problem, 1e-4)
     assert isinstance(solver, HandOver)
     assert 0.0 < solver.by_rows < solver.cost

@@ -24,7 +24,14 @@ from maxmargin.solvers import (
 )
 from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
 from maxmargin.solvers.hand_over import CALL, HandOver, sweep_cost
-from maxmargin.solvers.newton_system import FEW_VALUES, LARGEST_SIDE, SMALLEST_BLOCKED_OF_FEW
+from maxmargin.solvers.newton_system import (
+    FEW_VALUES,
+    LARGEST_SIDE,
+    SMALLEST_BLOCKED,
+    SMALLEST_BLOCKED_OF_FEW,
+    is_compiled,
+    nearly_full,
+)
 from maxmargin.solvers.opening import sample_size
 
 PASS = 0.7
@@ -33,6 +40,8 @@ FLOP = 0.06
 """A multiply-add of a dense factorisation, in visits of a sweep."""
 MANY_ROWS = 10.0
 """To a column: data are then seldom separable, and ``newton`` needs few steps from any start."""
+_COMPILED, _COMPILED_OF_HINGE = 0.8, 0.5
+"""Of what steps on rows that are nearly full would take in NumPy and BLAS, where the core takes them whole."""
 TRIAL = 8.0
 """The ascent is tried where so many sweeps, which tell how it goes, cost less than the other way; twice as
 many where C is so large that it needs a warm-up."""
@@ -54,7 +63,8 @@ def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
     n, d, stored = rows.count, rows.columns, max(rows.stored, rows.count)
     width = stored / max(n, 1)
     digits = -math.log10(min(max(tol, 1e-12), 0.1))
-    outer_product = 0.5 * (FLOP * d * d if stored > 0.25 * n * d else width * width)
+    full = nearly_full(rows)
+    outer_product = 0.5 * (FLOP * d * d if full else width * width)
     scarcity = math.sqrt(min(1.0, d / max(n, 1)))
     if problem.loss.name == "hinge":
         steps = (4.0 + 2.0 * digits) * (1.0 + 8.0 * scarcity)
@@ -71,7 +81,10 @@ def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
     factor = FLOP * min(free, float(d)) ** 3 / 6.0
     call = 0.0 if takes_steps_at_once(problem) else CALL
     by_rows = matrix if problem.loss.name == "squared_hinge" and n >= MANY_ROWS * d else 0.0
-    return steps * (2.0 * PASS * stored + factor + call) + matrix, by_rows
+    part = 1.0
+    if d > SMALLEST_BLOCKED and full and is_compiled(problem):
+        part = _COMPILED_OF_HINGE if problem.loss.name == "hinge" else _COMPILED
+    return part * (steps * (2.0 * PASS * stored + factor + call) + matrix), part * by_rows
 
 
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:

@@ -37,7 +37,7 @@ LARGEST_SIDE = 6000
 _LARGEST_SMALL, _LARGEST_SMALL_OF_HINGE = 320, 512
 """Of the unknowns: up to so many, steps that are compiled whole take less time than those in NumPy and
 BLAS, however many rows there are: no copies, no calls, and the matrix stays in the second-level cache."""
-_SMALLEST_BLOCKED = 48
+SMALLEST_BLOCKED = 48
 """Up to this many columns the matrix stays in the first-level cache, row after row."""
 FEW_VALUES = 130_000
 """Up to so many stored values calls cost more than passes: a thousand rows of 128 columns have fewer."""
@@ -65,15 +65,16 @@ def regulariser_of(problem: Problem) -> Vector:
     return diagonal
 
 
-def _largest_small(problem: Problem) -> int:
-    """The number of unknowns up to which steps of a problem are compiled whole, on the columns' side."""
-    rows = problem.rows
-    if problem.loss.name == "hinge" and _nearly_full(rows) and rows.count >= rows.columns:
-        return _LARGEST_SMALL_OF_HINGE  # few rows are free, and fewer change from step to step
-    return _LARGEST_SMALL
+def is_compiled(problem: Problem) -> bool:
+    """Whether steps of a problem are compiled whole, on the columns' side."""
+    rows, most = problem.rows, _LARGEST_SMALL
+    if problem.loss.name == "hinge" and nearly_full(rows) and rows.count >= rows.columns:
+        most = _LARGEST_SMALL_OF_HINGE  # few rows are free, and fewer change from step to step
+    return rows.columns + (problem.intercept is not Intercept.NONE) <= most
 
 
-def _nearly_full(rows: Rows) -> bool:
+def nearly_full(rows: Rows) -> bool:
+    """Whether rows are read as if they were dense."""
     return rows.stored > 0.25 * rows.count * rows.columns
 
 
@@ -85,7 +86,7 @@ class NewtonSystem:
         self.columns = problem.rows.columns
         self.has_intercept = problem.intercept is not Intercept.NONE
         self.regulariser = regulariser_of(problem)
-        self._small = len(self.regulariser) <= _largest_small(problem)
+        self._small = is_compiled(problem)
         self._matrix: Hessian | None = Hessian(self) if self._small else None
         self._products: _Products | None = None
 
@@ -162,7 +163,7 @@ class Hessian:
         """Of the diagonal, since compiled steps last added it up anew: core/small_newton.hpp."""
         self.scaled = False
         """Whether a curvature may differ from what it should be by a rounding."""
-        self.blocked = _nearly_full(self.rows) and size > _SMALLEST_BLOCKED
+        self.blocked = nearly_full(self.rows) and size > SMALLEST_BLOCKED
 
     def at(self, curvatures: Vector, budget: Budget) -> Matrix:
         """For these curvatures."""

@@ -41,7 +41,7 @@ FLOP = 0.06
 MANY_ROWS = 10.0
 """To a column: data are then seldom separable, and ``newton`` needs few steps from any start."""
 _COMPILED, _COMPILED_OF_HINGE = 0.8, 0.5
-"""Of what steps on rows that are nearly full would take in NumPy and BLAS, where the core takes them whole."""
+"""Of what steps on rows that are nearly full would take in NumPy and BLAS: the core takes them whole."""
 TRIAL = 8.0
 """The ascent is tried where so many sweeps, which tell how it goes, cost less than the other way; twice as
 many where C is so large that it needs a warm-up."""

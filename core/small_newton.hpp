@@ -62,7 +62,7 @@ void combine_with_bias(const Data& data, std::span<const double> coefficients, s
 
 // Whether what rounding leaves of rows that count no more could be seen beside the rows that do.
 inline bool is_worn(SmallIterate& at) {
-  constexpr double kMuch = 1000;
+  constexpr double kMuch = 1e6;
   bool worn = false;
   for (std::size_t j = 0; j < at.v.size(); ++j) {
     const double diagonal = at.lower[j * at.v.size() + j];

@@ -783,3 +783,21 @@ def test_slow_beginnings_are_not_taken_for_the_end(intercept, share, seed, C):
     X, y = clouds(n=200, d=20, positive_share=share, seed=seed)
     problem = Problem.of(X, y, C, intercept=intercept)
     assert solve(problem, "augmented_lagrangian", tol=1e-6, max_steps=300).status.certified
+
+
+@pytest.mark.parametrize(
+    ("loss", "rows", "columns", "compiled"),
+    [
+        ("squared_hinge", 400, 319, True),
+        ("squared_hinge", 400, 320, False),  # with the intercept that is one more
+        ("hinge", 600, 511, True),
+        ("hinge", 600, 512, False),
+        ("hinge", 300, 400, False),  # fewer rows than columns
+    ],
+)
+def test_steps_are_compiled_up_to_so_many_unknowns(loss, rows, columns, compiled):
+    random = np.random.default_rng(0)
+    y = np.where(random.random(rows) < 0.5, 1.0, -1.0)
+    problem = Problem.of(random.normal(size=(rows, columns)), y, loss=loss)
+    assert newton_system.is_compiled(problem) == compiled
+    assert (newton_system.NewtonSystem(problem).small_hessian is not None) == compiled

@@ -6,10 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import Problem, path, solve, whole_path
+from maxmargin import Certificate, Problem, between_costs, path, solve, whole_path
 from maxmargin.between_costs import Segment
+from maxmargin.changed import changed
 from maxmargin.kernels import Gaussian
 from maxmargin.kernels.rows import KernelRows
+from maxmargin.other_costs import combined
 from maxmargin.rows import Rows
 from problems import INTERCEPTS, clouds, is_proof_of
 
@@ -68,6 +70,58 @@ def test_the_bound_is_one_on_the_straight_line(loss, intercept):
         assert segment.largest_gap <= largest * 1.01 + 1e-12
 
 
+def point_of(problem, w, b, alpha):
+    """Any two points make a certificate."""
+    v = problem.rows.combine(alpha * problem.y)
+    primal, dual = problem.primal(w, b), problem.dual_of(alpha, v)
+    return Certificate(problem, w, b, primal, alpha, dual, "a guess", problem.margins(w, b), v)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_the_bound_is_the_gap_itself_where_no_margin_crosses_1(intercept):
+    """Losses are then linear along the line, and so is what multipliers of the hinge gain."""
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(40, 5)), np.where(np.arange(40) % 2, 1.0, -1.0)
+    problem = Problem.of(X, y, intercept=intercept, intercept_scaling=1.5)
+    low, high = 0.01, 0.03
+    ends = [
+        point_of(
+            problem.with_costs_times(C),
+            0.05 * random.normal(size=5),
+            0.0 if intercept == "none" else 0.02 * random.normal(),
+            np.full(40, share * C),
+        )
+        for C, share in ((low, 0.9), (high, 0.6))
+    ]
+    segment = Segment(problem, low, high, *ends)
+    for s in (0.1, 0.5, 0.8):
+        C = (1 - s) * low + s * high
+        w, b, alpha = (
+            (1 - s) * getattr(ends[0], of) + s * getattr(ends[1], of) for of in ("w", "b", "alpha")
+        )
+        there = point_of(problem.with_costs_times(C), w, b, alpha)
+        assert there.margins.max() < 1.0
+        least = (1 - s) * ends[0].dual + s * ends[1].dual
+        assert segment.gap_at(C) == pytest.approx((there.primal - there.dual) / least, rel=1e-9)
+
+
+def test_no_proof_is_worse_than_that_of_the_straight_line(monkeypatch):
+    def unlucky(pair, problem, factors):
+        w, b = pair[0].w, pair[0].b
+        margins = problem.margins(w, b)
+        return changed(
+            combined(pair, problem, factors), w=w, b=b, margins=margins, primal=problem.primal(w, b)
+        )
+
+    problem = problem_of()
+    found = whole_path(problem, LOW, HIGH)
+    monkeypatch.setattr(between_costs, "combined", unlucky)
+    for C in some_C(8):
+        proof = found.at(C)
+        assert is_proof_of(proof, problem.with_costs_times(C))
+        assert proof.relative_gap <= found.gap_at(C) * (1 + 1e-9)
+
+
 def test_a_hundredth_of_tol_takes_about_ten_times_as_many_values():
     problem = problem_of()
     coarse, fine = (whole_path(problem, LOW, HIGH, tol=tol) for tol in (1e-2, 1e-4))
@@ -114,6 +168,25 @@ def test_it_ends_early_and_says_what_is_proven():
     assert len(stopped) < len(whole_path(problem, LOW, HIGH, tol=1e-6))
     assert stopped.C[-1] == HIGH
     assert stopped.largest_gap > 1e-6
+
+
+def test_an_interrupt_between_two_fits_leaves_what_is_proven(monkeypatch):
+    problem, seen = problem_of("squared_hinge"), []
+    inner = Segment.largest_gap.func
+
+    def interrupted(segment):
+        seen.append(segment)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return inner(segment)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Segment, "largest_gap", property(interrupted))
+        found = whole_path(problem, LOW, HIGH, tol=1e-4)
+    assert found.C[-1] == HIGH
+    assert found.largest_gap > 1e-4
+    for C in some_C(5):
+        assert is_proof_of(found.at(C), problem.with_costs_times(C))
 
 
 def test_steps_that_are_spent_end_it_too():

@@ -139,7 +139,12 @@ def whole_path(
     find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
     budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
     walk = _Walk(problem, solver, _SHARE_OF_ENDS * tol, max_steps, budget, _Teller(callback))
-    walk.everywhere(low, high, tol)
+    try:
+        walk.everywhere(low, high, tol)
+    except KeyboardInterrupt:  # between two fits, which take one themselves
+        budget.stop()
+        walk.end = Status.INTERRUPTED
+        walk.visit(high)
     values = sorted(walk.models)
     models = tuple(walk.models[C] for C in values)
     return Path(np.array(values), models, time.perf_counter() - started, problem)
@@ -203,31 +208,28 @@ class _Walk:
         while here < high:
             there = high if self.end is not None else min(here * factor, high)
             self.visit(there)
-            bound = self.segment(here, there).largest_gap
-            self.halve(here, there, tol)
+            bound = self.halve(here, there, tol)
             if self.are_solved(here, there):
                 change = math.sqrt(0.8 * tol / bound) if bound > 0.0 else math.inf
                 factor **= min(max(change, 1.0 / _LARGEST_CHANGE), _LARGEST_CHANGE)
                 factor = min(max(factor, _SMALLEST_FACTOR), _LARGEST_FACTOR)
             here = there
 
-    def halve(self, low: float, high: float, tol: float) -> None:
-        """Visit the middle, and the middles of both halves, while the bound between is too large."""
-        if self.end is not None or not self.are_solved(low, high) or high < _SMALLEST_FACTOR * low:
-            return
-        if self.segment(low, high).largest_gap > tol:
+    def halve(self, low: float, high: float, tol: float) -> float:
+        """Visit the middle, and those of both halves, while the bound is too large; the first bound."""
+        first, second = self.models[low].certificate, self.models[high].certificate
+        bound = Segment(self.problem, low, high, first, second).largest_gap
+        goes_on = self.end is None and self.are_solved(low, high) and high >= _SMALLEST_FACTOR * low
+        if goes_on and bound > tol:
             middle = math.sqrt(low * high)
             self.visit(middle)
             self.halve(low, middle, tol)
             self.halve(middle, high, tol)
+        return bound
 
     def are_solved(self, *values: float) -> bool:
         """Whether what is left of the gap between these is not their own."""
         return all(self.models[C].certificate.relative_gap <= self.tol for C in values)
-
-    def segment(self, low: float, high: float) -> Segment:
-        """Between two values that have been visited."""
-        return Segment(self.problem, low, high, self.models[low].certificate, self.models[high].certificate)
 
     def visit(self, C: float) -> float:
         """Solve the problem at C, or see that nothing is left to do; the gap of the start."""

@@ -138,7 +138,7 @@ def choose(
             with no_interrupt():
                 save_model(model.best_estimator_, output, data=fingerprint(data_set.X, labels_of(data_set)))
         seconds["write"] = clock.lap()
-    choice = Choice(model, picture)
+    choice = Choice(model, data_set.X.shape[0], picture)
     if picture is not None:
         choice.draw(picture, f"{data.name}: {loss.replace('_', ' ')} loss, {folds} folds")
     training = Training(
@@ -178,20 +178,15 @@ class Choice:
     """How C was chosen."""
 
     model: LinearSVCCV
+    rows: int
     picture: Path | None
 
     @property
     def as_good(self) -> list[float]:
         """Other values of C whose score is not worse by more than a row."""
         scores = self.model.cv_results_["mean_test_score"]
-        nearly = scores >= self.model.best_score_ - _FEWEST_ROWS / self._rows - 1e-12
+        nearly = scores >= self.model.best_score_ - _FEWEST_ROWS / self.rows - 1e-12
         return [float(C) for C in self.model.Cs_[nearly] if C != self.model.C_]
-
-    @property
-    def _rows(self) -> int:
-        each: Any = self.model.certificate_
-        proof = each.worst if hasattr(each, "worst") else each
-        return len(proof.alpha)
 
     def as_json(self) -> dict[str, Any]:
         """One object."""

@@ -105,11 +105,8 @@ class Bars:
             nonlocal done
             with lock:
                 done = min(done + (progress.relative_gap <= progress.tol), count)
-                words = f"{done} of {count} fits"
-                if 0 < done < count:
-                    left = math.ceil(clock.seconds * (count - done) / done)
-                    words += f", {seconds_in_words(left)} left" if left >= 60 else f", {left} s left"
-                self._show(bar, done / count, words)
+                left = clock.seconds * (count - done) / done if 0 < done < count else None
+                self._show(bar, done / count, f"{done} of {count} fits{_left_words(left)}")
 
         return show
 
@@ -144,10 +141,14 @@ def share_done(gap: float, tol: float) -> float:
 
 def _gap_words(gap: float, how: str, left: float | None) -> str:
     words = "no gap yet" if math.isinf(gap) else f"gap {gap:.1e} {how}"
+    return words + _left_words(left)
+
+
+def _left_words(left: float | None) -> str:
     if left is None:
-        return words
+        return ""
     whole = math.ceil(left)
-    return f"{words}, {whole} s left" if whole < 60 else f"{words}, {seconds_in_words(whole)} left"
+    return f", {whole} s left" if whole < 60 else f", {seconds_in_words(whole)} left"
 
 
 class TimeLeft:

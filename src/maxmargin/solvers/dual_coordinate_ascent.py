@@ -130,7 +130,8 @@ class DualCoordinateAscent(Solver[State]):
     momentum: bool = True
     """Start each sweep further along the way of the last one, where rows are so long that this is cheap."""
     bias_reach: float = 0.03
-    """r^2 as a share of the mean |x_i|^2; inf with a regularised intercept is the lecture's way."""
+    """r^2 as a share of the mean |x_i|^2, and at least 1 / sum_i C_i; inf with a regularised intercept is
+    the lecture's way."""
     seed: int = 0
 
     def accepts(self, problem: Problem) -> str | None:

@@ -84,12 +84,13 @@ def test_the_bound_is_the_gap_itself_where_no_margin_crosses_1(intercept):
     X, y = random.normal(size=(40, 5)), np.where(np.arange(40) % 2, 1.0, -1.0)
     problem = Problem.of(X, y, intercept=intercept, intercept_scaling=1.5)
     low, high = 0.01, 0.03
+    weights = np.where(y > 0.0, 1.0, 1.0 if intercept == "exact" else 0.5)
     ends = [
         point_of(
             problem.with_costs_times(C),
             0.05 * random.normal(size=5),
             0.0 if intercept == "none" else 0.02 * random.normal(),
-            np.full(40, share * C),
+            share * C * weights,
         )
         for C, share in ((low, 0.9), (high, 0.6))
     ]

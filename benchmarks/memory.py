@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks import datasets
 from benchmarks.new_process import in_new_process
 from benchmarks.solvers.maxmargin_solvers import linear_svc
-from maxmargin.certificate import Certificate
+from maxmargin.proof.certificate import Certificate
 from maxmargin.reductions.one_vs_rest import Certificates
 
 DATA = ("imdb_tfidf", "news20_binary_like", "20news_tfidf")

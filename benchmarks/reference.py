@@ -57,8 +57,8 @@ def cached(name: str, find: Callable[[], Reference]) -> Reference:
 
 
 def _solve(objective: Objective) -> Reference:
-    from maxmargin.loop import solve
     from maxmargin.problem import Problem
+    from maxmargin.solving.loop import solve
 
     lower = 0.0
     W = np.empty((objective.problems, objective.X.shape[1]))

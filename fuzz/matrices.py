@@ -19,10 +19,10 @@ import numpy as np
 from fuzz.mutations import mutated
 from fuzz.oracles import attempt, joined, reason, require, require_rereadable, require_same, require_sound
 from fuzz.targets import Input, Target, Verdict
-from maxmargin.files import data as data_files
-from maxmargin.files import npz as npz_files
-from maxmargin.files.compressed import bound
-from maxmargin.files.data import DataError
+from maxmargin.files.data import npz as npz_files
+from maxmargin.files.data import reading as data_files
+from maxmargin.files.data.compressed import bound
+from maxmargin.files.data.reading import DataError
 
 WAYS: list[dict[str, Any]] = [
     {},

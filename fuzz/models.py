@@ -19,13 +19,13 @@ from fuzz.mutations import mutated
 from fuzz.oracles import Outcome, attempt, reason, require
 from fuzz.targets import Input, Target, Verdict
 from maxmargin.estimators import SVC, LinearSVC
-from maxmargin.files import arrays as own_arrays
 from maxmargin.files import kernel_soundness, soundness
-from maxmargin.files import model as model_files
-from maxmargin.files import safetensors as own_format
-from maxmargin.files.kernel_model import SavedKernelModel
-from maxmargin.files.model import ModelError, SavedModel
-from maxmargin.files.stored import StoredModel
+from maxmargin.files.models import arrays as own_arrays
+from maxmargin.files.models import safetensors as own_format
+from maxmargin.files.models import saved as model_files
+from maxmargin.files.models.kernel_model import SavedKernelModel
+from maxmargin.files.models.saved import ModelError, SavedModel
+from maxmargin.files.models.stored import StoredModel
 
 WORDS = (
     b"solver_type nr_class label nr_feature bias w rho svm_type c_svc nu_svc kernel_type linear rbf "

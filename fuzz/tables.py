@@ -18,10 +18,10 @@ import numpy as np
 from fuzz.mutations import mutated
 from fuzz.oracles import attempt, joined, reason, require, require_rereadable, require_same, require_sound
 from fuzz.targets import Input, Target, Verdict
-from maxmargin.files import data as data_files
-from maxmargin.files import tables as table_files
-from maxmargin.files.compressed import bound
-from maxmargin.files.data import DataError
+from maxmargin.files.data import reading as data_files
+from maxmargin.files.data import tables as table_files
+from maxmargin.files.data.compressed import bound
+from maxmargin.files.data.reading import DataError
 
 WORDS = [b"label", b"target", b"y", b"class", b"a", b"true", b"NULL", b"N/A", b'"', b'""', b",,", b"\t"]
 WORDS += [b"2020-01-01", b"12:30:00", b"\n,,\n", b'"a\nb"', b"1 000", b"PAR1"]

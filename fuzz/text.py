@@ -28,10 +28,10 @@ from fuzz.oracles import (
 )
 from fuzz.reference import Rows, rows_of, text_of
 from fuzz.targets import Input, Target, Verdict
-from maxmargin.files import data as data_files
-from maxmargin.files import libsvm as libsvm_files
-from maxmargin.files.compressed import bound
-from maxmargin.files.data import DataError, DataSet, Options
+from maxmargin.files.data import libsvm as libsvm_files
+from maxmargin.files.data import reading as data_files
+from maxmargin.files.data.compressed import bound
+from maxmargin.files.data.reading import DataError, DataSet, Options
 
 WORDS = [b"qid:1", b"qid:", b"1:1", b"2:1", b"0:1", b"-1:1", b"1:", b":1", b"3:nan", b"1,2", b"+1:1"]
 WAYS = [

@@ -10,9 +10,9 @@ import numpy as np
 import safetensors.numpy
 from hypothesis import strategies as st
 
-from maxmargin.certificate import Certificate
 from maxmargin.files import ModelError, load_model, save_model
-from maxmargin.files.safetensors import _checksum
+from maxmargin.files.models.safetensors import _checksum
+from maxmargin.proof.certificate import Certificate
 
 PROBLEM = {
     "loss": "hinge",

@@ -62,8 +62,8 @@ def trace(objective: Objective, tol: float) -> list[tuple[float, float]]:
 
     The clock runs during the certificates too: a fit certifies rarely and is faster.
     """
-    from maxmargin.loop import solve
     from maxmargin.problem import Problem
+    from maxmargin.solving.loop import solve
 
     start = time.perf_counter()
     problem = Problem.of(

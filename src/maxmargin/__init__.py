@@ -5,49 +5,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.lazy_names import lazy_names
+from maxmargin.tools.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from maxmargin.along_costs import path, whole_path
-    from maxmargin.certificate import Certificate, RowClass, certify
-    from maxmargin.choose import choose_solver
+    from maxmargin.along_costs.model_path import Path
+    from maxmargin.along_costs.path import path, whole_path
     from maxmargin.estimators import SVC, LinearSVC, LinearSVCCV
-    from maxmargin.hard_margin_certificate import HardMarginCertificate, certify_hard_margin
-    from maxmargin.inseparable import InseparabilityProof, InseparableError
-    from maxmargin.loop import Progress, solve
-    from maxmargin.model import Model, Status, Trace
-    from maxmargin.model_path import Path
     from maxmargin.problem import Intercept, Problem
+    from maxmargin.problem.rows import Rows
+    from maxmargin.proof.certificate import Certificate, RowClass, certify
+    from maxmargin.proof.hard_margin import HardMarginCertificate, certify_hard_margin
+    from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
+    from maxmargin.proof.model import Model, Status, Trace
+    from maxmargin.proof.solution import Solution
     from maxmargin.reductions.hard_margin import solve_hard_margin
-    from maxmargin.rows import Rows
-    from maxmargin.solution import Solution
+    from maxmargin.solving.choice import choose_solver
+    from maxmargin.solving.loop import Progress, solve
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
-    "Certificate": "certificate",
-    "HardMarginCertificate": "hard_margin_certificate",
-    "InseparabilityProof": "inseparable",
-    "InseparableError": "inseparable",
+    "Certificate": "proof.certificate",
+    "HardMarginCertificate": "proof.hard_margin",
+    "InseparabilityProof": "proof.inseparable",
+    "InseparableError": "proof.inseparable",
     "Intercept": "problem",
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
-    "Model": "model",
-    "Path": "model_path",
+    "Model": "proof.model",
+    "Path": "along_costs.model_path",
     "Problem": "problem",
-    "Progress": "loop",
-    "RowClass": "certificate",
-    "Rows": "rows",
+    "Progress": "solving.loop",
+    "RowClass": "proof.certificate",
+    "Rows": "problem.rows",
     "SVC": "estimators",
-    "Solution": "solution",
-    "Status": "model",
-    "Trace": "model",
-    "certify": "certificate",
-    "certify_hard_margin": "hard_margin_certificate",
-    "choose_solver": "choose",
-    "path": "along_costs",
-    "solve": "loop",
+    "Solution": "proof.solution",
+    "Status": "proof.model",
+    "Trace": "proof.model",
+    "certify": "proof.certificate",
+    "certify_hard_margin": "proof.hard_margin",
+    "choose_solver": "solving.choice",
+    "path": "along_costs.path",
+    "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",
-    "whole_path": "along_costs",
+    "whole_path": "along_costs.path",
 }
 
 __all__ = [

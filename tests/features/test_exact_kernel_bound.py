@@ -23,7 +23,7 @@ from maxmargin.features import (
     Squares,
     exact_kernel_bound,
 )
-from maxmargin.features.kernel_function import KernelFunction, in_span, squared_norm_bound
+from maxmargin.features.exact_kernel.function import KernelFunction, in_span, squared_norm_bound
 from maxmargin.kernels import Function, Gaussian, KernelRows
 
 INTERCEPTS = {

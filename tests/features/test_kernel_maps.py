@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from maxmargin.features import Distances, Nystroem, PolynomialSketch, RandomFourier
-from maxmargin.features.error_estimate import draw_pairs
+from maxmargin.features.exact_kernel.error_estimate import draw_pairs
 from maxmargin.kernels import Function, Gaussian, Linear, Precomputed
 
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from maxmargin import core
 from maxmargin.features import Interactions, Monomials
-from maxmargin.rows import Rows
+from maxmargin.problem.rows import Rows
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from maxmargin import Problem, Rows, core, solve
 from maxmargin.kernels import ChiSquared, Gaussian, KernelRows, Laplacian, Linear, Polynomial, Sigmoid
-from maxmargin.kernels.blocks import split, whole
+from maxmargin.kernels.uncoupled import split, whole
 
 # The same examples in every run, and no clock: these tests also run under the sanitizers.
 settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from maxmargin import Problem, Solution, certify, core, solve, solve_hard_margin
 from maxmargin.kernels import Gaussian, KernelRows, Linear
-from maxmargin.losses import LOSSES
+from maxmargin.problem.losses import LOSSES
 from maxmargin.solvers import SOLVERS, KernelDualAscent
 from oracles.kernel_dual_ascent import ascend
 from problems import clouds

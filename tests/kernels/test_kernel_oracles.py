@@ -8,7 +8,7 @@ import pytest
 
 from maxmargin import Problem, Solution, Status, core, solve
 from maxmargin.kernels import Gaussian, KernelRows, Linear
-from maxmargin.kernels.blocks import Blocks
+from maxmargin.kernels.uncoupled import Blocks
 from maxmargin.solvers import KernelDualAscent, SequentialMinimalOptimization
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA
 from oracles import sequential_minimal_optimization as lecture

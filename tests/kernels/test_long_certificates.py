@@ -59,7 +59,7 @@ def test_rows_of_the_matrix_are_added_some_at_a_time(wide):
 
 def test_the_callback_hears_of_a_long_certificate(wide, monkeypatch):
     X, _ = wide
-    monkeypatch.setattr("maxmargin.loop._SECONDS_BETWEEN_CALLS", 0.0)
+    monkeypatch.setattr("maxmargin.solving.loop._SECONDS_BETWEEN_CALLS", 0.0)
     problem = Problem.of(KernelRows(X, Gaussian(0.1)), np.where(np.arange(200) % 2, 1.0, -1.0))
     steps = []
     model = solve(problem, tol=1e-6, max_steps=1, callback=lambda progress: steps.append(progress.step))
@@ -70,7 +70,7 @@ def test_the_callback_hears_of_a_long_certificate(wide, monkeypatch):
 
 def test_a_wish_to_stop_during_a_certificate_counts(wide, monkeypatch):
     X, _ = wide
-    monkeypatch.setattr("maxmargin.loop._SECONDS_BETWEEN_CALLS", 0.0)
+    monkeypatch.setattr("maxmargin.solving.loop._SECONDS_BETWEEN_CALLS", 0.0)
     problem = Problem.of(KernelRows(X, Gaussian(0.1)), np.where(np.arange(200) % 2, 1.0, -1.0), C=100.0)
     start, calls = Solution(alpha=np.ones(200)), []
 

@@ -9,7 +9,7 @@ import pytest
 from maxmargin import Problem, Rows, Solution, certify, core, solve
 from maxmargin.kernels import Gaussian, KernelRows, Laplacian, Polynomial
 from maxmargin.solvers import WorkingSet
-from maxmargin.solvers.end_game import newton_changes
+from maxmargin.solvers.kernel.free_multipliers import newton_changes
 from oracles.working_set import newton_step, one_round
 from problems import clouds
 

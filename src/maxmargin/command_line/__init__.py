@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 
-from maxmargin.command_line.answer import WRONG_USAGE, print_error
 from maxmargin.command_line.certify import certify
 from maxmargin.command_line.choose import choose
 from maxmargin.command_line.compare import compare
@@ -21,6 +20,7 @@ from maxmargin.command_line.demo import demo
 from maxmargin.command_line.info import info
 from maxmargin.command_line.predict import predict
 from maxmargin.command_line.reproduce import reproduce
+from maxmargin.command_line.shared.answer import WRONG_USAGE, print_error
 from maxmargin.command_line.train import train
 
 __all__ = ["app", "main"]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.answer import Failure, in_words
-from maxmargin.command_line.labels import class_codes, label_text, labels_of
-from maxmargin.command_line.options import (
+from maxmargin.command_line.shared.answer import Failure, in_words
+from maxmargin.command_line.shared.labels import class_codes, label_text, labels_of
+from maxmargin.command_line.shared.options import (
     Columns,
     DataFile,
     Format,
@@ -26,16 +26,21 @@ from maxmargin.command_line.options import (
     check_readable,
     class_weight_of,
 )
-from maxmargin.command_line.progress import Bars
-from maxmargin.command_line.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
-from maxmargin.command_line.words import some
+from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.support_vectors import (
+    are_rows,
+    found_rows,
+    multipliers,
+    with_support_vectors,
+)
+from maxmargin.command_line.shared.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.command_line.proof import Finding, Part
-    from maxmargin.command_line.verdict import Verdict
+    from maxmargin.command_line.shared.verdict import Verdict
     from maxmargin.files import DataSet, SavedKernelModel, StoredModel
+    from maxmargin.proof.of_files import Finding, Part
 
 
 _SMALLEST_GAP = 1e-9
@@ -84,7 +89,7 @@ def certify(
 
     Example: maxmargin certify liblinear.model data.svm -C 1
     """
-    from maxmargin.command_line.verdict import Verdict
+    from maxmargin.command_line.shared.verdict import Verdict
     from maxmargin.files import load_model
 
     if tol is not None and not 0 < tol < 1:
@@ -200,7 +205,7 @@ def _findings(
     max_time: float,
     bars: Bars,
 ) -> list[Finding]:
-    from maxmargin.command_line.proof import judge_alone, judge_proof
+    from maxmargin.proof.of_files import judge_alone, judge_proof
 
     count = len(model.intercept)
     claimed = model.status is not None and model.status.certified
@@ -224,9 +229,9 @@ def _parts(
     model: StoredModel, X: Any, codes: NDArray[Any], C: float, class_weight: Any, verdict: Verdict
 ) -> Iterator[Part]:
     """The problems of the model, with the multipliers that its file has or leads to."""
-    from maxmargin.command_line.kernel_proof import chosen_rows, doubt, kernel_parts
-    from maxmargin.command_line.proof import parts
     from maxmargin.files import SavedKernelModel, SavedModel
+    from maxmargin.proof.of_files import parts
+    from maxmargin.proof.of_kernel_files import chosen_rows, doubt, kernel_parts
 
     alphas: list[Any] = [None] * len(model.intercept)
     alpha_from = ""

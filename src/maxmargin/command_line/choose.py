@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.answer import Failure, in_words, print_table
-from maxmargin.command_line.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.labels import label_text, labels_of
-from maxmargin.command_line.options import (
+from maxmargin.command_line.shared.answer import Failure, in_words, print_table
+from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
+from maxmargin.command_line.shared.labels import label_text, labels_of
+from maxmargin.command_line.shared.options import (
     ClassWeight,
     Columns,
     DataFile,
@@ -31,9 +31,9 @@ from maxmargin.command_line.options import (
     intercept_options,
     seconds_or_none,
 )
-from maxmargin.command_line.picture import check_picture, write_picture
-from maxmargin.command_line.progress import Bars, Clock
-from maxmargin.command_line.words import some
+from maxmargin.command_line.shared.picture import check_picture, write_picture
+from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,7 +93,7 @@ def choose(
     import numpy as np
     from sklearn.model_selection import StratifiedKFold
 
-    from maxmargin.command_line.report import Training, report
+    from maxmargin.command_line.shared.report import Training, report
     from maxmargin.estimators import LinearSVCCV
     from maxmargin.files import fingerprint, save_model
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.answer import DONE, Failure, in_words, print_json, print_table
-from maxmargin.command_line.features import (
+from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json, print_table
+from maxmargin.command_line.shared.features import (
     asked_features,
     expanded,
     features_as_json,
     features_in_words,
 )
-from maxmargin.command_line.labels import label_text, labels_of
-from maxmargin.command_line.options import (
+from maxmargin.command_line.shared.labels import label_text, labels_of
+from maxmargin.command_line.shared.options import (
     CacheSize,
     Coef0,
     Columns,
@@ -40,19 +40,19 @@ from maxmargin.command_line.options import (
     kernel_of,
     kernel_options,
 )
-from maxmargin.command_line.picture import check_picture, draw
-from maxmargin.command_line.progress import Bars
-from maxmargin.command_line.words import some
+from maxmargin.command_line.shared.picture import check_picture, draw
+from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxmargin.features import Monomials
     from maxmargin.features.expansion import Expansion
-    from maxmargin.loop import Progress
-    from maxmargin.model import Model
     from maxmargin.problem import Problem
+    from maxmargin.proof.model import Model
     from maxmargin.solvers import AnySolver
+    from maxmargin.solving.loop import Progress
 
 
 @in_words
@@ -147,7 +147,7 @@ def _read_problem(
     import numpy as np
 
     from maxmargin import Problem
-    from maxmargin.command_line.proof import rows_of
+    from maxmargin.proof.of_files import rows_of
 
     # Small enough to be wrong at once, so looked at before a large file is read.
     Problem.of(rows_of(np.zeros((1, 1))), [1.0], C, loss=loss, intercept=intercept)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.answer import DONE, in_words, print_json, print_table
-from maxmargin.command_line.options import Json, check_writable
-from maxmargin.command_line.progress import Bars
+from maxmargin.command_line.shared.answer import DONE, in_words, print_json, print_table
+from maxmargin.command_line.shared.options import Json, check_writable
+from maxmargin.command_line.shared.progress import Bars
 
 if TYPE_CHECKING:
-    from maxmargin.model import Model
     from maxmargin.problem import Problem
+    from maxmargin.proof.model import Model
 
 
 @in_words

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.answer import DONE, in_words, print_json
-from maxmargin.command_line.labels import label_text
-from maxmargin.command_line.options import (
+from maxmargin.command_line.shared.answer import DONE, in_words, print_json
+from maxmargin.command_line.shared.labels import label_text
+from maxmargin.command_line.shared.options import (
     Columns,
     Format,
     Json,
@@ -21,11 +21,11 @@ from maxmargin.command_line.options import (
     SkipBadLines,
     ZeroBased,
 )
-from maxmargin.command_line.progress import Bars
-from maxmargin.command_line.words import bytes_in_words, count_in_words, percent, some
+from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import bytes_in_words, count_in_words, percent, some
 
 if TYPE_CHECKING:
-    from maxmargin.command_line.survey import Survey
+    from maxmargin.command_line.shared.survey import Survey
 
 _MOST_LABELS = 10
 _ORDERS_APART = 3
@@ -52,7 +52,7 @@ def info(
     Example: maxmargin info data.svm
     """
     if format is None and _is_model(file):
-        from maxmargin.command_line.model_info import tell
+        from maxmargin.command_line.shared.model_info import tell
 
         return tell(file, as_json=as_json)
     survey = _survey(
@@ -76,7 +76,7 @@ def _is_model(path: Path) -> bool:
 
 
 def _survey(path: Path, reading: Reading, *, quiet: bool) -> Survey:
-    from maxmargin.command_line.survey import Survey
+    from maxmargin.command_line.shared.survey import Survey
 
     survey = Survey()
     with Bars(quiet=quiet) as bars:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from maxmargin.command_line.answer import DONE, Failure, in_words, print_json
-from maxmargin.command_line.labels import class_codes, label_text
-from maxmargin.command_line.options import (
+from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json
+from maxmargin.command_line.shared.labels import class_codes, label_text
+from maxmargin.command_line.shared.options import (
     DataFile,
     Format,
     Json,
@@ -25,8 +25,8 @@ from maxmargin.command_line.options import (
     ZeroBased,
     check_writable,
 )
-from maxmargin.command_line.progress import Bars
-from maxmargin.command_line.words import some
+from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

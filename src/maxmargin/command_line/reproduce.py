@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.answer import DONE, Failure, in_words, print_json, print_table
-from maxmargin.command_line.options import Json
-from maxmargin.command_line.words import seconds_in_words
+from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json, print_table
+from maxmargin.command_line.shared.options import Json
+from maxmargin.command_line.shared.words import seconds_in_words
 
 if TYPE_CHECKING:
     from maxmargin.reproduce import Result

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from maxmargin.command_line.answer import Failure, in_words
-from maxmargin.command_line.features import asked_features, expanded
-from maxmargin.command_line.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.labels import labels_of
-from maxmargin.command_line.options import (
+from maxmargin.command_line.shared.answer import Failure, in_words
+from maxmargin.command_line.shared.features import asked_features, expanded
+from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
+from maxmargin.command_line.shared.labels import labels_of
+from maxmargin.command_line.shared.options import (
     CacheSize,
     ClassWeight,
     Coef0,
@@ -38,14 +38,14 @@ from maxmargin.command_line.options import (
     kernel_options,
     seconds_or_none,
 )
-from maxmargin.command_line.progress import Bars, Clock
+from maxmargin.command_line.shared.progress import Bars, Clock
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.files import DataSet, StoredModel
-    from maxmargin.loop import Callback, Progress
+    from maxmargin.solving.loop import Callback, Progress
 
 # What an option left out stands for, unless a model to resume says otherwise.
 _DEFAULTS: dict[str, Any] = {
@@ -143,7 +143,7 @@ def train(
     """
     import numpy as np
 
-    from maxmargin.command_line.report import Training, report
+    from maxmargin.command_line.shared.report import Training, report
     from maxmargin.files import load_model, save_model
 
     target = output or resume
@@ -197,7 +197,7 @@ def train(
 def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredModel | None) -> LinearSVC:
     """The linear estimator that the options ask for, its parameters checked."""
     from maxmargin.estimators import LinearSVC
-    from maxmargin.files.fitted import to_estimator
+    from maxmargin.files.models.fitted import to_estimator
 
     changes = _changes(given)
     if intercept is not None:
@@ -213,7 +213,7 @@ def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredMode
 def _kernel_estimator(given: dict[str, Any], earlier: StoredModel | None) -> SVC:
     """The estimator with a kernel that the options ask for, its parameters checked."""
     from maxmargin.estimators import SVC
-    from maxmargin.files.fitted_kernel import to_kernel_estimator
+    from maxmargin.files.models.fitted_kernel import to_kernel_estimator
 
     changes = _changes(given)
     if earlier is not None and not _has_kernel(earlier):
@@ -273,7 +273,7 @@ def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> 
     """Refuse now what the text of others has no room for, and not when the model is trained."""
     if model_format == "maxmargin":
         return
-    from maxmargin.files.text import integer_labels
+    from maxmargin.files.data.text import integer_labels
 
     integer_labels(classes, {"liblinear": "LIBLINEAR", "libsvm": "LIBSVM"}[model_format])
     if model_format == "libsvm" and len(classes) > 2 and not pairs:
@@ -308,7 +308,7 @@ def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> t
     import numpy as np
     from sklearn.exceptions import ConvergenceWarning
 
-    from maxmargin.inseparable import InseparableError
+    from maxmargin.proof.inseparable import InseparableError
 
     count = len(np.unique(labels_of(data_set)))
     limit = float("inf") if estimator.max_time is None else estimator.max_time

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import compute_class_weight
 
-from maxmargin.changed import changed
 from maxmargin.core import default_threads
-from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.estimators.summary import fitted_summary
-from maxmargin.loop import Callback, Progress
-from maxmargin.model import Model, Status
+from maxmargin.proof.model import Model, Status
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.solving.loop import Callback, Progress
+from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.types import Vector
 
 logger = logging.getLogger("maxmargin")

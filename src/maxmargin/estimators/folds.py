@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from maxmargin import core
-from maxmargin.certificate import Certificate
-from maxmargin.choose import find_solver
+from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.estimators.labels import require_two
 from maxmargin.estimators.linear_fit import Begin, tolerance
 from maxmargin.estimators.linear_svc import LinearSVC
-from maxmargin.loop import Callback, Progress
-from maxmargin.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.problem import Problem
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver
+from maxmargin.solving.choice import find_solver
+from maxmargin.solving.loop import Callback, Progress
 from maxmargin.types import Indices, Vector
 
 CLOSER = 0.01

@@ -15,22 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_random_state
 
-from maxmargin.certificate import Certificate, certify
-from maxmargin.choose import find_solver
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.cache_use import CacheUse, cache_use
-from maxmargin.loop import NO_LIMIT, Callback, solve
-from maxmargin.model import Model, Status
 from maxmargin.problem import Problem
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate, certify
+from maxmargin.proof.model import Model, Status
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.linear_kernel import solve_on_columns
 from maxmargin.reductions.models import Models
 from maxmargin.reductions.one_vs_rest import solve_each
 from maxmargin.reductions.small_problems import STORY
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver, Solver
+from maxmargin.solving.choice import find_solver
+from maxmargin.solving.loop import NO_LIMIT, Callback, solve
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:

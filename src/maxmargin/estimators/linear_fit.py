@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from maxmargin.certificate import Certificate
-from maxmargin.changed import changed
-from maxmargin.choose import find_solver
 from maxmargin.core import Budget
-from maxmargin.inseparable import InseparableError, equal_rows
-from maxmargin.loop import MANY_STEPS, solve
-from maxmargin.model import Model
 from maxmargin.problem import Problem
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.inseparable import InseparableError, equal_rows
+from maxmargin.proof.model import Model
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.one_vs_rest import solve_each
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
 from maxmargin.solvers import AnySolver
+from maxmargin.solving.choice import find_solver
+from maxmargin.solving.loop import MANY_STEPS, solve
+from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:

@@ -14,19 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from maxmargin.certificate import Certificate
 from maxmargin.estimators.certified import CertifiedClassifier
 from maxmargin.estimators.labels import distinct_labels, require_two
 from maxmargin.estimators.linear_fit import Begin, LinearFit
-from maxmargin.estimators.parameters import check_choice, check_count, check_number
 from maxmargin.estimators.reading import linear_scores, read_training_rows
-from maxmargin.inseparable import InseparabilityProof, InseparableError
-from maxmargin.loop import Callback
-from maxmargin.model import Model, Trace
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
+from maxmargin.proof.model import Model, Trace
 from maxmargin.reductions.one_vs_rest import Certificates
-from maxmargin.rows import Rows
 from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.parameters import check_choice, check_count, check_number
 from maxmargin.types import Vector
 
 
@@ -298,7 +298,7 @@ class LinearSVC(CertifiedClassifier):
         Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
         the registry are left out: a file holds no code.
         """
-        from maxmargin.files.model import save_model
+        from maxmargin.files.models.saved import save_model
 
         save_model(self, path, format=format, data=data, proof=proof)
 
@@ -310,8 +310,8 @@ class LinearSVC(CertifiedClassifier):
         them; what the file does not say, such as C in those of others, is at its default. Nothing
         in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
         """
-        from maxmargin.files.fitted import to_estimator
-        from maxmargin.files.model import load_model
+        from maxmargin.files.models.fitted import to_estimator
+        from maxmargin.files.models.saved import load_model
 
         return to_estimator(load_model(path), cls)
 

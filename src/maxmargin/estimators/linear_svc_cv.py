@@ -46,10 +46,10 @@ from maxmargin.estimators.folds import (
     settle,
 )
 from maxmargin.estimators.linear_svc import LinearSVC
-from maxmargin.estimators.parameters import check_count, wrong
 from maxmargin.estimators.reading import read_training_data
-from maxmargin.loop import Callback
 from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.parameters import check_count, wrong
 from maxmargin.types import Vector
 
 

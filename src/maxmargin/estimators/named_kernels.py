@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.kernels.base import (
     Factor,
     Function,
@@ -19,7 +18,8 @@ from maxmargin.kernels.base import (
 )
 from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
 from maxmargin.kernels.validity import is_valid, validity_on
-from maxmargin.one_blas_thread import one_blas_thread
+from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.types import Vector
 
 _WITHOUT_GAMMA = ("linear", "precomputed")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
-from maxmargin.rows import Rows
+from maxmargin.problem.rows import Rows
 
 _TYPES = (np.float64, np.float32)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from maxmargin.certificate import Certificate
+from maxmargin.proof.certificate import Certificate
 from maxmargin.reductions.one_vs_one import PairCertificates
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
 from maxmargin.estimators.certified import CertifiedClassifier
 from maxmargin.estimators.kernel_fit import KernelFit, matrix_of
@@ -27,17 +26,18 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_invalid,
 )
-from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.kernels.base import Function, Linear, Precomputed
-from maxmargin.loop import Callback
-from maxmargin.model import Status, Trace
 from maxmargin.problem import Intercept
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.model import Status, Trace
 from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.models import Models
 from maxmargin.reductions.one_vs_one import class_scores, vote
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.types import Vector
 
 
@@ -381,7 +381,7 @@ class SVC(CertifiedClassifier):
         Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
         the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
         """
-        from maxmargin.files.model import save_model
+        from maxmargin.files.models.saved import save_model
 
         save_model(self, path, format=format, data=data, proof=proof)
 
@@ -393,8 +393,8 @@ class SVC(CertifiedClassifier):
         them; what the file does not say, such as C in those of LIBSVM, is at its default. Nothing in the
         file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
         """
-        from maxmargin.files.fitted_kernel import to_kernel_estimator
-        from maxmargin.files.model import load_model
+        from maxmargin.files.models.fitted_kernel import to_kernel_estimator
+        from maxmargin.files.models.saved import load_model
 
         return to_kernel_estimator(load_model(path), cls)
 

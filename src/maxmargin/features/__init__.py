@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from maxmargin.lazy_names import lazy_names
+from maxmargin.tools.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from maxmargin.features.buckets import Buckets
     from maxmargin.features.distances import Distances
-    from maxmargin.features.error_estimate import ErrorEstimate
-    from maxmargin.features.interactions import Interactions
-    from maxmargin.features.kernel_bounds import (
+    from maxmargin.features.exact_kernel.bounds import (
         ExactKernelBound,
         ExactKernelBounds,
         exact_kernel_bound,
     )
+    from maxmargin.features.exact_kernel.error_estimate import ErrorEstimate
+    from maxmargin.features.interactions import Interactions
     from maxmargin.features.log import Log
     from maxmargin.features.monomials import Monomials
     from maxmargin.features.nystroem import Nystroem
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _HOME = {
     "Buckets": "buckets",
     "Distances": "distances",
-    "ErrorEstimate": "error_estimate",
-    "ExactKernelBound": "kernel_bounds",
-    "ExactKernelBounds": "kernel_bounds",
+    "ErrorEstimate": "exact_kernel.error_estimate",
+    "ExactKernelBound": "exact_kernel.bounds",
+    "ExactKernelBounds": "exact_kernel.bounds",
     "Interactions": "interactions",
     "Log": "log",
     "Monomials": "monomials",
@@ -42,7 +42,7 @@ _HOME = {
     "Pretrained": "pretrained",
     "RandomFourier": "random_fourier",
     "Squares": "squares",
-    "exact_kernel_bound": "kernel_bounds",
+    "exact_kernel_bound": "exact_kernel.bounds",
 }
 
 __all__ = [

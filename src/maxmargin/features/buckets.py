@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from maxmargin.estimators.parameters import check_choice, wrong
 from maxmargin.features.chosen_columns import ColumnMap, Columns, beside
+from maxmargin.tools.parameters import check_choice, wrong
 
 _WANTED = "an int of at least 2, increasing numbers, or a dictionary from columns to increasing numbers"
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.estimators.parameters import wrong
 from maxmargin.features.base import FeatureMap
+from maxmargin.tools.parameters import wrong
 
 Columns = Iterable[str] | Iterable[int] | str | int | None
 

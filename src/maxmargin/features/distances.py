@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
-from maxmargin.features.blocks import map_in_blocks
 from maxmargin.features.kernel_values import values_at
 from maxmargin.features.numbered import NumberedMap
+from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian
+from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
 
 _MANY = 10_000
 """From this many rows on, k-means reads small batches of them."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.rows import Rows
+from maxmargin.problem.rows import Rows
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _LARGE_PAGE = 2**21
@@ -85,7 +85,7 @@ class Expansion:
 
     def refuse_too_large(self, owner: Any, X: Any, *, lazy: bool = False) -> None:
         """Raises if the result would take more than the ``max_bytes`` of the map that asks."""
-        from maxmargin.estimators.parameters import check_count  # with it all of scikit-learn
+        from maxmargin.tools.parameters import check_count  # with it all of scikit-learn
 
         limit = check_count(owner, "max_bytes", 1)
         needed = self.bytes(X, lazy=lazy)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from maxmargin.core import Budget
 from maxmargin.kernels import Function, Gaussian, Kernel
-from maxmargin.rows import Rows
+from maxmargin.problem.rows import Rows
 
 _ONE_THREAD = Budget(float("inf"), 1)
 """The blocks are side by side already."""

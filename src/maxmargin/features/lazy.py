@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The monomials of degree 2 as rows that are never written out; the loops are in core/monomial_rows.hpp."""
+"""The monomials of degree 2 as rows that are never written out (core/features/monomial_rows.hpp)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.rows import FormedRows, Rows
+from maxmargin.problem.rows import FormedRows, Rows
 
 if TYPE_CHECKING:
     from maxmargin.features.expansion import Expansion

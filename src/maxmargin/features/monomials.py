@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations, combinations_with_replacement, groupby
 from typing import Any
 
-from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
 from maxmargin.features.base import FeatureMap
 from maxmargin.features.expansion import Expansion
 from maxmargin.features.lazy import LazyMonomials, forming_pays
+from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
 
 _HIGHEST = 255
-"""See core/monomials.hpp."""
+"""See core/features/monomials.hpp."""
 
 
 class Monomials(FeatureMap):

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import rq
 
-from maxmargin.estimators.parameters import check_choice, check_count, check_number, wrong
-from maxmargin.features.blocks import map_in_blocks
-from maxmargin.features.error_estimate import draw_pairs, measure_error
+from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
 from maxmargin.features.kernel_values import pair_values, values_at
 from maxmargin.features.numbered import NumberedMap
+from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
-from maxmargin.one_blas_thread import one_blas_thread
+from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
 
 _PART = 64
 """Columns of a product with a triangular matrix: more would multiply zeros, fewer would be slower."""

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, sparse
 
-from maxmargin.estimators.parameters import check_count, check_number
-from maxmargin.features.blocks import map_in_blocks
-from maxmargin.features.error_estimate import draw_pairs, measure_error
+from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
 from maxmargin.features.numbered import NumberedMap
+from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Polynomial
+from maxmargin.tools.parameters import check_count, check_number
 
 
 class PolynomialSketch(NumberedMap):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from maxmargin.core import default_threads
-from maxmargin.estimators.parameters import check_count
 from maxmargin.features.network import first_part
 from maxmargin.features.numbered import NumberedMap
+from maxmargin.tools.parameters import check_count
 
 _TYPES = {
     "tensor(float)": np.float32,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.estimators.parameters import check_count, check_number, wrong
-from maxmargin.features.blocks import map_in_blocks
-from maxmargin.features.error_estimate import draw_pairs, measure_error
+from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
 from maxmargin.features.numbered import NumberedMap
+from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian
+from maxmargin.tools.parameters import check_count, check_number, wrong
 
 
 class RandomFourier(NumberedMap):

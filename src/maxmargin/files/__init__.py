@@ -5,30 +5,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from maxmargin.lazy_names import lazy_names
+from maxmargin.tools.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from maxmargin.files.data import DataError, DataSet, read, stream
-    from maxmargin.files.fingerprints import fingerprint
-    from maxmargin.files.kernel_model import SavedKernelModel
-    from maxmargin.files.libsvm import read_libsvm
-    from maxmargin.files.model import ModelError, SavedModel, load_model, save_model
-    from maxmargin.files.stored import StoredModel
+    from maxmargin.files.data.fingerprints import fingerprint
+    from maxmargin.files.data.libsvm import read_libsvm
+    from maxmargin.files.data.reading import DataError, DataSet, read, stream
+    from maxmargin.files.models.kernel_model import SavedKernelModel
+    from maxmargin.files.models.saved import ModelError, SavedModel, load_model, save_model
+    from maxmargin.files.models.stored import StoredModel
 
 # Imported when they are first asked for, so that `maxmargin --help` waits for none of them.
 _HOME = {
-    "DataError": "data",
-    "DataSet": "data",
-    "ModelError": "model",
-    "SavedKernelModel": "kernel_model",
-    "SavedModel": "model",
-    "StoredModel": "stored",
-    "fingerprint": "fingerprints",
-    "load_model": "model",
-    "read": "data",
-    "read_libsvm": "libsvm",
-    "save_model": "model",
-    "stream": "data",
+    "DataError": "data.reading",
+    "DataSet": "data.reading",
+    "ModelError": "models.saved",
+    "SavedKernelModel": "models.kernel_model",
+    "SavedModel": "models.saved",
+    "StoredModel": "models.stored",
+    "fingerprint": "data.fingerprints",
+    "load_model": "models.saved",
+    "read": "data.reading",
+    "read_libsvm": "data.libsvm",
+    "save_model": "models.saved",
+    "stream": "data.reading",
 }
 
 __all__ = [

@@ -14,7 +14,7 @@ from maxmargin.kernels.base import (
     Precomputed,
     Sigmoid,
 )
-from maxmargin.kernels.rows import KernelRows
+from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.validity import Validity, is_valid
 
 __all__ = [

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.rows import Rows
+from maxmargin.problem.rows import Rows
 
 Factor = tuple[str, str, float, float, int]
-"""(common sum, shape, gamma, shift, degree): see core/kernels.hpp."""
+"""(common sum, shape, gamma, shift, degree): see core/kernel/kernels.hpp."""
 Term = tuple[float, tuple[Factor, ...]]
 """A coefficient and the factors of a product."""
 HIGHEST_DEGREE = 64

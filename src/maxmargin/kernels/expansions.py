@@ -13,7 +13,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.rows import Rows
+from maxmargin.problem.rows import Rows
 
 _BLOCK_BYTES = 64_000_000
 """Of what one block of rows needs beside the data."""

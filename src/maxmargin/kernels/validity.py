@@ -184,7 +184,7 @@ def _errors(kernel: Kernel, X: Any) -> Vector:
 
 
 def _factor_errors(factor: Factor, lengths: Vector, sums: Vector, unit: float) -> tuple[Vector, Vector]:
-    """Bounds on the values of one compiled kernel, and on their errors: see core/kernels.hpp."""
+    """Bounds on the values of one compiled kernel, and on their errors: see core/kernel/kernels.hpp."""
     common, shape, gamma, shift, degree = factor
     if shape == "exponential":
         own = lengths**2 if common == "product" else sums

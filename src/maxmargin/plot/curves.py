@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from maxmargin.model import Trace
 from maxmargin.plot.fitted import last_step
 from maxmargin.plot.styles import axes_or_new, line, tidy
+from maxmargin.proof.model import Trace
 
 _LOWEST = 1e-16
 _MARKED = 12

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from maxmargin.model_path import Path
-from maxmargin.other_costs import can_combine
+from maxmargin.along_costs.model_path import Path
+from maxmargin.along_costs.other_costs import can_combine
 from maxmargin.plot.styles import HATCHES, axes_or_new, line, tidy
 from maxmargin.types import Indices
 

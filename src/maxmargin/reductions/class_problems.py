@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Linear, Precomputed
-from maxmargin.kernels.blocks import split
 from maxmargin.kernels.cache_use import cache_notes
-from maxmargin.kernels.rows import KernelRows
-from maxmargin.losses import HINGE
-from maxmargin.model import Model
+from maxmargin.kernels.kernel_rows import KernelRows
+from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.losses import HINGE
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.model import Model
 from maxmargin.reductions.linear_kernel import Columns, factor_of
 from maxmargin.reductions.one_vs_one import PairCertificates, place_coefficients
 from maxmargin.reductions.one_vs_rest import Certificates
@@ -34,7 +35,6 @@ from maxmargin.reductions.small_problems import (
     one_after_the_other,
     solve_small,
 )
-from maxmargin.rows import Rows
 from maxmargin.types import Vector
 
 _MOST_COLUMNS = 1_000

@@ -24,26 +24,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxmargin.choose import find_solver
 from maxmargin.core import Budget, default_threads
-from maxmargin.hard_margin_certificate import (
+from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.losses import HINGE
+from maxmargin.proof.hard_margin import (
     HardMarginCertificate,
     certify_hard_margin,
     refuse_fixed_intercept,
 )
-from maxmargin.inseparable import (
+from maxmargin.proof.inseparable import (
     InseparableError,
     equal_rows,
     proof_by_least_squares,
     proof_by_weights,
     scale_of,
 )
-from maxmargin.loop import Callback, Progress, _check_arguments, solve
-from maxmargin.losses import HINGE
-from maxmargin.model import Model, Record, Status, Trace
-from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.model import Model, Record, Status, Trace
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver
+from maxmargin.solving.choice import find_solver
+from maxmargin.solving.loop import Callback, Progress, _check_arguments, solve
 
 _MOST_ROUNDS = 60
 _RAISE, _LEAP = 4.0, 1024.0

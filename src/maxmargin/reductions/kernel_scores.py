@@ -15,8 +15,8 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.kernels.base import Kernel, Linear
 from maxmargin.kernels.expansions import Expansions, blocks
-from maxmargin.one_blas_thread import one_blas_thread
 from maxmargin.reductions.one_vs_one import pair_scores
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
 
 Matrix = NDArray[np.float64]

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from maxmargin.certificate import certify
-from maxmargin.choose import choose_solver
 from maxmargin.core import Budget
-from maxmargin.loop import Callback, solve
-from maxmargin.model import Model, Status
 from maxmargin.problem import Problem
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import certify
+from maxmargin.proof.model import Model, Status
+from maxmargin.proof.solution import Solution
+from maxmargin.solving.choice import choose_solver
+from maxmargin.solving.loop import Callback, solve
 from maxmargin.types import Vector
 
 Matrix = NDArray[np.float64]

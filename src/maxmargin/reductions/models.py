@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from maxmargin.certificate import Certificate
-from maxmargin.model import Model, Status, Trace
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.types import Vector
 
 

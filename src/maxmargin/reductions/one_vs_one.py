@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.certificate import Certificate
+from maxmargin.proof.certificate import Certificate
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.types import Vector
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import overload
 
-from maxmargin.certificate import Certificate
 from maxmargin.core import Budget
-from maxmargin.model import Model
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.model import Model
 
 
 class Certificates(Sequence[Certificate]):

@@ -15,17 +15,17 @@ from typing import TypeGuard
 import numpy as np
 
 from maxmargin import core
-from maxmargin.certificate import certify
-from maxmargin.loop import ROUNDING
-from maxmargin.model import Model, Record, Status, Trace
 from maxmargin.problem import Problem
-from maxmargin.rows import Rows
-from maxmargin.solution import Solution
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import certify
+from maxmargin.proof.model import Model, Record, Status, Trace
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
+from maxmargin.solvers.ascent.pulled_intercept import first_reach
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
-from maxmargin.solvers.newton_system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
-from maxmargin.solvers.opening import sample_size
-from maxmargin.solvers.pulled_intercept import first_reach
+from maxmargin.solvers.second_order.opening import sample_size
+from maxmargin.solvers.second_order.system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
+from maxmargin.solving.loop import ROUNDING
 
 logger = logging.getLogger("maxmargin")
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.certificate import ROUNDING, Certificate, contradictory
-from maxmargin.losses import HINGE
-from maxmargin.model import Model, Record, Status, Trace
+from maxmargin.problem.losses import HINGE
+from maxmargin.proof.certificate import ROUNDING, Certificate, contradictory
+from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.reductions.models import Models
 from maxmargin.types import Vector
 

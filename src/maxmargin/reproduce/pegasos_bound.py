@@ -9,10 +9,10 @@ import numpy as np
 
 from maxmargin.plot.styles import line, tidy
 from maxmargin.problem import Problem
+from maxmargin.problem.scalings import C_from_half_lambda
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
 from maxmargin.reproduce.examples import breast_cancer
 from maxmargin.reproduce.runs import best_value, states
-from maxmargin.scalings import C_from_half_lambda
 from maxmargin.solvers import Pegasos
 from maxmargin.solvers.pegasos import bound
 

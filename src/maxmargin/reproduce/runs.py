@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from maxmargin.certificate import certify
 from maxmargin.core import Budget
-from maxmargin.loop import solve
-from maxmargin.model import Record, Trace
 from maxmargin.problem import Problem
+from maxmargin.proof.certificate import certify
+from maxmargin.proof.model import Record, Trace
 from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import solve
 
 
 def states(

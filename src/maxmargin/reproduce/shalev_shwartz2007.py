@@ -12,9 +12,9 @@ import numpy as np
 
 from maxmargin.plot.styles import line, tidy
 from maxmargin.problem import Problem
+from maxmargin.problem.scalings import C_from_half_lambda
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
 from maxmargin.reproduce.runs import best_value, states
-from maxmargin.scalings import C_from_half_lambda
 from maxmargin.solvers import AnySolver, Pegasos, StochasticSubgradient
 from maxmargin.types import Vector
 

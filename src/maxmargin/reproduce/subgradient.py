@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.loop import solve
 from maxmargin.plot.styles import line, tidy
 from maxmargin.problem import Problem
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
 from maxmargin.reproduce.examples import breast_cancer
 from maxmargin.reproduce.runs import states
 from maxmargin.solvers import AnySolver, StochasticSubgradient, Subgradient
+from maxmargin.solving.loop import solve
 from maxmargin.types import Vector
 
 _FULL: dict[str, AnySolver] = {

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from maxmargin.certificate import Certificate, RowClass
 from maxmargin.estimators import LinearSVC
 from maxmargin.features import Polar
-from maxmargin.loop import solve
 from maxmargin.plot import decision_boundary, support_vectors
 from maxmargin.problem import Problem
+from maxmargin.proof.certificate import Certificate, RowClass
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
 from maxmargin.reproduce.examples import breast_cancer, clouds, disc_and_ring, sectors
+from maxmargin.solving.loop import solve
 
 _SAYS = {
     RowClass.NOT_SUPPORT_VECTOR: ("no support vector", "alpha = 0, margin >= 1"),

@@ -34,11 +34,11 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
-from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
-from maxmargin.solvers.newton_system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
-from maxmargin.solvers.opening import Opening
-from maxmargin.solvers.second_order import Begun, SecondOrder
+from maxmargin.proof.solution import Solution
+from maxmargin.solvers.second_order.base import Begun, SecondOrder
+from maxmargin.solvers.second_order.opening import Opening
+from maxmargin.solvers.second_order.step import Iterate, Pieces, steps_at_once
+from maxmargin.solvers.second_order.system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
 from maxmargin.types import Vector
 
 _STIFFEST = 1e7
@@ -176,7 +176,7 @@ class AugmentedLagrangian(SecondOrder[State]):
             self._next_alpha(state, self.raise_by_of(problem))
 
     def _small_steps(self, problem: Problem, state: State, hessian: Hessian, budget: Budget) -> None:
-        """The same, one or several in one call; see core/augmented_lagrangian.hpp."""
+        """The same, one or several in one call; see core/linear/augmented_lagrangian.hpp."""
         iterate = state.iterate
         state.taken, state.stiffness, state.begun, *values = core.small_augmented_lagrangian_steps(
             problem.rows.data,

@@ -6,10 +6,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from maxmargin.changed import changed
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
+from maxmargin.tools.changed import changed
 
 State = TypeVar("State")
 

@@ -41,15 +41,15 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
+from maxmargin.solvers.ascent.extrapolation import AnyData, Moves, Quadratic, extrapolate
+from maxmargin.solvers.ascent.momentum import LastMove
+from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
+from maxmargin.solvers.ascent.shrinking import Visits, weighted_rows
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.extrapolation import AnyData, Moves, Quadratic, extrapolate
-from maxmargin.solvers.momentum import LastMove
-from maxmargin.solvers.pulled_intercept import PulledIntercept
-from maxmargin.solvers.shrinking import Visits, weighted_rows
 from maxmargin.types import Vector
 
-# The columns of State.coordinates: the fields of core/dual_coordinate_ascent.hpp's Coordinate.
+# The columns of State.coordinates: the fields of core/linear/dual_coordinate_ascent.hpp's Coordinate.
 ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
 
 _FLOAT32_IS_EXHAUSTED = 1e-6

@@ -43,9 +43,9 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.newton_system import Factor, NewtonSystem
+from maxmargin.solvers.second_order.system import Factor, NewtonSystem
 from maxmargin.types import Indices, Vector
 
 Pairs = NDArray[np.float64]

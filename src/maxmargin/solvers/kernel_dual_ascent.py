@@ -26,12 +26,12 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.cache_use import notes_of
-from maxmargin.kernels.rows import KernelRows
+from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
-from maxmargin.solvers.kernel_problem import (
+from maxmargin.solvers.kernel.kernel_problem import (
     DOUBLE,
     SINGLE_IS_EXHAUSTED,
     kernel_matrix,

@@ -23,11 +23,11 @@ import numpy as np
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from maxmargin.solvers.newton_step import Iterate, Pieces, steps_at_once
-from maxmargin.solvers.newton_system import NewtonSystem
-from maxmargin.solvers.second_order import Begun, SecondOrder
+from maxmargin.solvers.second_order.base import Begun, SecondOrder
+from maxmargin.solvers.second_order.step import Iterate, Pieces, steps_at_once
+from maxmargin.solvers.second_order.system import NewtonSystem
 
 _ROUNDING = 1e-15
 _LONG_ROW = 60

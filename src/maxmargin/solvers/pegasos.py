@@ -28,7 +28,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.stochastic_subgradient import State, current, init_state, take_steps
 

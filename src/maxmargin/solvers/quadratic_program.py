@@ -30,9 +30,9 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.kernels.rows import KernelRows
+from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Solver
 from maxmargin.types import Indices, Vector
 

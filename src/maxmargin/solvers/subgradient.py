@@ -23,9 +23,9 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.dual_polish import DualPolish
+from maxmargin.solvers.primal.dual_polish import DualPolish
 from maxmargin.types import Vector
 
 

@@ -4,8 +4,8 @@
     minimise over beta   1/2 beta' K beta - y' beta,     sum_i beta_i = 0,   beta_i = alpha_i y_i
 
 A round chooses violators of the KKT conditions, solves the problem on them (sequential minimal optimisation
-on a small dense matrix, core/working_set.hpp), and then computes rows of the kernel matrix only for the
-multipliers that changed. Shrinking: rows whose multiplier rests on a wall, and has no reason to leave it,
+on a small dense matrix, core/kernel/working_set.hpp), and then computes rows of the kernel matrix only for
+the multipliers that changed. Shrinking: rows whose multiplier rests on a wall, with no reason to leave it,
 are put aside for a while. Their part of the gradient is brought up to date afterwards, at the price of
 one row of the matrix for each multiplier that has changed meanwhile. The last digits are won in double
 precision, with Newton's method on the free multipliers (end_game.py).
@@ -22,13 +22,13 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.cache_use import notes_of
-from maxmargin.kernels.rows import KernelRows
-from maxmargin.one_blas_thread import one_blas_thread
+from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
-from maxmargin.solution import Solution
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Solver
-from maxmargin.solvers.end_game import newton_changes
-from maxmargin.solvers.kernel_problem import balanced, kernel_matrix
+from maxmargin.solvers.kernel.free_multipliers import newton_changes
+from maxmargin.solvers.kernel.kernel_problem import balanced, kernel_matrix
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 _DOUBLE = 2_000

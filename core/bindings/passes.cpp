@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Passes over rows, and sums over margins and multipliers.
+
+#include "passes/passes.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "bindings/data.hpp"
+#include "bindings/losses.hpp"
+#include "bindings/modules.hpp"
+#include "passes/best_intercept.hpp"
+#include "passes/feasible.hpp"
+#include "passes/row_classes.hpp"
+
+namespace maxmargin {
+namespace {
+
+template <class AnyRows>
+void combined(const AnyRows& data, ConstVector coefficients, Vector out, const Budget& budget) {
+  data.require_lengths(coefficients.size(), out.size());
+  nb::gil_scoped_release unlocked;
+  data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
+}
+
+template <class AnyRows>
+void add_some(const AnyRows& data, ConstIndices order, ConstVector coefficients, Vector w) {
+  data.require_rows(span(order));
+  require(order.size() == coefficients.size(), "one number per row is needed");
+  require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
+  nb::gil_scoped_release unlocked;
+  data.visit([&](const auto& rows) { add_rows(rows, span(order), coefficients.data(), w.data()); });
+}
+
+template <class AnyRows>
+void bind_passes_over(nb::module_& m) {
+  m.def("scores", [](const AnyRows& data, ConstVector w, Vector out, const Budget& budget) {
+    data.require_lengths(out.size(), w.size());
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
+  });
+  m.def("combine", &combined<AnyRows>);
+  m.def("add_rows", &add_some<AnyRows>);
+  m.def("squared_norms", [](const AnyRows& data, Vector out, const Budget& budget) {
+    data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
+    nb::gil_scoped_release unlocked;
+    data.visit([&](const auto& rows) { squared_norms(rows, span(out), budget); });
+  });
+}
+
+}  // namespace
+
+void bind_passes(nb::module_& m) {
+  m.def("dot", [](ConstVector a, ConstVector b) {
+    require(a.size() == b.size(), "vectors of one length are needed");
+    return dot(span(a), span(b));
+  });
+  m.def("loss_sum", [](const std::string& loss, ConstVector margins, ConstVector costs) {
+    require(margins.size() == costs.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    return with_loss(loss,
+                     [&](auto kind) { return loss_sum<decltype(kind)>(span(margins), costs.data()); });
+  });
+  m.def("multipliers", [](const std::string& loss, ConstVector margins, ConstVector costs, Vector out) {
+    require(margins.size() == costs.size() && margins.size() == out.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    with_loss(loss,
+              [&](auto kind) { multipliers_of<decltype(kind)>(span(margins), costs.data(), out.data()); });
+  });
+  m.def("dual_gain", [](const std::string& loss, ConstVector alpha, ConstVector costs) {
+    require(alpha.size() == costs.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    return with_loss(loss, [&](auto kind) { return dual_gain<decltype(kind)>(span(alpha), costs.data()); });
+  });
+  m.def("largest_violation",
+        [](const std::string& loss, ConstVector margins, ConstVector alpha, ConstVector costs) {
+          require(margins.size() == costs.size() && margins.size() == alpha.size(),
+                  "one number per row is needed");
+          nb::gil_scoped_release unlocked;
+          return with_loss(loss, [&](auto kind) {
+            return largest_violation<decltype(kind)>(span(margins), alpha.data(), costs.data());
+          });
+        });
+  m.def("row_classes",
+        [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
+          for (const std::size_t size : {alpha.size(), costs.size(), out.size()}) {
+            require(size == margins.size(), "one number per row is needed");
+          }
+          row_classes(span(margins), alpha.data(), costs.data(), by_margins, out.data());
+        });
+  m.def("make_feasible", [](Vector alpha, ConstVector labels, ConstVector upper, bool balanced) {
+    require(alpha.size() == labels.size() && alpha.size() == upper.size(), "one number per row is needed");
+    nb::gil_scoped_release unlocked;
+    clip_to_box(span(alpha), upper.data());
+    if (balanced) balance_classes(span(alpha), labels.data(), upper.data());
+  });
+  m.def("best_intercept", [](const std::string& loss, ConstVector scores, ConstVector labels,
+                             ConstVector costs, double ridge) {
+    require(scores.size() == labels.size() && scores.size() == costs.size(),
+            "one number per row is needed");
+    require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
+    nb::gil_scoped_release unlocked;
+    const auto find = loss == "logistic" ? best_intercept<Logistic> : best_intercept<SquaredHinge>;
+    return find(span(scores), labels.data(), costs.data(), ridge);
+  });
+  bind_passes_over<Data>(m);
+  bind_passes_over<MonomialData>(m);
+  m.def("combine", &combined<CompactData>);
+  m.def("add_rows", &add_some<CompactData>);
+  m.def("without_private_columns", [](const Data& data, const Budget& budget) -> nb::object {
+    auto compact = [&] {
+      nb::gil_scoped_release unlocked;
+      return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
+    }();
+    if (!compact) return nb::none();
+    nb::object diagonal = as_array(std::move(compact->diagonal));
+    return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
+  });
+}
+
+}  // namespace maxmargin

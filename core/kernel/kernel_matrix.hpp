@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rows of the matrix of all values k(x_i, x_j), never more of them at once than are asked for.
+#pragma once
+
+#include "kernel/kernel_values.hpp"
+#include "kernel/row_cache.hpp"
+
+namespace maxmargin {
+
+// The matrix of all pairs of n rows, as blocks on its diagonal: what lies outside of them is left out.
+//
+// Rows are numbered in the order of the blocks. Rows that were computed can be kept for the next time.
+template <class T>
+class KernelMatrix {
+ public:
+  // `order` has the rows block by block; block k is order[begins[k]] .. order[begins[k + 1] - 1].
+  template <class Rows>
+  KernelMatrix(const Rows& rows, KernelSum kernel, const Encoding& encoding, std::span<const Integer> order,
+               std::span<const Integer> begins, Integer cache_bytes,
+               std::shared_ptr<CacheCounts> counts = nullptr, std::shared_ptr<SpareMemory> spare = nullptr)
+      : kernel_(std::move(kernel)),
+        encoding_(encoding),
+        count_(static_cast<Integer>(order.size())),
+        cache_(count_, begins.size() == 2 ? count_ : 0, cache_bytes, std::move(counts), std::move(spare)) {
+    block_of_.resize(order.size());
+    for (std::size_t k = 0; k + 1 < begins.size(); ++k) {
+      const auto which = order.subspan(begins[k], begins[k + 1] - begins[k]);
+      const auto [places, columns] = places_of(rows, which, kernel_.only_distances());
+      blocks_.push_back({begins[k], Encoded::of<T>(rows, which, kernel_, encoding_, places, columns)});
+      std::fill(block_of_.begin() + begins[k], block_of_.begin() + begins[k + 1], static_cast<Integer>(k));
+    }
+    // Reading a row again is no faster than computing it where that takes a few operations per value.
+    for (const Block& block : blocks_) caching_ = caching_ || block.rows.work() > 2;
+    caching_ = caching_ || (!kernel_.terms.empty() && encoding_.holding != Holding::bits);
+  }
+
+  // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
+  KernelMatrix subset(std::span<const Integer> which) {
+    std::vector<Block> parts;
+    std::vector<std::vector<Integer>> members;  // of each part, counted from the beginning of its block
+    std::vector<Integer> part_of(which.size());
+    for (std::size_t a = 0; a < which.size();) {
+      const Integer number = block_of_[which[a]];
+      const Integer begin = static_cast<Integer>(a);
+      std::vector<Integer>& these = members.emplace_back();
+      for (; a < which.size() && block_of_[which[a]] == number; ++a) {
+        these.push_back(which[a] - blocks_[number].begin);
+        part_of[a] = static_cast<Integer>(parts.size());
+      }
+      parts.push_back({begin, blocks_[number].rows.subset(these)});
+    }
+    RowCache<T> cache =
+        cache_.subset(which, [&](std::size_t k) { return std::span<const Integer>(members[part_of[k]]); });
+    return KernelMatrix(kernel_, encoding_, std::move(parts), std::move(part_of), std::move(cache),
+                        caching_);
+  }
+
+  Integer count() const { return count_; }
+  // Whether every row that is computed is still there when it is needed again.
+  bool keeps_all() const { return caching_ && !cache_.loses(); }
+  Holding holding() const { return encoding_.holding; }
+  // Whether values take long enough to compute for it to pay to remember or to do without them.
+  bool dear() const {
+    return std::any_of(blocks_.begin(), blocks_.end(),
+                       [](const Block& block) { return block.rows.work() > kCheap; });
+  }
+  Integer cached_bytes() const { return cache_.used(); }
+  Integer computed() const { return cache_.computed(); }
+
+  // What `add` would take for these rows, in multiply-adds.
+  Integer work(std::span<const Integer> which) const {
+    Integer sum = 0;
+    for (const Integer row : which) {
+      const Encoded& rows = blocks_[block_of_[row]].rows;
+      sum += rows.count() * (cache_.has(row) ? 1 : rows.work());
+    }
+    return sum;
+  }
+
+  // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order. A call that goes on
+  // with what the last one began takes no memory from its rows.
+  void add(std::span<const Integer> which, std::span<const double> changes, double* f, const Budget& budget,
+           bool goes_on = false) {
+    std::size_t most = which.size();
+    for (const Block& block : blocks_)
+      most = std::min(most, static_cast<std::size_t>(block.rows.queries_at_once()));
+    for (std::size_t begin = 0; most < which.size() && begin < which.size(); begin += most) {
+      const std::size_t size = std::min(most, which.size() - begin);
+      add(which.subspan(begin, size), changes.subspan(begin, size), f, budget, goes_on || begin > 0);
+    }
+    if (most < which.size()) return;
+    if (caching_ && cache_.is_of_no_use()) {
+      cache_.forget();
+      caching_ = false;
+    }
+    if (!goes_on) cache_.begin();
+    std::vector<Share> shares;
+    Integer work = 0;
+    for (std::size_t q = 0; q < which.size();) {
+      const Integer number = block_of_[which[q]];
+      const Block& block = blocks_[number];
+      Share share{&block, {}, {}, {}, {}};
+      std::vector<Integer> fresh;
+      for (; q < which.size() && block_of_[which[q]] == number; ++q) {
+        const Integer row = which[q];
+        if (const T* known = cache_.find(row)) {
+          share.known.push_back({known, changes[q]});
+          continue;
+        }
+        fresh.push_back(row - block.begin);
+        share.changes.push_back(changes[q]);
+        share.kept.push_back(keep(row, block.rows.count()));
+      }
+      for (std::size_t first = 0; first < fresh.size(); first += kQueries) {
+        const std::size_t size = std::min<std::size_t>(kQueries, fresh.size() - first);
+        share.batches.emplace_back().template read<T>(block.rows, std::span(fresh).subspan(first, size));
+      }
+      cache_.count_computed(static_cast<Integer>(fresh.size()));
+      work += block.rows.count() * (static_cast<Integer>(fresh.size()) * block.rows.work() +
+                                    static_cast<Integer>(share.known.size()));
+      shares.push_back(std::move(share));
+    }
+    std::vector<std::pair<const Share*, Integer>> items;
+    for (const Share& share : shares) {
+      for (Integer tile = 0; tile < share.block->rows.tiles(); ++tile) items.emplace_back(&share, tile);
+    }
+    share_out(budget.threads_for(work), static_cast<Integer>(items.size()), [&](Integer, Integer item) {
+      const auto& [share, tile] = items[item];
+      add_tile(*share, tile, f + share->block->begin);
+    });
+  }
+
+  // out[a][b] = K(which_a, which_b), in rows of `stride`
+  void square(std::span<const Integer> which, T* out, Integer stride, const Budget& budget) const {
+    const Integer size = static_cast<Integer>(which.size());
+    std::vector<Members> members(blocks_.size());
+    for (std::size_t a = 0; a < which.size(); ++a) {
+      const Integer number = block_of_[which[a]], place = static_cast<Integer>(a);
+      const T* row = blocks_[number].rows.work() > kCheap ? cache_.look(which[a]) : nullptr;
+      Members& mine = members[number];
+      mine.local.push_back(which[a] - blocks_[number].begin);
+      mine.places.push_back(place);
+      if (row != nullptr) {
+        mine.kept.push_back({row, place});
+      } else {
+        mine.missing.push_back(mine.local.back());
+        mine.missing_places.push_back(place);
+      }
+    }
+    // Beside the values of a block there are none, and behind the last one is room.
+    for (Integer a = 0; a < size; ++a)
+      std::fill(out + a * stride + (blocks_.size() > 1 ? 0 : size), out + (a + 1) * stride, T{});
+    for (std::size_t k = 0; k < blocks_.size(); ++k) {
+      if (members[k].local.empty()) continue;
+      copy_kept(members[k], out, stride, budget);
+      if (!members[k].missing.empty()) compute_missing(blocks_[k], members[k], out, stride, budget);
+    }
+  }
+
+  // Row i, without what lies outside of its block: K(i, j) for j = first(i) .. first(i) + row.size() - 1.
+  std::span<const T> row(Integer i, const Budget& budget) {
+    cache_.begin();
+    const Block& block = blocks_[block_of_[i]];
+    const std::size_t length = static_cast<std::size_t>(block.rows.count());
+    if (const T* known = cache_.find(i)) return {known, length};
+    T* kept = keep(i, block.rows.count());
+    if (kept == nullptr) {
+      scratch_[next_scratch_ ^= 1].resize(length);
+      kept = scratch_[next_scratch_].data();
+    }
+    cache_.count_computed(1);
+    const Integer local = i - block.begin;
+    Encoded::Queries queries;
+    queries.template read<T>(block.rows, std::span(&local, 1));
+    share_out(budget.threads_for(block.rows.count() * block.rows.work() * kQueries), block.rows.tiles(),
+              [&](Integer, Integer tile) {
+                alignas(64) TileSums<T> values;
+                block.rows.template values<T>(kernel_, queries, tile, values);
+                const Integer lanes = std::min<Integer>(kTile, block.rows.count() - tile * kTile);
+                std::copy(values[0], values[0] + lanes, kept + tile * kTile);
+              });
+    return {kept, length};
+  }
+  Integer first(Integer i) const { return blocks_[block_of_[i]].begin; }
+
+ private:
+  // Up to this much work per value, computing it again is faster than finding it: values lie far apart in
+  // memory, both in rows that are kept and across the diagonal.
+  static constexpr Integer kCheap = 4;
+
+  struct Block {
+    Integer begin;
+    Encoded rows;
+  };
+
+  KernelMatrix(const KernelSum& kernel, const Encoding& encoding, std::vector<Block> blocks,
+               std::vector<Integer> block_of, RowCache<T> cache, bool caching)
+      : kernel_(kernel),
+        encoding_(encoding),
+        count_(static_cast<Integer>(block_of.size())),
+        blocks_(std::move(blocks)),
+        block_of_(std::move(block_of)),
+        cache_(std::move(cache)),
+        caching_(caching) {}
+
+  // The rows of a block that a square is made of, and their places in it.
+  struct Members {
+    std::vector<Integer> local, places;
+    std::vector<std::pair<const T*, Integer>> kept;
+    std::vector<Integer> missing, missing_places;
+  };
+
+  // Of rows that are kept, both ways: the matrix is symmetric.
+  void copy_kept(const Members& members, T* out, Integer stride, const Budget& budget) const {
+    const Integer size = static_cast<Integer>(members.local.size());
+    const Integer count = static_cast<Integer>(members.kept.size());
+    const Integer missing = static_cast<Integer>(members.missing.size());
+    const Integer items = (count + kQueries - 1) / kQueries;
+    share_out(budget.threads_for(size * count), items, [&](Integer, Integer item) {
+      const Integer first = item * kQueries, last = std::min(first + kQueries, count);
+      for (Integer q = first; q < last; ++q) {
+        const auto& [row, place] = members.kept[q];
+        T* target = out + place * stride;
+        for (Integer b = 0; b < size; ++b) target[members.places[b]] = row[members.local[b]];
+      }
+      for (Integer b = 0; b < missing; ++b) {
+        T* target = out + members.missing_places[b] * stride;
+        for (Integer q = first; q < last; ++q) {
+          target[members.kept[q].second] = members.kept[q].first[members.missing[b]];
+        }
+      }
+    });
+  }
+
+  // Among the others; where values are dear, each beyond the tile on the diagonal is computed once.
+  void compute_missing(const Block& block, const Members& members, T* out, Integer stride,
+                       const Budget& budget) const {
+    const Encoded part = block.rows.subset(members.missing);
+    const std::vector<Integer>& places = members.missing_places;
+    const Integer size = static_cast<Integer>(places.size());
+    std::vector<Integer> numbers(places.size());
+    for (Integer a = 0; a < size; ++a) numbers[a] = a;
+    const Integer items = (size + kQueries - 1) / kQueries;
+    share_out(budget.threads_for(size * size * part.work()), items, [&](Integer, Integer item) {
+      Encoded::Queries queries;
+      const Integer first = item * kQueries, last = std::min(first + kQueries, size);
+      queries.template read<T>(part, std::span(numbers).subspan(first, last - first));
+      alignas(64) TileSums<T> values;
+      const bool once = part.work() > kCheap;
+      const Integer diagonal = first / kTile;
+      for (Integer tile = once ? diagonal : 0; tile < part.tiles(); ++tile) {
+        part.template values<T>(kernel_, queries, tile, values);
+        const Integer* there = places.data() + tile * kTile;
+        const Integer lanes = std::min<Integer>(kTile, size - tile * kTile);
+        for (Integer q = first; q < last; ++q) {
+          T* row = out + places[q] * stride;
+          for (Integer lane = 0; lane < lanes; ++lane) row[there[lane]] = values[q - first][lane];
+        }
+        if (!once || tile == diagonal) continue;
+        for (Integer lane = 0; lane < lanes; ++lane) {
+          T* row = out + there[lane] * stride;
+          for (Integer q = first; q < last; ++q) row[places[q]] = values[q - first][lane];
+        }
+      }
+    });
+  }
+
+  // What one call of `add` does in one block.
+  struct Share {
+    const Block* block;
+    std::vector<std::pair<const T*, double>> known;
+    std::vector<Encoded::Queries> batches;
+    std::vector<double> changes;  // of the rows in the batches, one after the other
+    std::vector<T*> kept;         // where their values go, or null
+  };
+
+  void add_tile(const Share& share, Integer tile, double* f) const {
+    const Integer first = tile * kTile;
+    const Integer lanes = std::min<Integer>(kTile, share.block->rows.count() - first);
+    double sums[kTile] = {};
+    for (const auto& [row, change] : share.known) {
+      for (Integer lane = 0; lane < lanes; ++lane)
+        sums[lane] += change * static_cast<double>(row[first + lane]);
+    }
+    alignas(64) TileSums<T> values;
+    for (std::size_t batch = 0; batch < share.batches.size(); ++batch) {
+      share.block->rows.template values<T>(kernel_, share.batches[batch], tile, values);
+      const std::size_t begin = batch * kQueries;
+      const std::size_t size = std::min<std::size_t>(kQueries, share.changes.size() - begin);
+      for (std::size_t q = 0; q < size; ++q) {
+        const double change = share.changes[begin + q];
+        for (int lane = 0; lane < kTile; ++lane)
+          sums[lane] += change * static_cast<double>(values[q][lane]);
+        if (share.kept[begin + q] != nullptr) {
+          std::copy(values[q], values[q] + lanes, share.kept[begin + q] + first);
+        }
+      }
+    }
+    for (Integer lane = 0; lane < lanes; ++lane) f[first + lane] += sums[lane];
+  }
+
+  T* keep(Integer row, Integer length) { return caching_ ? cache_.keep(row, length) : nullptr; }
+
+  KernelSum kernel_;
+  Encoding encoding_{};
+  Integer count_;
+  std::vector<Block> blocks_;
+  std::vector<Integer> block_of_;
+  RowCache<T> cache_;
+  std::array<std::vector<T>, 2> scratch_;
+  int next_scratch_ = 0;
+  bool caching_ = false;
+};
+
+}  // namespace maxmargin

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels as functions of what two rows have in common.
+//
+// Every kernel offered needs, of two rows x and z, only one sum over the columns and one number of
+// each row alone:
+//
+//   common      sum over the columns of            own number of a row     kernel
+//   product     x z                                |x|^2                   (gamma c + r)^p, tanh(gamma c +
+//   r),
+//                                                                          exp(-gamma (s_x + s_z - 2 c))
+//   minimum     min(|x|, |z|) where signs agree    |x|_1                   Laplacian: exp(-gamma |x - z|_1)
+//   harmonic    2 x z / (x + z)                    sum of x                chi-squared
+//
+// The last two take the form of the third one: |x - z|_1 = s_x + s_z - 2 c, and so for
+// (x - z)^2 / (x + z). All three are 0 where x or z is 0, so sparse rows stay sparse; and of two zeros and
+// ones all three are 1 if both are, so packed bits serve all kernels.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "data/rows.hpp"
+#include "machine/vectors.hpp"
+
+namespace maxmargin {
+
+enum class Common { product, minimum, harmonic, given };  // given: the rows are those of a kernel matrix
+inline constexpr int kCommons = 4;
+
+enum class Shape { power, tanh, exponential };
+
+// One kernel of the table: a shape of one common sum.
+struct Factor {
+  Common common;
+  Shape shape;
+  double gamma;
+  double shift;  // r
+  int degree;    // p
+};
+
+// coefficient * factor * factor * ...
+struct Term {
+  double coefficient;
+  std::vector<Factor> factors;
+};
+
+// A sum of products: what sums, products and positive multiples of kernels come to.
+struct KernelSum {
+  std::vector<Term> terms;
+
+  bool uses(Common common) const {
+    return std::any_of(terms.begin(), terms.end(), [&](const Term& term) {
+      return std::any_of(term.factors.begin(), term.factors.end(),
+                         [&](const Factor& factor) { return factor.common == common; });
+    });
+  }
+  bool only_products() const { return !uses(Common::minimum) && !uses(Common::harmonic); }
+  bool any_distances() const {
+    return std::any_of(terms.begin(), terms.end(), [](const Term& term) {
+      return std::any_of(term.factors.begin(), term.factors.end(),
+                         [](const Factor& factor) { return factor.shape == Shape::exponential; });
+    });
+  }
+  // Whether only distances of one kind of common sum matter, so that they may be summed up directly.
+  bool only_distances() const {
+    return std::all_of(terms.begin(), terms.end(), [](const Term& term) {
+      return std::all_of(term.factors.begin(), term.factors.end(),
+                         [](const Factor& factor) { return factor.shape == Shape::exponential; });
+    });
+  }
+};
+
+inline constexpr int kTile = 64;    // rows whose values are computed side by side
+inline constexpr int kQueries = 8;  // against so many others at once
+
+// The share of one value of x and one of z in a common sum.
+template <Common common, class V>
+inline V share(V x, V z) {
+  if constexpr (common == Common::product) {
+    return x * z;
+  } else if constexpr (common == Common::harmonic) {
+    const V sum = x + z;
+    return sum > 0 ? 2 * x * z / sum : V{};
+  } else {
+    const V least = x < z ? x : z, most = x < z ? z : x;
+    return least > 0 ? least : (most < 0 ? -most : V{});
+  }
+}
+template <class V>
+inline double own_share(Common common, V value) {
+  const double x = static_cast<double>(value);
+  if (common == Common::product) return x * x;
+  return common == Common::minimum ? std::abs(x) : x;
+}
+
+template <class T>
+inline Lanes<T> shaped(const Factor& factor, Lanes<T> common, Lanes<T> own) {
+  const T gamma = static_cast<T>(factor.gamma), shift = static_cast<T>(factor.shift);
+  if (factor.shape == Shape::exponential) {
+    return exponential<T>(-gamma * larger<T>(own - T{2} * common, Lanes<T>{}));
+  }
+  const Lanes<T> inner = gamma * common + shift;
+  if (factor.shape == Shape::tanh) {
+    return T{1} - T{2} / (exponential<T>(T{2} * inner) + T{1});
+  }
+  Lanes<T> power = all<T>(T{1}), square = inner;
+  for (int left = factor.degree; left > 0; left >>= 1) {
+    if (left & 1) power *= square;
+    square *= square;
+  }
+  return power;
+}
+
+}  // namespace maxmargin

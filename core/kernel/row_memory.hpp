@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory for rows of a kernel matrix, which matrices that come one after the other can pass on.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "data/rows.hpp"
+
+namespace maxmargin {
+
+// What one matrix has no more need for, and the next one may take: to get memory from the system anew takes
+// a good part of the time of a small problem. Threads may share it.
+class SpareMemory {
+ public:
+  using Piece = std::unique_ptr<std::byte[]>;
+  static constexpr std::size_t kPiece = std::size_t{1} << 22;  // bytes; those not touched take no memory
+
+  Piece take() {
+    const std::lock_guard lock(mutex_);
+    if (pieces_.empty()) return std::make_unique_for_overwrite<std::byte[]>(kPiece);
+    Piece piece = std::move(pieces_.back());
+    pieces_.pop_back();
+    return piece;
+  }
+  void give(Piece piece) {
+    const std::lock_guard lock(mutex_);
+    pieces_.push_back(std::move(piece));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Piece> pieces_;
+};
+
+// Where all rows have one length, they are cut from pieces; else each row has memory of its own, lest one
+// length hold what another needs.
+template <class T>
+class RowMemory {
+ public:
+  // `length` is that of every row, or 0 where they differ. What is in `spare` is taken first.
+  RowMemory(Integer length, std::shared_ptr<SpareMemory> spare)
+      : spare_(std::move(spare)), length_(length), cut_(length > 0) {
+    const Integer most = static_cast<Integer>(SpareMemory::kPiece / sizeof(T));
+    usual_ = length_ <= most;
+    if (cut_ && usual_) in_piece_ = most / length_;
+  }
+  RowMemory(RowMemory&&) = default;
+  RowMemory& operator=(RowMemory&&) = default;
+  ~RowMemory() { clear(); }
+
+  bool cuts() const { return cut_; }
+
+  // Not initialised. Rows that have memory of their own must be given back.
+  T* take(Integer length) {
+    if (!cut_) return new T[static_cast<std::size_t>(length)];
+    if (free_.empty()) {
+      if (next_ == in_piece_ * static_cast<Integer>(pieces_.size())) pieces_.push_back(new_piece());
+      T* piece = reinterpret_cast<T*>(pieces_[next_ / in_piece_].get());
+      return piece + next_++ % in_piece_ * length_;
+    }
+    T* row = free_.back();
+    free_.pop_back();
+    return row;
+  }
+  void give_back(T* row) {
+    if (cut_)
+      free_.push_back(row);
+    else
+      delete[] row;
+  }
+
+  // The same pieces for rows that are shorter, with nothing taken. Whoever takes a row for each one there
+  // was, in the order of their addresses, gets none that lies behind it.
+  RowMemory for_shorter(Integer length) {
+    RowMemory memory(length, spare_);
+    if (!memory.cut_) return memory;
+    memory.usual_ = usual_;
+    memory.in_piece_ = in_piece_ * length_ / memory.length_;
+    memory.pieces_ = std::exchange(pieces_, {});
+    std::sort(memory.pieces_.begin(), memory.pieces_.end());
+    clear();
+    return memory;
+  }
+  // Passes on the pieces behind the last row.
+  void trim() {
+    while (next_ <= in_piece_ * (static_cast<Integer>(pieces_.size()) - 1)) {
+      if (spare_ && usual_) spare_->give(std::move(pieces_.back()));
+      pieces_.pop_back();
+    }
+  }
+  // Passes on all of them: nothing that was taken is in use any more.
+  void clear() {
+    free_.clear();
+    next_ = 0;
+    trim();
+  }
+
+ private:
+  SpareMemory::Piece new_piece() const {
+    if (spare_ && usual_) return spare_->take();
+    const std::size_t bytes = static_cast<std::size_t>(in_piece_ * length_) * sizeof(T);
+    return std::make_unique_for_overwrite<std::byte[]>(std::max(bytes, SpareMemory::kPiece));
+  }
+
+  std::shared_ptr<SpareMemory> spare_;
+  Integer length_;
+  bool cut_, usual_;  // rows are cut from pieces; and these have the size that is passed on
+  Integer in_piece_ = 1, next_ = 0;
+  std::vector<SpareMemory::Piece> pieces_;
+  std::vector<T*> free_;
+};
+
+}  // namespace maxmargin

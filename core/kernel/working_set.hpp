@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The dual of the kernel problem (kernel_dual.hpp), solved on a few hundred multipliers at a time.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernel/kernel_dual.hpp"
+#include "kernel/kernel_matrix.hpp"
+#include "machine/budget.hpp"
+#include "machine/random.hpp"
+
+namespace maxmargin {
+
+// Sequential minimal optimisation (004) on a small dense matrix, the pair chosen by second-order gain.
+template <class T>
+class SmallDual {
+ public:
+  SmallDual(Integer most)
+      : stride_((most + kLine - 1) / kLine * kLine | kLine),
+        matrix_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(stride_ * stride_))) {
+    for (auto* array : {&f_, &beta_, &low_, &high_, &diagonal_, &grow_, &fall_}) {
+      array->resize(static_cast<std::size_t>(stride_));
+    }
+  }
+
+  T* matrix() { return matrix_.get(); }
+  Integer stride() const { return stride_; }
+  double beta(Integer k) const { return beta_[k]; }
+
+  void load(const KernelDual& dual, std::span<const Integer> which) {
+    const Integer size = static_cast<Integer>(which.size());
+    padded_ = (size + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
+    for (Integer k = 0; k < padded_; ++k) {
+      const bool real = k < size;
+      const Integer i = real ? which[k] : 0;
+      f_[k] = real ? dual.f[i] : 0;
+      beta_[k] = real ? dual.beta[i] : 0;
+      low_[k] = real ? dual.low[i] : 0;
+      high_[k] = real ? dual.high[i] : 0;
+      diagonal_[k] = real ? static_cast<double>(matrix_[k * stride_ + k]) : 1;
+      mark(k);
+    }
+  }
+
+  // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
+  // number.
+  Integer run(double share, double smallest, Integer most) {
+    Extremes ends = extremes();
+    const double stop = std::max(share * (ends.greatest - ends.least), smallest);
+    Integer steps = 0;
+    for (; steps < most && ends.greatest - ends.least > stop; ++steps) {
+      const Integer i = ends.where_least;
+      const Integer j = partner(i, ends.least);
+      if (j < 0) break;
+      const T* row_i = matrix_.get() + i * stride_;
+      const double curvature =
+          std::max(diagonal_[i] + diagonal_[j] - 2 * static_cast<double>(row_i[j]), kLeastCurvature);
+      const double room_i = high_[i] - beta_[i], room_j = beta_[j] - low_[j];
+      const double step = std::min((f_[j] - ends.least) / curvature, std::min(room_i, room_j));
+      beta_[i] = step == room_i ? high_[i] : beta_[i] + step;
+      beta_[j] = step == room_j ? low_[j] : beta_[j] - step;
+      mark(i);
+      mark(j);
+      ends = move(row_i, matrix_.get() + j * stride_, step);
+    }
+    return steps;
+  }
+
+ private:
+  using D = Lanes<double>;
+  typedef T Few __attribute__((vector_size(kLanes<double> * sizeof(T))));
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double kLeastCurvature = 1e-12;
+  // Rows are an odd number of lines apart: lines of a column then share the processor's cache.
+  static constexpr Integer kLine = 64 / sizeof(T);
+
+  struct Extremes {
+    double least, greatest;
+    Integer where_least;
+  };
+
+  void mark(Integer k) {
+    grow_[k] = beta_[k] < high_[k] ? 0.0 : kInfinity;
+    fall_[k] = beta_[k] > low_[k] ? 0.0 : -kInfinity;
+  }
+  static D load_few(const T* from) {
+    Few few;
+    std::memcpy(&few, from, sizeof(few));
+    return __builtin_convertvector(few, D);
+  }
+  static D counting() {
+    D numbers;
+    for (int lane = 0; lane < kLanes<double>; ++lane) numbers[lane] = lane;
+    return numbers;
+  }
+
+  Extremes extremes() { return move(matrix_.get(), matrix_.get(), 0.0); }
+
+  // f += step (K_i - K_j), and the new extremes, in one pass.
+  Extremes move(const T* row_i, const T* row_j, double step) {
+    D least = all<double>(kInfinity), greatest = all<double>(-kInfinity);
+    D where{}, number = counting();
+    for (Integer k = 0; k < padded_; k += kLanes<double>) {
+      D f = maxmargin::load<double>(f_.data() + k);
+      f += step * (load_few(row_i + k) - load_few(row_j + k));
+      store<double>(f_.data() + k, f);
+      const D growing = f + maxmargin::load<double>(grow_.data() + k);
+      where = growing < least ? number : where;
+      least = growing < least ? growing : least;
+      const D falling = f + maxmargin::load<double>(fall_.data() + k);
+      greatest = falling > greatest ? falling : greatest;
+      number += static_cast<double>(kLanes<double>);
+    }
+    Extremes ends{kInfinity, -kInfinity, 0};
+    for (int lane = 0; lane < kLanes<double>; ++lane) {
+      if (least[lane] < ends.least) {
+        ends.least = least[lane];
+        ends.where_least = static_cast<Integer>(where[lane]);
+      }
+      ends.greatest = std::max(ends.greatest, static_cast<double>(greatest[lane]));
+    }
+    return ends;
+  }
+
+  // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature.
+  Integer partner(Integer i, double f_i) const {
+    const T* row = matrix_.get() + i * stride_;
+    const double own = diagonal_[i];
+    D best = all<double>(0.0), where = all<double>(-1.0), number = counting();
+    for (Integer k = 0; k < padded_; k += kLanes<double>) {
+      const D difference =
+          maxmargin::load<double>(f_.data() + k) + maxmargin::load<double>(fall_.data() + k) - f_i;
+      D curvature = own + maxmargin::load<double>(diagonal_.data() + k) - 2.0 * load_few(row + k);
+      curvature = larger<double>(curvature, all<double>(kLeastCurvature));
+      const D positive = larger<double>(difference, D{});
+      const D gain = positive * positive / curvature;
+      where = gain > best ? number : where;
+      best = gain > best ? gain : best;
+      number += static_cast<double>(kLanes<double>);
+    }
+    double most = 0;
+    Integer found = -1;
+    for (int lane = 0; lane < kLanes<double>; ++lane) {
+      if (best[lane] > most) {
+        most = best[lane];
+        found = static_cast<Integer>(where[lane]);
+      }
+    }
+    return found;
+  }
+
+  Integer stride_, padded_ = 0;
+  std::unique_ptr<T[]> matrix_;
+  std::vector<double> f_, beta_, low_, high_, diagonal_, grow_, fall_;
+};
+
+struct WorkingSetReport {
+  Integer rounds = 0;
+  DualState state{};
+};
+
+// Rounds of: choose, solve on the chosen, tell all the others.
+template <class T>
+class WorkingSet {
+ public:
+  WorkingSet(KernelMatrix<T>& matrix, Integer size, std::uint64_t seed)
+      : matrix_(matrix), size_(std::min(size, matrix.count())), random_(seed), small_(size_) {
+    chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
+  }
+
+  WorkingSetReport run(KernelDual dual, Integer rounds, const Budget& budget, Watch& watch) {
+    WorkingSetReport report;
+    report.state = look(dual);
+    for (; report.rounds < rounds && !done(report.state); ++report.rounds) {
+      choose(dual, report.state);
+      if (chosen_.size() < 2) break;
+      matrix_.square(chosen_, small_.matrix(), small_.stride(), budget);
+      small_.load(dual, chosen_);
+      const double smallest = 1e-14 * (1 + std::abs(report.state.least));
+      small_.run(kInnerShare, smallest, 100 * size_);
+      changed_.clear();
+      for (std::size_t k = 0; k < chosen_.size(); ++k) {
+        if (small_.beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
+      }
+      if (changed_.empty()) break;
+      const bool over = apply(dual, budget, watch);
+      report.state = look(dual);
+      if (over) {
+        ++report.rounds;
+        break;
+      }
+    }
+    return report;
+  }
+
+ private:
+  static constexpr double kInnerShare = 0.1;  // a round brings its own violation down to this share
+  static constexpr double kNoise = 0.5;       // of the largest violation
+  static constexpr double kSample = 16;       // violators looked at for each place in the set
+  static constexpr double kFresh = 0.8;       // share of the set that is chosen anew
+  static constexpr Integer kPiece = Integer{1} << 28;  // multiply-adds between two looks at the clock
+
+  static bool done(const DualState& state) {
+    return state.primal <= state.dual || state.greatest <= state.least;
+  }
+
+  // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it
+  // may be missing: f is right for beta as it is, but the sum of beta is no longer 0.
+  bool apply(KernelDual& dual, const Budget& budget, Watch& watch) {
+    rows_.clear();
+    for (const std::size_t place : changed_) rows_.push_back(chosen_[place]);
+    const Integer work = matrix_.work(rows_);
+    const std::size_t pieces = static_cast<std::size_t>(1 + work / kPiece);
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      rows_.clear();
+      changes_.clear();
+      // Not one after the other: rows may come sorted by class, and every piece is to have both.
+      for (std::size_t c = piece; c < changed_.size(); c += pieces) {
+        const Integer i = chosen_[changed_[c]];
+        const double beta = small_.beta(static_cast<Integer>(changed_[c]));
+        rows_.push_back(i);
+        changes_.push_back(beta - dual.beta[i]);
+        dual.beta[i] = beta;
+      }
+      matrix_.add(rows_, changes_, dual.f.data(), budget, piece > 0);
+      if (watch.spend(work / static_cast<Integer>(pieces))) return true;
+    }
+    return false;
+  }
+
+  // Most of the set are violators on either side; the rest stays from the last round, free
+  // multipliers first.
+  void choose(const KernelDual& dual, const DualState& state) {
+    const Integer n = matrix_.count();
+    growing_.clear();
+    falling_.clear();
+    // Drawn, not just the worst: neighbours violate alike, and a set of neighbours is soon undone by
+    // others.
+    const double noise = kNoise * (state.greatest - state.least);
+    const auto key = [&](double f) { return f + noise * random_.unit(); };
+    // Of many violators a sample is as good as all of them, and sooner sorted.
+    const double share =
+        std::min(1.0, kSample * static_cast<double>(size_) / static_cast<double>(violators_ + 1));
+    violators_ = 0;
+    for (Integer i = 0; i < n; ++i) {
+      const bool grows = dual.may_grow(i) && dual.f[i] < state.greatest;
+      const bool falls = dual.may_fall(i) && dual.f[i] > state.least;
+      violators_ += grows || falls;
+      if (!(grows || falls) || (share < 1 && random_.unit() >= share)) continue;
+      if (grows) growing_.push_back({key(dual.f[i]), i});
+      if (falls) falling_.push_back({key(-dual.f[i]), i});
+    }
+    previous_ = chosen_;
+    for (const Integer i : chosen_) chosen_mark_[i] = 0;
+    chosen_.clear();
+    if (n == size_) {
+      for (Integer i = 0; i < n; ++i) pick(i);
+      return;
+    }
+    const Integer fresh = previous_.empty() ? size_ : static_cast<Integer>(kFresh * size_);
+    take(growing_, fresh / 2);
+    take(falling_, fresh - static_cast<Integer>(chosen_.size()));
+    for (const bool free : {true, false}) {
+      for (const Integer i : previous_) {
+        if (static_cast<Integer>(chosen_.size()) >= size_) break;
+        if ((dual.may_grow(i) && dual.may_fall(i)) == free) pick(i);
+      }
+    }
+    std::sort(chosen_.begin(), chosen_.end());
+  }
+  void take(std::vector<std::pair<double, Integer>>& candidates, Integer count) {
+    const std::size_t most = std::min(candidates.size(), static_cast<std::size_t>(2 * count));
+    std::nth_element(candidates.begin(), candidates.begin() + most, candidates.end());
+    std::sort(candidates.begin(), candidates.begin() + most);
+    const std::size_t target = chosen_.size() + static_cast<std::size_t>(count);
+    for (std::size_t k = 0; k < most && chosen_.size() < target; ++k) pick(candidates[k].second);
+  }
+  void pick(Integer i) {
+    if (chosen_mark_[i]) return;
+    chosen_mark_[i] = 1;
+    chosen_.push_back(i);
+  }
+
+  KernelMatrix<T>& matrix_;
+  Integer size_, violators_ = 0;
+  Random random_;
+  SmallDual<T> small_;
+  std::vector<Integer> chosen_, previous_, rows_;
+  std::vector<std::size_t> changed_;  // places in the set
+  std::vector<double> changes_;
+  std::vector<char> chosen_mark_;
+  std::vector<std::pair<double, Integer>> growing_, falling_;
+};
+
+}  // namespace maxmargin

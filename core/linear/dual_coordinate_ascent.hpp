@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One sweep of dual coordinate ascent. The numbers 1 to 4 are those of the algorithm's statement in
+// src/maxmargin/solvers/dual_coordinate_ascent.py.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <span>
+
+#include "data/rows.hpp"
+#include "machine/budget.hpp"
+
+namespace maxmargin {
+
+// All that a visit needs besides the row itself, in one place in memory.
+struct Coordinate {
+  double alpha;
+  double inverse_curvature;  // 1 / (|x_i|^2 + bias_curvature + diagonal)
+  double cost;               // C_i
+  double diagonal;           // what alpha_i alone adds to its derivative, per unit of alpha_i
+  double label;
+};
+
+// A row at a wall of its box is left out of later sweeps while its derivative holds it there by
+// more than this (Hsieh et al. 2008, section 3.2).
+struct Walls {
+  double above = std::numeric_limits<double>::infinity();   // for alpha_i = 0
+  double below = -std::numeric_limits<double>::infinity();  // for alpha_i = C_i
+};
+
+struct Sweep {
+  Integer active = 0;  // order[0 .. active) holds the rows to visit next time
+  double bias = 0;     // the intercept that goes with w
+  double largest = 0;  // projected derivatives seen
+  double smallest = 0;
+  double ascent = 0;  // by how much the dual value grew
+  double gap = 0;     // sum over visited rows of C loss(m) + C loss*(-alpha / C) + alpha m
+};
+
+template <bool kSquared, class Rows>
+Sweep dual_coordinate_ascent(const Rows& rows, std::span<Coordinate> coordinates, std::span<Integer> order,
+                             double* w, double bias, double bias_curvature, double relaxation, Walls walls,
+                             Watch& watch) {
+  constexpr Integer kAhead = 2;  // rows that are on their way from memory
+  const Integer count = static_cast<Integer>(order.size());
+  Sweep sweep;
+  sweep.bias = bias;
+  Integer position = 0;
+  while (position < count) {
+    if (position + kAhead < count) {
+      rows.prefetch(order[position + kAhead]);
+      MAXMARGIN_PREFETCH(&coordinates[order[position + kAhead]]);
+    }
+    const Integer i = order[position++];  // 1
+    const auto row = rows[i];
+    Coordinate& c = coordinates[i];
+    const double alpha = c.alpha;
+    // Line 3 asks for alpha - g step; written as `rest - pull (<w, x> + b)`, because each visit
+    // waits for the one before: what is between the product and the change of w bounds the speed on
+    // short rows.
+    const double step = relaxation * c.inverse_curvature;
+    const double alone = c.diagonal * alpha - 1;
+    const double score = row.dot(w, sweep.bias);
+    double moved = std::max((alpha - step * alone) - (step * c.label) * score, 0.0);  // 2, 3
+    if constexpr (!kSquared) moved = std::min(moved, c.cost);
+    const double derivative = c.label * score + alone;
+    if constexpr (kSquared) {
+      const double slack = alpha / (2 * c.cost) - derivative;
+      const double loss = std::max(slack, 0.0);
+      sweep.gap += c.cost * loss * loss - alpha * (slack - alpha / (4 * c.cost));
+    } else {
+      sweep.gap += alpha * derivative - c.cost * std::min(derivative, 0.0);
+    }
+    if (moved != alpha) {
+      const double change = moved - alpha;
+      const double pull = moved * c.label - alpha * c.label;
+      row.add_to(w, pull);  // 4
+      sweep.bias += bias_curvature * pull;
+      c.alpha = moved;
+      sweep.ascent -= change * (derivative + 0.5 * change / c.inverse_curvature);
+      sweep.largest = std::max(sweep.largest, derivative);
+      sweep.smallest = std::min(sweep.smallest, derivative);
+    } else if ((derivative > walls.above && alpha == 0) || (derivative < walls.below && alpha != 0)) {
+      continue;
+    }
+    order[sweep.active++] = i;
+    if (watch.spend(2 * row.size())) break;
+  }
+  while (position < count) order[sweep.active++] = order[position++];
+  return sweep;
+}
+
+}  // namespace maxmargin

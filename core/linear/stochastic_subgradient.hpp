@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stochastic subgradient steps on mini-batches. A step costs O(nonzeros of its rows), never O(d):
+// w is kept as scale times v, and the running sum of all w as mass times v minus u.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "data/rows.hpp"
+#include "machine/budget.hpp"
+
+namespace maxmargin {
+
+// w = scale v and, over the iterates counted so far, sum w = mass v - u.
+struct Iterate {
+  std::span<double> v;
+  std::span<double> u;  // empty when no average is asked for
+  double scale = 1;
+  double mass = 0;
+  double counted = 0;
+  double squared_norm = 0;  // |v|^2, kept only when the steps are projected
+  double beta = 0;          // coefficient of the bias feature, so that b = feature * beta
+  double beta_sum = 0;
+
+  void count() {
+    mass += scale;
+    beta_sum += beta;
+    counted += 1;
+  }
+  template <class R>
+  void add(const R& row, double amount) {
+    const double coefficient = amount / scale;
+    row.add_to(v.data(), coefficient);
+    if (!u.empty()) row.add_to(u.data(), coefficient * mass);
+  }
+  // Puts scale back to 1: O(d), but only after it has shrunk by a factor of 1e9.
+  void rescale() {
+    for (std::size_t j = 0; j < u.size(); ++j) u[j] -= mass * v[j];
+    for (double& value : v) value *= scale;
+    squared_norm *= scale * scale;
+    mass = 0;
+    scale = 1;
+  }
+};
+
+struct Bias {
+  double feature = 0;    // value of the constant feature; 0: no intercept
+  bool shrinks = false;  // regularised like the other coordinates, or free
+};
+
+// The stopping rule of lecture 001: the last steps together are shorter than a threshold.
+struct RecentSteps {
+  std::span<double> lengths;  // ring of the last t0 lengths; empty: no rule
+  Integer next = 0;
+  double threshold = 0;
+
+  bool short_enough(double length) {
+    lengths[next] = length;
+    next = (next + 1) % static_cast<Integer>(lengths.size());
+    double sum = 0;
+    for (double value : lengths) sum += value;
+    return sum < threshold;
+  }
+};
+
+// Lecture 001, lines 10-18, on batches of `batch` consecutive entries of `order`, one for each step
+// size. `weights` are C_i over their mean. Returns the number of steps taken.
+template <class Loss, class Rows>
+Integer stochastic_subgradient(const Rows& rows, const double* labels, const double* weights,
+                               const double* norms, std::span<const Integer> order, Integer batch,
+                               std::span<const double> steps, double lambda, double radius, Bias bias,
+                               Iterate& iterate, RecentSteps& recent, bool& finished, Watch& watch) {
+  const bool projects = std::isfinite(radius);
+  std::vector<double> pulls(static_cast<std::size_t>(batch));
+  std::vector<double> together(recent.lengths.empty() ? 0 : iterate.v.size());
+  Integer taken = 0;
+  for (const double eta : steps) {
+    const Integer* rows_of_step = order.data() + taken * batch;
+    if ((taken + 2) * batch < static_cast<Integer>(order.size())) {
+      rows.prefetch(rows_of_step[2 * batch]);
+    }
+    if (!iterate.u.empty()) iterate.count();
+    Integer work = 0;
+    double product = 0;  // <v, x> of the last row, all that a projection needs when batch is 1
+    for (Integer k = 0; k < batch; ++k) {
+      const Integer i = rows_of_step[k];
+      const auto row = rows[i];
+      product = row.dot(iterate.v.data());
+      const double margin = labels[i] * (iterate.scale * product + bias.feature * iterate.beta);
+      pulls[k] = -Loss::derivative(margin) * weights[i] * labels[i] / static_cast<double>(batch);
+      work += 2 * row.size();
+    }
+    const double shrink = 1 - eta * lambda;
+    if (shrink == 0) {
+      // w_1 = 0 makes the first step of Pegasos a whole replacement: v has to forget, not to scale.
+      if (!iterate.u.empty()) iterate.rescale();
+      for (double& value : iterate.v) value = 0;
+      iterate.squared_norm = 0;
+      iterate.scale = 1;
+      product = 0;
+    } else {
+      iterate.scale *= shrink;
+    }
+    if (bias.shrinks) iterate.beta *= shrink;
+    for (Integer k = 0; k < batch; ++k) {
+      if (pulls[k] == 0) continue;
+      const Integer i = rows_of_step[k];
+      const auto row = rows[i];
+      if (projects) {
+        if (batch > 1) product = row.dot(iterate.v.data());
+        const double c = eta * pulls[k] / iterate.scale;
+        iterate.squared_norm += c * (2 * product + c * norms[i]);
+      }
+      iterate.add(row, eta * pulls[k]);
+      iterate.beta += eta * pulls[k] * bias.feature;
+    }
+    if (projects) {
+      const double squared = iterate.scale * iterate.scale * iterate.squared_norm +
+                             (bias.shrinks ? iterate.beta * iterate.beta : 0);
+      if (squared > radius * radius) {
+        const double factor = radius / std::sqrt(squared);
+        iterate.scale *= factor;
+        if (bias.shrinks) iterate.beta *= factor;
+      }
+    }
+    if (std::abs(iterate.scale) < 1e-9) iterate.rescale();
+    ++taken;
+    if (!recent.lengths.empty()) {
+      for (Integer k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), pulls[k]);
+      double squared = 0;
+      for (Integer k = 0; k < batch; ++k) {
+        squared += pulls[k] * rows[rows_of_step[k]].dot(together.data());
+      }
+      for (Integer k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), -pulls[k]);
+      if (recent.short_enough(eta * std::sqrt(std::max(squared, 0.0)))) {
+        finished = true;
+        break;
+      }
+    }
+    if (watch.spend(work)) break;
+  }
+  return taken;
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The nearest thing to given multipliers that is a dual point: inside the box and, if asked for, balanced.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "data/rows.hpp"
+#include "passes/passes.hpp"
+
+namespace maxmargin {
+
+// Clips alpha to 0 <= alpha_i <= upper_i; what is not a number becomes 0.
+inline void clip_to_box(std::span<double> alpha, const double* upper) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+#pragma omp simd
+  for (std::size_t i = 0; i < alpha.size(); ++i) {
+    const double inside = std::min(alpha[i], std::min(upper[i], kLargest));
+    alpha[i] = inside > 0 ? inside : 0.0;
+  }
+}
+
+// Makes sum_i alpha_i y_i = 0 inside the box. Free multipliers cost least, since their margin is 1 and the
+// dual value is flat there: those of the heavier class give up the excess, then those of the lighter class
+// take on what is left. Bounded ones follow only if these do not suffice.
+inline void balance_classes(std::span<double> alpha, const double* labels, const double* upper) {
+  const std::size_t count = alpha.size();
+  for (int round = 0; round < 2; ++round) {  // the second is for rounding
+    const double excess = dot(alpha, {labels, count});
+    if (excess == 0 || std::isnan(excess)) return;
+    const double heavy = excess > 0 ? 1 : -1;
+    double spare = 0, room = 0, all = 0;
+#pragma omp simd reduction(+ : spare, room, all)
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool free = alpha[i] > 0 && alpha[i] < upper[i], heavier = labels[i] == heavy;
+      spare += free && heavier ? alpha[i] : 0.0;
+      room += free && !heavier ? upper[i] - alpha[i] : 0.0;
+      all += heavier ? alpha[i] : 0.0;
+    }
+    const double needed = std::abs(excess);
+    const double keep = spare > 0 ? std::max(0.0, 1 - needed / spare) : 1.0;
+    const double left = std::max(0.0, needed - spare);
+    const double share = left > 0 && room > 0 ? std::min(1.0, left / room) : 0.0;
+    const double still = share > 0 ? left - share * room : left;
+    // What the bounded ones of the heavier class keep: free ones have given all by now.
+    const double bounded = all - (1 - keep) * spare;
+    const double cut = still > 0 && bounded > 0 ? std::max(0.0, 1 - still / bounded) : 1.0;
+#pragma omp simd
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool free = alpha[i] > 0 && alpha[i] < upper[i], heavier = labels[i] == heavy;
+      const double down = (free ? keep : 1.0) * cut;
+      const double up = free && share > 0 ? share * (upper[i] - alpha[i]) : 0.0;
+      alpha[i] = heavier ? alpha[i] * down : alpha[i] + up;
+    }
+  }
+}
+
+}  // namespace maxmargin

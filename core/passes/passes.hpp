@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whole passes over the data, shared by the certificate and the solvers.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <vector>
+
+#include "data/rows.hpp"
+#include "machine/budget.hpp"
+#include "machine/threads.hpp"
+
+namespace maxmargin {
+
+// NumPy's product would hand a long sum to BLAS and its threads, which get in the way of ours.
+inline double dot(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
+  return sum;
+}
+
+// <w, x> of four rows at once: each sum alone would wait for itself.
+template <class Value>
+std::array<double, 4> scores_of_four(const DenseRows<Value>& rows, Integer first, const double* w) {
+  const Value *x = rows[first].values, *y = rows[first + 1].values, *z = rows[first + 2].values,
+              *u = rows[first + 3].values;
+  double a = 0, b = 0, c = 0, d = 0;
+#pragma omp simd reduction(+ : a, b, c, d)
+  for (Integer j = 0; j < rows.columns; ++j) {
+    a += static_cast<double>(x[j]) * w[j];
+    b += static_cast<double>(y[j]) * w[j];
+    c += static_cast<double>(z[j]) * w[j];
+    d += static_cast<double>(u[j]) * w[j];
+  }
+  return {a, b, c, d};
+}
+
+// out_i = <w, x_i>
+template <class Rows>
+void scores(const Rows& rows, const double* w, std::span<double> out, const Budget& budget) {
+  in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
+    if constexpr (kDense<Rows>) {
+      for (; i + 4 <= last; i += 4) std::ranges::copy(scores_of_four(rows, i, w), out.begin() + i);
+    }
+    for (; i < last; ++i) out[i] = rows[i].dot(w);
+  });
+}
+
+// out_i = |x_i|^2
+template <class Rows>
+void squared_norms(const Rows& rows, std::span<double> out, const Budget& budget) {
+  in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
+    for (; i < last; ++i) out[i] = rows[i].squared_norm();
+  });
+}
+
+// Runs work(first, last, target) on shares of the rows, each thread with its own target of d zeros,
+// and adds the targets up in `out`.
+template <class Rows, class Work>
+void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, const Work& work) {
+  // A private target costs d additions in the end: worth it only where a share has more to add.
+  const Integer threads = rows.columns < rows.stored() / 2 ? budget.threads_for(rows.stored()) : 1;
+  std::vector<std::vector<double>> own(static_cast<std::size_t>(threads - 1));
+  for (std::vector<double>& part : own) part.reserve(out.size());
+  std::fill(out.begin(), out.end(), 0.0);
+  in_parallel(threads, rows.count, [&](Integer thread, Integer first, Integer last) {
+    double* target = out.data();
+    if (thread > 0) {
+      own[thread - 1].assign(out.size(), 0.0);
+      target = own[thread - 1].data();
+    }
+    work(thread, first, last, target);
+  });
+  for (const std::vector<double>& part : own) {
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] += part[j];
+  }
+}
+
+// out = sum_i coefficient_i x_i
+template <class Rows>
+void combine(const Rows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
+  accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
+    for (; i < last; ++i) {
+      if (coefficients[i] != 0) rows[i].add_to(target, coefficients[i]);
+    }
+  });
+}
+
+// Rows that lie apart come late, unless they are asked for before their turn.
+template <class Rows>
+void prefetch_ahead(const Rows& rows, std::span<const Integer> order, Integer k) {
+  constexpr Integer kAhead = 4;
+  if (k + kAhead < static_cast<Integer>(order.size())) rows.prefetch(order[k + kAhead]);
+}
+
+// w += sum_k coefficient_k x_i with i = order_k: for a few rows, where a pass would be too much.
+template <class Rows>
+void add_rows(const Rows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    prefetch_ahead(rows, order, static_cast<Integer>(k));
+    rows[order[k]].add_to(w, coefficients[k]);
+  }
+}
+
+}  // namespace maxmargin

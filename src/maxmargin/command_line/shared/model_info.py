@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The part of ``maxmargin info`` that is about model files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from maxmargin.command_line.shared.answer import DONE, print_json
+from maxmargin.command_line.shared.features import features_as_json, features_in_words, monomial_name
+from maxmargin.command_line.shared.labels import label_text
+from maxmargin.command_line.shared.support_vectors import with_support_vectors
+from maxmargin.command_line.shared.verdict import kernel_described
+from maxmargin.command_line.shared.words import bytes_in_words, some
+
+if TYPE_CHECKING:
+    from maxmargin.files import SavedKernelModel, SavedModel, StoredModel
+
+_HEAVIEST = 5
+_FORMULATIONS = {"crammer_singer": "Crammer and Singer's formulation"}
+
+
+def tell(path: Path, *, as_json: bool) -> int:
+    """Say what is in a model file; what it claims is repeated, not checked."""
+    from maxmargin.files import load_model
+
+    model = load_model(path)
+    if as_json:
+        print_json(_as_json(path, model))
+        return DONE
+    typer.echo(f"{path}: model written by {model.writer}, {bytes_in_words(path.stat().st_size)}")
+    for name, words in _lines(model).items():
+        typer.echo(f"  {name:<10}{words}")
+    if model.claims is not None:
+        typer.echo(f"These are claims. To check them: maxmargin certify {path} DATA")
+    return DONE
+
+
+def _lines(model: StoredModel) -> dict[str, str]:
+    from maxmargin.files import SavedKernelModel, SavedModel
+
+    lines = {
+        "classes": some([label_text(label) for label in model.classes], 10),
+        "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
+    }
+    if isinstance(model, SavedModel) and model.expansion is not None:
+        lines["expanded"] = features_in_words(model.expansion)
+    lines["problem"] = _problem(model)
+    if isinstance(model, SavedModel):
+        lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight in heaviest(model))
+    if isinstance(model, SavedKernelModel):
+        lines |= _kernel_lines(model)
+    if model.solver is not None:
+        lines["solver"] = model.solver
+    if model.claims is not None and model.status is not None:
+        worst = max(model.claims, key=lambda claim: claim.relative_gap)
+        lines["ended"] = f"{model.status.name.lower().replace('_', ' ')} after {model.steps} steps"
+        lines["claims"] = (
+            f"primal {worst.primal:.8g}, dual {worst.dual:.8g}, relative gap {worst.relative_gap:.1e} "
+            f"(tol {model.tol:g})"
+            + (f", the worst of {len(model.claims)}" if len(model.claims) > 1 else "")
+        )
+    lines["proof"] = _proof(model)
+    if model.rows is not None:
+        lines["data"] = f"{model.rows} rows, fingerprint {model.fingerprint or 'not kept'}"
+    return lines
+
+
+def _proof(model: StoredModel) -> str:
+    if model.certificates is not None:
+        return f"the multipliers of all {model.rows} rows"
+    vectors = with_support_vectors(model)
+    if vectors is not None and model.format == "libsvm":
+        return f"{len(vectors.owners)} support vectors with their coefficients"
+    return "none in the file"
+
+
+def _kernel_lines(model: SavedKernelModel) -> dict[str, str]:
+    vectors = model.vectors
+    held = "as rows of the given matrix"
+    if vectors is not None:
+        held = f"{'sparse' if hasattr(vectors, 'indptr') else 'dense'}, {vectors.dtype}"
+    each = [
+        f"{label_text(label)} ({count})" for label, count in zip(model.classes, model.counts, strict=True)
+    ]
+    total = model.coefficients.shape[1]
+    return {"kernel": str(model.kernel), "vectors": f"{total}, {held}: {some(each, 10)}"}
+
+
+def _problem(model: StoredModel) -> str:
+    problem = model.problem
+    cost = problem.get("C")
+    words = [
+        f"{problem['loss'].replace('_', ' ')} loss",
+        "C is not in the file" if cost is None else f"C = {cost:g}",
+        f"{problem['intercept']} intercept" if problem["intercept"] != "none" else "no intercept",
+    ]
+    if problem.get("penalty", "l2") != "l2":
+        words.append(f"{problem['penalty']} penalty")
+    if problem.get("formulation") in _FORMULATIONS:
+        words.append(_FORMULATIONS[problem["formulation"]])
+    elif len(model.classes) > 2:
+        words.append(model.decision.replace("_", " "))
+    if problem.get("class_weight") is not None:
+        weight = problem["class_weight"]
+        named = weight if isinstance(weight, str) else some([f"{k}: {v:g}" for k, v in weight.items()])
+        words.append(f"class weights {named}")
+    if problem.get("sample_weights"):
+        words.append("sample weights, which are not in the file")
+    return ", ".join(words)
+
+
+def heaviest(model: SavedModel) -> list[tuple[str, float]]:
+    """The features of the largest weights, with their sign; of several problems, the largest of any."""
+    import numpy as np
+
+    size = np.abs(model.coef).max(axis=0)
+    order = np.argsort(-size, kind="stable")[:_HEAVIEST]
+    row = np.abs(model.coef[:, order]).argmax(axis=0)
+    weights = [float(model.coef[row[k], column]) for k, column in enumerate(order.tolist())]
+    return [(_name(model, column), weight) for column, weight in zip(order.tolist(), weights, strict=True)]
+
+
+def _name(model: SavedModel, column: int) -> str:
+    """What a column of coef weighs."""
+    if model.expansion is not None:
+        return monomial_name(model.expansion, column, model.feature_names)
+    return str(column + 1) if model.feature_names is None else model.feature_names[column]
+
+
+def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
+    from maxmargin.files import SavedKernelModel, SavedModel
+
+    answer: dict[str, Any] = {
+        "file": path,
+        "kind": "model",
+        "bytes": path.stat().st_size,
+        "writer": model.writer,
+        "format": model.format,
+        "classes": list(model.classes),
+        "features": model.features,
+        "feature_names": model.feature_names,
+        "problem": model.problem,
+        "solver": model.solver,
+        "status": None if model.status is None else model.status.name.lower(),
+        "steps": model.steps,
+        "tol": model.tol,
+        "claims": None
+        if model.claims is None
+        else [
+            {"primal": claim.primal, "dual": claim.dual, "relative_gap": claim.relative_gap}
+            for claim in model.claims
+        ],
+        "proof": model.certificates is not None,
+        "rows": model.rows,
+        "fingerprint": model.fingerprint,
+        "kernel": kernel_described(model),
+        "feature_map": features_as_json(getattr(model, "expansion", None)),
+    }
+    if isinstance(model, SavedModel):
+        answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight in heaviest(model)]
+    if isinstance(model, SavedKernelModel):
+        answer["support_vectors"] = dict(
+            zip(map(label_text, model.classes), model.counts.tolist(), strict=True)
+        )
+    return answer

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The options that several commands share, and what they mean for reading a file."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maxmargin.command_line.shared.answer import Failure
+from maxmargin.command_line.shared.labels import label_text
+from maxmargin.command_line.shared.words import some
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from maxmargin.files import DataSet
+    from maxmargin.kernels import Kernel
+
+DataFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="LIBSVM text (also .gz, .bz2, .zst), .npz, .csv or .parquet.",
+        show_default=False,
+    ),
+]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="Written by maxmargin, LIBLINEAR or LIBSVM.", show_default=False),
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", help="libsvm, npz, csv or parquet; by default as the file's name says."),
+]
+Label = Annotated[
+    str | None,
+    typer.Option("--label", help="Column of the labels in a table; by default label, target, y or class."),
+]
+Columns = Annotated[
+    int | None, typer.Option("--columns", help="Number of features; by default the largest index.", min=1)
+]
+ZeroBased = Annotated[bool, typer.Option("--zero-based", help="Indices in LIBSVM text begin at 0.")]
+SkipBadLines = Annotated[
+    bool, typer.Option("--skip-bad-lines", help="Leave malformed lines out and count them.")
+]
+ReadingThreads = Annotated[
+    int | None, typer.Option("--threads", help="At most this many to read the file; all cores.", min=1)
+]
+Threads = Annotated[int | None, typer.Option("--threads", help="At most this many; all cores.", min=1)]
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        help="gaussian (rbf), polynomial (poly), sigmoid, laplacian, chi2 or linear.",
+        show_default="none: a linear model",
+    ),
+]
+Gamma = Annotated[
+    str | None,
+    typer.Option("--gamma", help="Of the kernel: scale, auto or a number.", show_default="scale"),
+]
+Degree = Annotated[int | None, typer.Option("--degree", help="Of the polynomial kernel.", show_default="3")]
+Coef0 = Annotated[
+    float | None,
+    typer.Option("--coef0", help="Of the polynomial and the sigmoid kernel.", show_default="0"),
+]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        "--features",
+        help="monomials:2: columns and their products, never written out. It may go on with "
+        ",scaling=kernel ,gamma=G ,coef0=R or ,interaction_only (no spaces).",
+        show_default="the columns alone",
+    ),
+]
+CacheSize = Annotated[
+    float | None,
+    typer.Option("--cache-size", help="Memory for kernel values, in megabytes.", show_default="1000"),
+]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
+]
+TestFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no progress.")]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a data file is to be read."""
+
+    format: str | None = None
+    label: str | None = None
+    columns: int | None = None
+    zero_based: bool = False
+    skip_bad_lines: bool = False
+    threads: int | None = None
+
+    def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> DataSet:
+        """The whole file."""
+        from maxmargin.files import read
+
+        return read(path, progress=progress, **self._options())
+
+    def stream(
+        self,
+        path: Path,
+        *,
+        columns: int | None = None,
+        labelled: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[DataSet]:
+        """The file piece by piece; with ``columns``, as a model of so many features sees it.
+
+        Of a table all columns are read, since their names, not their places, say which the model knows.
+        """
+        from maxmargin.files import stream
+        from maxmargin.files.data.reading import file_format
+
+        options = self._options() | {"labelled": labelled, "progress": progress}
+        if columns is not None and file_format(str(path), self.format) in ("libsvm", "npz"):
+            options |= {"columns": columns, "ignore_extra": True}
+        return stream(path, **options)
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "format": self.format,
+            "label": self.label,
+            "columns": self.columns,
+            "zero_based": self.zero_based,
+            "skip_bad_lines": self.skip_bad_lines,
+            "threads": self.threads,
+        }
+
+
+def check_writable(path: Path, *inputs: Path | None) -> None:
+    """Refuse now what could not be written later, perhaps after an hour, or would replace an input."""
+    if any(file is not None and file.exists() and path.exists() and path.samefile(file) for file in inputs):
+        raise Failure(f"-o must not name a file that is read. Got {path} instead. Choose another name.")
+    if path.exists() and not path.is_file():
+        raise Failure(
+            f"-o must name a file. Got {path} instead, which is something else. Choose another name."
+        )
+    folder = path.parent
+    if not folder.is_dir():
+        raise Failure(
+            f"-o must name a file in a folder that exists. Got {path} instead. Make {folder} first."
+        )
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise Failure(
+            f"{path} cannot be written: {error.strerror}. Choose a folder that you may write to."
+        ) from None
+
+
+def check_readable(path: Path) -> None:
+    """Refuse now what could not be opened later; a pipe is left alone, since it can be read only once."""
+    from maxmargin.files.data.reading import open_file
+
+    if path.is_file() or path.is_dir() or not path.exists():
+        open_file(str(path)).close()
+
+
+_KERNELS = {
+    "gaussian": "rbf",
+    "rbf": "rbf",
+    "polynomial": "poly",
+    "poly": "poly",
+    "sigmoid": "sigmoid",
+    "laplacian": "laplacian",
+    "chi2": "chi2",
+    "linear": "linear",
+}
+
+
+def kernel_options(
+    kernel: str | None,
+    gamma: str | None,
+    degree: int | None,
+    coef0: float | None,
+    cache_size: float | None,
+    *,
+    needs_kernel: bool,
+) -> dict[str, Any]:
+    """Those that were given, as ``SVC`` calls them; ``needs_kernel`` refuses them without a kernel."""
+    given = {"gamma": gamma, "degree": degree, "coef0": coef0, "cache_size": cache_size}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if kernel is None:
+        if options and needs_kernel:
+            name = next(iter(options)).replace("_", "-")
+            raise Failure(
+                f"--{name} is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
+            )
+    elif kernel not in _KERNELS:
+        raise Failure(f"--kernel must be one of {', '.join(_KERNELS)}. Got {kernel!r} instead.")
+    else:
+        options["kernel"] = _KERNELS[kernel]
+    if gamma is not None and gamma not in ("scale", "auto"):
+        try:
+            options["gamma"] = float(gamma)
+        except ValueError:
+            raise Failure(f"--gamma must be scale, auto or a number. Got {gamma!r} instead.") from None
+    return options
+
+
+def kernel_of(options: dict[str, Any], X: Any) -> Kernel:
+    """The kernel that the options of ``kernel_options`` stand for on X."""
+    import numpy as np
+
+    from maxmargin.estimators.named_kernels import find_gamma
+    from maxmargin.kernels.names import kernel_from_name
+
+    given: dict[str, Any] = {"gamma": "scale", "degree": 3, "coef0": 0.0} | options
+    needs_gamma = given["kernel"] != "linear"
+    gamma = find_gamma(given["gamma"], X, np.ones(X.shape[0])) if needs_gamma else 1.0
+    return kernel_from_name(given["kernel"], given["degree"], gamma, given["coef0"])
+
+
+_INTERCEPTS = {
+    "exact": {"fit_intercept": True, "regularize_intercept": False},
+    "regularised": {"fit_intercept": True, "regularize_intercept": True},
+    "none": {"fit_intercept": False, "regularize_intercept": False},
+}
+
+
+def intercept_options(name: str) -> dict[str, Any]:
+    """The parameters of ``LinearSVC`` that --intercept stands for."""
+    if name not in _INTERCEPTS:
+        raise Failure(f"--intercept must be exact, regularised or none. Got {name!r} instead.")
+    return _INTERCEPTS[name]
+
+
+def seconds_or_none(max_time: float) -> float | None:
+    """What --max-time stands for: None sets no limit."""
+    if not max_time >= 0:
+        raise Failure(
+            f"--max-time must be a number of at least 0. Got {max_time:g} instead. It counts seconds; inf "
+            "sets no limit."
+        )
+    return None if math.isinf(max_time) else max_time
+
+
+def class_weight_of(text: str, labels: Any) -> Any:
+    """The word "balanced", or a factor for each label; 1 for those that are not named."""
+    if text == "balanced":
+        return text
+    classes = {label_text(label): label for label in labels}
+    weights: dict[Any, float] = {}
+    for part in text.split(","):
+        name, _, factor = part.rpartition(":")
+        name = name.strip().removeprefix("+") if name.strip() not in classes else name.strip()
+        try:
+            weights[classes[name]] = float(factor)
+        except (KeyError, ValueError):
+            raise Failure(
+                f"--class-weight must be balanced or LABEL:FACTOR,... Got {part!r} instead. The labels are "
+                f"{some(list(classes), 10)}."
+            ) from None
+    if not all(0 <= factor < float("inf") for factor in weights.values()):
+        raise Failure(f"--class-weight must have finite factors of at least 0. Got {text!r} instead.")
+    return {label: weights.get(label, 1.0) for label in classes.values()}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pictures that commands write; that of ``compare``: relative gap against seconds, one line per solver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from maxmargin.command_line.shared.answer import Failure
+
+# Okabe and Ito's colours, and a marker each, so that lines can be told apart without colours.
+_STYLES = (
+    ("#0072B2", "o"),
+    ("#D55E00", "s"),
+    ("#009E73", "^"),
+    ("#CC79A7", "D"),
+    ("#E69F00", "v"),
+    ("#56B4E9", "P"),
+    ("#000000", "X"),
+)
+_LOWEST = 1e-16
+
+Curve = tuple[str, Sequence[float], Sequence[float]]
+"""A solver's name, seconds and gaps."""
+End = tuple[str, str, float, float]
+"""The name, the colour and the last point of a line."""
+
+
+def draw(path: Path, title: str, curves: Sequence[Curve], tol: float) -> None:
+    """Write the picture, PNG or SVG by the suffix, whole or not at all."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8.4, 4.8), layout="constrained")
+    ends = [_line(axes, curve, *_STYLES[k % len(_STYLES)]) for k, curve in enumerate(curves)]
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("time, certificates included (seconds)")
+    axes.set_ylabel("certified relative gap")
+    axes.set_title(title, fontsize=11, loc="left")
+    axes.grid(which="major", color="0.88", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if tol > 0:
+        axes.axhline(tol, color="0.45", linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
+        axes.annotate(
+            f"gap to reach: {tol:g}",
+            (0.0, tol),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 3),
+            textcoords="offset points",
+            fontsize=8.5,
+            color="0.35",
+        )
+    _limit_gaps(axes, curves, tol)
+    _name_ends(axes, [end for end in ends if end is not None])
+    write_picture(path, figure)
+
+
+def check_picture(option: str, path: Path) -> None:
+    """Refuse now what could not be drawn later."""
+    if path.suffix.lower() not in (".png", ".svg"):
+        raise Failure(f"{option} must end in .png or .svg. Got {path} instead. Rename the picture.")
+
+
+def write_picture(path: Path, figure: Any) -> None:
+    """Write a figure, PNG or SVG by the suffix, whole or not at all, and close it."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    from maxmargin.files.whole import write_whole
+
+    kind = path.suffix.lower().lstrip(".")
+    # No date and no random ids: the same run gives the same file.
+    matplotlib.rcParams["svg.hashsalt"] = "maxmargin"
+    metadata = {"Date": None} if kind == "svg" else {"Software": None}
+    write_whole(path, lambda file: figure.savefig(file, format=kind, dpi=150, metadata=metadata))
+    pyplot.close(figure)
+
+
+def _line(axes: Any, curve: Curve, colour: str, marker: str) -> End | None:
+    name, seconds, gaps = curve
+    points = [
+        (s, max(g, _LOWEST)) for s, g in zip(seconds, gaps, strict=True) if s > 0 and 0 <= g < float("inf")
+    ]
+    if not points:
+        return None
+    xs, ys = zip(*points, strict=True)
+    axes.plot(xs, ys, color=colour, linewidth=1.8, zorder=3)
+    axes.plot(xs[-1:], ys[-1:], color=colour, marker=marker, markersize=6.5, linestyle="none", zorder=4)
+    return name, colour, float(xs[-1]), float(ys[-1])
+
+
+def _limit_gaps(axes: Any, curves: Sequence[Curve], tol: float) -> None:
+    """Room above and below what is drawn; a gap above 1 says nothing that 1 does not say."""
+    gaps = [max(gap, _LOWEST) for _, _, gaps in curves for gap in gaps if gap < float("inf")]
+    low, high = min([*gaps, tol or 1.0, 0.1]), max([*gaps, 0.1])
+    axes.set_ylim(0.4 * low, 1.6 * min(high, 1.0))
+
+
+def _name_ends(axes: Any, ends: list[End]) -> None:
+    """Each line's name beside its end, moved up where another name is in the way."""
+    axes.figure.canvas.draw()
+    width, height = axes.bbox.width, axes.bbox.height
+    placed: list[tuple[float, float]] = []
+    for name, colour, x, y in sorted(ends, key=lambda end: end[3]):
+        across, up = axes.transData.transform((x, y)) - (axes.bbox.x0, axes.bbox.y0)
+        target = up
+        for other_across, other_up in sorted(placed, key=lambda place: place[1]):
+            if abs(across - other_across) < 0.3 * width and abs(target - other_up) < 0.055 * height:
+                target = other_up + 0.055 * height
+        placed.append((across, target))
+        axes.annotate(
+            name.replace("_", " "),
+            (x, y),
+            xytext=(9.0, (target - up) * 72.0 / axes.figure.dpi),
+            textcoords="offset points",
+            color=colour,
+            fontsize=10,
+            va="center",
+            annotation_clip=False,
+            bbox={"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+        )

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What ``train`` says at its end: the certificate in words, the accuracy, the time and the memory."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from maxmargin.command_line.shared.answer import (
+    DONE,
+    INTERRUPTED,
+    NOT_REACHED,
+    print_error,
+    print_json,
+    print_table,
+)
+from maxmargin.command_line.shared.features import features_as_json, features_in_words
+from maxmargin.command_line.shared.labels import label_text, problem_text
+from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
+
+if TYPE_CHECKING:
+    from maxmargin.command_line.choose import Choice
+    from maxmargin.command_line.shared.options import Reading
+    from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.features.expansion import Expansion
+    from maxmargin.files import DataSet
+    from maxmargin.proof.certificate import Certificate
+    from maxmargin.proof.model import Trace
+
+_ENDINGS = {
+    "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
+    "NOT_PROVEN": (
+        "Not proven: the relative distance of {gap:.1e} between the two values is within the --tol of "
+        "{tol:g}, but the kernel is none on these rows, or its values are too large for float64, so that "
+        "it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at least 0 and scaled "
+        "columns."
+    ),
+    "STEPS_SPENT": (
+        "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. "
+        "Raise --max-iter, loosen --tol, choose another --solver, or scale the columns (maxmargin info "
+        "{data} tells whether they differ)."
+    ),
+    "TIME_SPENT": (
+        "Not certified to --tol: --max-time ran out after {steps} steps at a relative gap of {gap:.1e}, "
+        "above {tol:g}. Raise --max-time, loosen --tol, or scale the columns (maxmargin info {data} "
+        "tells whether they differ)."
+    ),
+    "INTERRUPTED": (
+        "Interrupted after {steps} steps: the best certified model so far is written, with a relative gap "
+        "of {gap:.1e} (--tol {tol:g})."
+    ),
+    "STOPPED": "Stopped after {steps} steps at a relative gap of {gap:.1e} (--tol {tol:g}).",
+    "RULE_FIRED": (
+        "Not certified to --tol: after {steps} steps the solver had nothing left to gain, at a relative "
+        "gap of {gap:.1e}, above {tol:g}: rounding error is in the way. Loosen --tol or scale "
+        "the columns."
+    ),
+}
+_CAN_GO_ON = ("STEPS_SPENT", "TIME_SPENT", "INTERRUPTED", "STOPPED")
+_MOST_CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Training:
+    """What was trained from what, and where it lies."""
+
+    estimator: LinearSVC | SVC
+    data_set: DataSet
+    data: Path
+    target: Path
+    model_format: str
+    seconds: dict[str, float]
+    warned: list[str]
+    """What the fit warned of, beside not reaching its tolerance."""
+    blocks: int | None = None
+    """Of rows that the kernel cannot couple, in the problem that has most; None where nothing tells."""
+    choice: Choice | None = None
+    """How C was chosen, where it was."""
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        """One per problem."""
+        each: Any = self.estimator.certificate_
+        return list(each) if hasattr(each, "worst") else [each]
+
+    @property
+    def worst(self) -> Certificate:
+        """What the model as a whole is worth."""
+        return max(self.certificates, key=lambda certificate: certificate.relative_gap)
+
+    @property
+    def traces(self) -> list[Trace]:
+        """One per problem."""
+        each = self.estimator.trace_
+        return each if isinstance(each, list) else [each]
+
+    @property
+    def ending(self) -> str:
+        """How the training ended, and what to do about it."""
+        words = _ENDINGS[self.estimator.status_.name].format(
+            gap=self.worst.relative_gap,
+            tol=self.estimator.tol,
+            steps=self.steps,
+            data=self.data,
+        )
+        if self.estimator.status_.name not in _CAN_GO_ON or self.model_format != "maxmargin":
+            return words
+        return f"{words} To go on from here: maxmargin train {self.data} --resume {self.target}"
+
+    @property
+    def steps(self) -> int:
+        """Of several problems, the largest number."""
+        import numpy as np
+
+        return int(np.max(self.estimator.n_iter_))
+
+    @property
+    def expansion(self) -> Expansion | None:
+        """Of the features, where they are not the columns themselves."""
+        return getattr(self.estimator, "expansion_", None)
+
+    @property
+    def labels(self) -> list[Any]:
+        """What each problem tells apart: None for two classes, else a class or a pair of classes."""
+        if len(self.certificates) == 1:
+            return [None]
+        return list(getattr(self.estimator.certificate_, "pairs", self.estimator.classes_))
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        name = self.estimator.status_.name
+        return {"CERTIFIED": DONE, "INTERRUPTED": INTERRUPTED}.get(name, NOT_REACHED)
+
+
+def report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:
+    """Say how it went, on stdout; returns the exit code."""
+    try:
+        return _report(training, reading, test, as_json=as_json)
+    except KeyboardInterrupt:
+        words = f"Interrupted: the model is trained and written to {training.target}."
+        print_error(words, as_json=as_json)
+        return INTERRUPTED
+
+
+def _report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:
+    seconds = dict(training.seconds)
+    if training.choice is None:  # else that of one fit of many would be told
+        # Classes side by side certify side by side: their sum can exceed the time of training.
+        seconds["certify"] = min(sum(trace.certifying for trace in training.traces), seconds["train"])
+    tested = None
+    if test is not None and training.code != INTERRUPTED:
+        clock = Clock()
+        tested = _test(training, reading, test, quiet=as_json)
+        seconds["test"] = clock.lap()
+    memory = peak_memory()
+    if as_json:
+        print_json(_as_json(training, seconds, tested, memory))
+    else:
+        _print_words(training, seconds, tested, memory)
+    return training.code
+
+
+def _test(training: Training, reading: Reading, test: Path, *, quiet: bool) -> tuple[int, int]:
+    """How many rows of the test data the written model gets right, and of how many."""
+    from maxmargin.command_line.predict import predictions
+    from maxmargin.files import load_model
+
+    model = load_model(training.target)
+    right = count = 0
+    try:
+        with Bars(quiet=quiet) as bars:
+            for piece in predictions(model, reading, test, bars.reading(test.name)):
+                right += piece.right
+                count += len(piece.labels)
+    except ValueError as error:
+        raise ValueError(f"{error} The model is trained and written to {training.target}.") from error
+    return right, count
+
+
+def peak_memory() -> int | None:
+    """The most memory this process has held, in bytes; None where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def _as_json(
+    training: Training, seconds: dict[str, float], tested: tuple[int, int] | None, memory: int | None
+) -> dict[str, Any]:
+    estimator, worst = training.estimator, training.worst
+    X = training.data_set.X
+    return {
+        "model": training.target,
+        "status": estimator.status_.name.lower(),
+        "message": training.ending,
+        "certified": estimator.status_.certified,
+        "warnings": training.warned,
+        "primal": worst.primal,
+        "dual": worst.dual,
+        "relative_gap": worst.relative_gap,
+        "kkt_violation": worst.kkt_violation,
+        "tol": estimator.tol,
+        "C": estimator.C,
+        "hard_margin": math.isinf(estimator.C),
+        "loss": getattr(estimator, "loss", "hinge"),
+        **kernel_as_json(training),
+        "feature_map": features_as_json(training.expansion),
+        "solver": estimator.solver_,
+        "steps": training.steps,
+        "rows": X.shape[0],
+        "columns": X.shape[1],
+        "stored": int(getattr(X, "nnz", X.size)),
+        "skipped": training.data_set.skipped,
+        "classes": list(estimator.classes_),
+        "certificates": [
+            {
+                "class": label,
+                "primal": certificate.primal,
+                "dual": certificate.dual,
+                "relative_gap": certificate.relative_gap,
+                "kkt_violation": certificate.kkt_violation,
+                "support_vectors": len(certificate.support),
+                "b_interval": certificate.b_interval,
+                "margin": getattr(certificate, "margin", None),
+                "margin_bound": getattr(certificate, "margin_bound", None),
+            }
+            for label, certificate in zip(training.labels, training.certificates, strict=True)
+        ],
+        **({} if training.choice is None else {"choice": training.choice.as_json()}),
+        "test_accuracy": tested[0] / tested[1] if tested else None,
+        "test_rows": tested[1] if tested else None,
+        "seconds": seconds,
+        "peak_memory_bytes": memory,
+    }
+
+
+def _print_words(
+    training: Training, seconds: dict[str, float], tested: tuple[int, int] | None, memory: int | None
+) -> None:
+    X = training.data_set.X
+    typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
+    if training.data_set.skipped:
+        typer.echo(f"{training.data_set.skipped} malformed lines were left out.")
+    if training.choice is not None:
+        training.choice.print_words()
+    if len(training.certificates) > 1:
+        _print_classes(training)
+    for warning in training.warned:
+        typer.echo(f"Warning: {' '.join(warning.split())}", err=True)
+    typer.echo(training.ending, err=training.code != DONE)
+    typer.echo(str(training.worst))
+    if words := kernel_in_words(training):
+        typer.echo(words)
+    if training.expansion is not None:
+        typer.echo(f"Features: {features_in_words(training.expansion)}; never written out.")
+    if tested is not None:
+        right, count = tested
+        typer.echo(f"Test accuracy: {100 * right / count:.2f} %, {right} of {count} rows.")
+    typer.echo(f"Solver: {training.estimator.solver_}")
+    typer.echo(_time_and_memory(seconds, memory))
+    size = bytes_in_words(training.target.stat().st_size)
+    typer.echo(f"Model: {training.target}, {size}.")
+
+
+def kernel_as_json(training: Training) -> dict[str, Any]:
+    """What is known of the kernel, if there is one."""
+    estimator: Any = training.estimator
+    if not hasattr(estimator, "kernel_"):
+        return {"kernel": None}
+    from maxmargin.kernels.names import describe
+
+    return {
+        "kernel": describe(estimator.kernel_),
+        "support_vectors": len(estimator.support_),
+        "held_as": _held_as(training),
+        "blocks": training.blocks,
+        "cache": {**asdict(estimator.cache_use_), "hit_share": estimator.cache_use_.hit_share},
+    }
+
+
+def kernel_in_words(training: Training) -> str:
+    """The kernel, the support vectors, and how the rows were held; empty without a kernel."""
+    estimator: Any = training.estimator
+    if not hasattr(estimator, "kernel_"):
+        return ""
+    count, blocks = training.blocks, ""
+    if count is not None:
+        blocks = " in one block" if count == 1 else f" in {count} blocks that the kernel cannot couple"
+    return (
+        f"Kernel: {estimator.kernel_}; {len(estimator.support_)} support vectors; rows held as "
+        f"{_held_as(training)}{blocks}.\n{estimator.cache_use_}"
+    )
+
+
+def _held_as(training: Training) -> str:
+    """The encoding in which the core holds rows of these data for this kernel."""
+    from maxmargin import Rows, core
+
+    estimator: Any = training.estimator
+    rows = Rows(training.data_set.X, check_finite=False)
+    return core.kernel_encoding(estimator.kernel_.compiled, rows.stored_data)
+
+
+def _classes(training: Training) -> str:
+    import numpy as np
+
+    labels = training.estimator.classes_
+    if len(labels) > _MOST_CLASSES:
+        return f"{len(labels)} classes"
+    counts = [int(np.count_nonzero(training.data_set.y == label)) for label in labels]
+    each = (f"{label_text(label)} ({count})" for label, count in zip(labels, counts, strict=True))
+    return f"classes {', '.join(each)}"
+
+
+def _print_classes(training: Training) -> None:
+    """The classes with the widest gaps; the certificate in words that follows is of the first."""
+    each = zip(training.labels, training.certificates, strict=True)
+    ordered = sorted(each, key=lambda entry: -entry[1].relative_gap)
+    shown = ordered[:_MOST_CLASSES]
+    pairs = isinstance(training.labels[0], tuple)
+    what = "Each pair of classes" if pairs else "Each class against the rest"
+    print_table(
+        f"{what}, the widest gap first{_left_out(len(ordered) - len(shown))}",
+        ("pair" if pairs else "class", "primal", "dual", "rel. gap", "support vectors"),
+        [
+            (
+                problem_text(label),
+                f"{certificate.primal:.8g}",
+                f"{certificate.dual:.8g}",
+                f"{certificate.relative_gap:.1e}",
+                str(len(certificate.support)),
+            )
+            for label, certificate in shown
+        ],
+    )
+
+
+def _left_out(count: int) -> str:
+    return f" ({count} more are not shown)" if count else ""
+
+
+def _time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
+    certify = ""
+    if "certify" in seconds:
+        certify = f" (of which certify {seconds_in_words(seconds['certify'])}"
+        if seconds["train"] > 0:
+            certify += f", {percent(seconds['certify'] / seconds['train'])}"
+        certify += ")"
+    parts = [
+        f"read {seconds_in_words(seconds['read'])}",
+        f"train {seconds_in_words(seconds['train'])}{certify}",
+        f"write {seconds_in_words(seconds['write'])}",
+    ]
+    if "test" in seconds:
+        parts.append(f"test {seconds_in_words(seconds['test'])}")
+    words = f"Time: {', '.join(parts)}."
+    return words if memory is None else f"{words} Peak memory: {bytes_in_words(memory)}."

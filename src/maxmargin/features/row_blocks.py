@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Maps with dense results, block of rows by block, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.core import default_threads
+from maxmargin.tools.one_blas_thread import one_blas_thread
+
+_BLOCK_VALUES = 2**19
+"""Values of a block: a few of these stay in the cache while they are worked on."""
+
+
+def map_in_blocks(X: Any, columns: int, work: Callable[[Any, NDArray[Any]], None]) -> NDArray[Any]:
+    """A matrix of X's type and so many columns; ``work(rows, out)`` fills the part of a block of rows."""
+    count = X.shape[0]
+    out: NDArray[Any] = np.empty((count, columns), X.dtype)
+    block = max(1, min(4096, _BLOCK_VALUES // max(1, columns)))
+    starts = range(0, count, block)
+
+    def fill(start: int) -> None:
+        work(X[start : start + block], out[start : start + block])
+
+    threads = min(default_threads(), len(starts))
+    with one_blas_thread():  # the blocks have the cores
+        if threads <= 1:
+            for start in starts:
+                fill(start)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(fill, starts))
+    return out

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Data files of every format, whole or in chunks; whatever is wrong with one is a ``DataError``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+FORMATS = ("libsvm", "npz", "csv", "parquet")
+_SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
+_COMPRESSED = (".gz", ".bz2", ".zst")
+_LONGEST_TEXT = 60
+_LONGEST_REASON = 600  # since it may quote from a hostile file
+
+Progress = Callable[[int, int], None]
+"""Called now and then with the bytes of the file that are done and the bytes it has."""
+
+
+class DataError(ValueError):
+    """A data file that cannot be read: which, where, why, and what to do about it.
+
+    ``line`` and ``column``, in bytes, count from one and are those of text; what does not apply is None.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        text: str | None = None,
+        cure: str | None = None,
+    ) -> None:
+        self.path, self.line, self.column, self.text = path, line, column, text
+        place = [path] if path is not None else []
+        place += [f"line {line}"] if line is not None else []
+        place += [f"column {column}"] if column is not None else []
+        problem = printable(problem)
+        message = f"{', '.join(place)}: {problem}" if place else problem
+        if text is not None:
+            message += f": '{text}'"
+        if cure is not None:
+            message += f". {printable(cure)}"
+        super().__init__(message)
+
+
+@dataclass(frozen=True, eq=False)
+class DataSet:
+    """What a data file holds, or a chunk of it."""
+
+    X: Any
+    """A matrix with one row per example: dense, or CSR with sorted indices and none twice."""
+    y: Any
+    """The labels, an array; None only where labels are optional and the file has none."""
+    feature_names: list[str] | None = None
+    """Of the columns of a table."""
+    skipped: int = 0
+    """Bad lines that were left out."""
+    dropped: int = 0
+    """Values that were left out because they lie beyond the columns asked for."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keyword arguments of ``read`` and ``stream``, checked."""
+
+    dtype: np.dtype[Any]
+    label: str | None = None
+    columns: int | None = None
+    zero_based: bool = False
+    skip_bad_lines: bool = False
+    ignore_extra: bool = False
+    labelled: bool = True
+    threads: int | None = None
+    progress: Progress | None = None
+
+    @classmethod
+    def of(cls, *, dtype: DTypeLike = np.float64, **others: Any) -> Options:
+        """Raises ValueError for values that make no sense."""
+        options = cls(np.dtype(dtype), **others)
+        if options.dtype not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64. Got {options.dtype} instead.")
+        for name in ("columns", "threads"):
+            value = getattr(options, name)
+            if value is not None and not 0 < value < 2**63:
+                raise ValueError(f"{name} must be a positive integer or None. Got {value!r} instead.")
+        return options
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    label: str | None = None,
+    columns: int | None = None,
+    zero_based: bool = False,
+    skip_bad_lines: bool = False,
+    ignore_extra: bool = False,
+    labelled: bool = True,
+    dtype: DTypeLike = np.float64,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> DataSet:
+    """Read a whole data file.
+
+    Args:
+        path: LIBSVM text, also compressed (.gz, .bz2, .zst); .npz with ``X``, ``y`` or ``data``,
+            ``indices``, ``indptr``, ``shape``, ``y``; .csv, .tsv or .parquet with a label column.
+        format: "libsvm", "npz", "csv" or "parquet"; None goes by the name and the first bytes.
+        label: Name of a table's label column; None looks for label, target, y and class.
+        columns: Number of columns of X. LIBSVM text does not say; None takes the largest index.
+        zero_based: Whether the indices of LIBSVM text begin at 0 instead of 1.
+        skip_bad_lines: Leave bad lines out and count them, instead of raising DataError.
+        ignore_extra: Leave out what lies beyond ``columns``, instead of raising DataError.
+        labelled: Whether every row must have a label. If not, y is None where a file has none, and NaN
+            for a line of LIBSVM text that begins with its first value.
+        dtype: float64 or float32.
+        threads: None takes all cores.
+        progress: Called now and then with the bytes done and the bytes in all.
+    """
+    options = Options.of(
+        label=label,
+        columns=columns,
+        zero_based=zero_based,
+        skip_bad_lines=skip_bad_lines,
+        ignore_extra=ignore_extra,
+        labelled=labelled,
+        dtype=dtype,
+        threads=threads,
+        progress=progress,
+    )
+    read_all, _ = _reader(os.fspath(path), format)
+    return read_all(os.fspath(path), options)
+
+
+def stream(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    label: str | None = None,
+    columns: int | None = None,
+    zero_based: bool = False,
+    skip_bad_lines: bool = False,
+    ignore_extra: bool = False,
+    labelled: bool = True,
+    dtype: DTypeLike = np.float64,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[DataSet]:
+    """Read a data file in chunks of a few MB, in its order, in memory that does not grow with it.
+
+    The arguments are those of ``read``. Without ``columns``, a chunk of LIBSVM text has as many columns
+    as its own largest index asks for.
+    """
+    options = Options.of(
+        label=label,
+        columns=columns,
+        zero_based=zero_based,
+        skip_bad_lines=skip_bad_lines,
+        ignore_extra=ignore_extra,
+        labelled=labelled,
+        dtype=dtype,
+        threads=threads,
+        progress=progress,
+    )
+    _, in_chunks = _reader(os.fspath(path), format)
+    return in_chunks(os.fspath(path), options)
+
+
+def _reader(
+    path: str, format: str | None
+) -> tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]:
+    """What reads such a file whole, and what reads it in chunks; imported only where it is needed."""
+    chosen = file_format(path, format)
+    if chosen == "npz":
+        from maxmargin.files.data.npz import read_npz, stream_npz
+
+        return read_npz, stream_npz
+    if chosen in ("csv", "parquet"):
+        from maxmargin.files.data.tables import read_table, stream_table
+
+        return partial(read_table, format=chosen), partial(stream_table, format=chosen)
+    from maxmargin.files.data.libsvm import read_text, stream_text
+
+    return read_text, stream_text
+
+
+def file_format(path: str, wanted: str | None = None) -> str:
+    """One of FORMATS: the one wanted, else by the name, else by the first bytes."""
+    if wanted is not None:
+        if wanted not in FORMATS:
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}. Got {wanted!r} instead.")
+        return wanted
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in _SUFFIXES:
+        return _SUFFIXES[suffixes[-1]]
+    if not os.path.isfile(path):  # missing, or a pipe whose first bytes must not be taken away
+        return "libsvm"
+    with open_file(path) as file:
+        magic = file.read(4)
+    return {b"PK\x03\x04": "npz", b"PAR1": "parquet"}.get(magic, "libsvm")
+
+
+def open_file(path: str) -> Any:
+    """The file, opened for bytes without a buffer; a DataError says why that is not possible."""
+    try:
+        return open(path, "rb", buffering=0)
+    except FileNotFoundError:
+        cure = "Check the path; it is relative to the folder in which the program runs."
+        raise DataError("there is no such file", path=path, cure=cure) from None
+    except IsADirectoryError:
+        raise DataError("this is a folder", path=path, cure="Name a file in it.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"the file cannot be opened: {reason}", path=path) from error
+
+
+def shown(text: bytes) -> str:
+    """Text of a file for a message: short, and with nothing in it that a terminal would obey."""
+    escaped = _escaped(text[: _LONGEST_TEXT + 4].decode("utf-8", "backslashreplace"))
+    if len(escaped) > _LONGEST_TEXT:
+        return escaped[:_LONGEST_TEXT] + "..."
+    return escaped if len(text) <= _LONGEST_TEXT + 4 else escaped + "..."
+
+
+def printable(reason: str) -> str:
+    """The same for a sentence that may quote from a file, or from the message of another library."""
+    reason = reason.strip()
+    cut = _escaped(reason[:_LONGEST_REASON])
+    return cut if len(reason) <= _LONGEST_REASON else f"{cut}..."
+
+
+def _escaped(text: str) -> str:
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The model text of LIBLINEAR (``train``, ``predict``), read and written.
+
+    solver_type L2R_L1LOSS_SVC_DUAL        what was minimised, and how
+    nr_class 2
+    label 1 -1                             of two classes, the first is the positive one
+    nr_feature 13
+    bias 1                                 value s of the constant feature; below 0: there is none
+    w                                      then one line per feature, one number per problem;
+    0.19 ...                               the constant feature comes last, and its weight times s is b
+
+C is not in the file, nor is whether ``-R`` left b out of the regulariser: b is taken to be in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from maxmargin.files.data.text import Lines, integer_labels, refuse_features
+from maxmargin.files.models.saved import SavedModel
+from maxmargin.files.models.stored import ModelError, StoredModel
+
+_HINGE, _SQUARED, _LOGISTIC = ({"loss": loss} for loss in ("hinge", "squared_hinge", "logistic"))
+_L1 = {"penalty": "l1"}
+SOLVER_TYPES: dict[str, dict[str, str]] = {
+    "L2R_LR": _LOGISTIC,
+    "L2R_L2LOSS_SVC_DUAL": _SQUARED,
+    "L2R_L2LOSS_SVC": _SQUARED,
+    "L2R_L1LOSS_SVC_DUAL": _HINGE,
+    "MCSVM_CS": _HINGE | {"formulation": "crammer_singer"},
+    "L1R_L2LOSS_SVC": _SQUARED | _L1,
+    "L1R_LR": _LOGISTIC | _L1,
+    "L2R_LR_DUAL": _LOGISTIC,
+}
+
+
+def read_model(file: BinaryIO, size: int) -> SavedModel:
+    """The model of an open file of so many bytes; raises ModelError with line and reason."""
+    lines = Lines(file, size)
+    header = lines.header({"solver_type", "nr_class", "label", "nr_feature", "bias", "rho"}, end="w")
+    solver_type = header.word("solver_type")
+    if solver_type not in SOLVER_TYPES:
+        raise ModelError(
+            f"line {header.line('solver_type')}: the solver type {solver_type[:40]!r} is not one of a "
+            f"classifier. Those that can be read are {', '.join(SOLVER_TYPES)}."
+        )
+    problem = {"penalty": "l2", "formulation": "separate", **SOLVER_TYPES[solver_type]}
+    count, features = header.count("nr_class", 2), header.count("nr_feature", 1)
+    labels = header.labels("label", count)
+    bias = header.number("bias")
+    columns = 1 if count == 2 and problem["formulation"] == "separate" else count
+    height = features + (bias >= 0)
+    lines.room_for(height * columns, f"{height} lines of {columns} weights")
+    weights = np.empty((height, columns))
+    for row in weights:
+        lines.read_numbers(row)
+    lines.expect_end()
+    form = "none" if bias <= 0 else "regularised"
+    with np.errstate(over="ignore"):  # what is infinite is refused
+        intercept = bias * weights[features] if form != "none" else np.zeros(columns)
+    if columns == 1:
+        labels = labels[::-1]
+    return SavedModel(
+        coef=np.ascontiguousarray(weights[:features].T),
+        intercept=intercept,
+        classes=labels,
+        problem={
+            **problem,
+            "C": None,
+            "intercept": form,
+            "intercept_scaling": bias if bias > 0 else 1.0,
+            "class_weight": None,
+            "sample_weights": False,
+        },
+        writer="LIBLINEAR",
+        format="liblinear",
+    )
+
+
+def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
+    """What writes the model into an open file.
+
+    LIBLINEAR then predicts the same. The text has no exact intercept: it is written as the weight of a
+    constant feature of value 1, and who reads the file takes it for a regularised one.
+    """
+    if not isinstance(model, SavedModel):
+        raise ModelError(
+            "LIBLINEAR has no kernels, and this model has one. Save it with format='libsvm' or "
+            "format='maxmargin' instead."
+        )
+    refuse_features(model, "LIBLINEAR")
+    if model.decision != "one_vs_rest":
+        raise ModelError(
+            "LIBLINEAR decides between all classes at once, and this model between pairs of classes. "
+            "Save it with format='maxmargin' instead."
+        )
+    labels = integer_labels(model.classes, "LIBLINEAR")
+    if len(model.coef) == 1:
+        labels = labels[::-1]
+    problem = model.problem
+    form: dict[str, Any] = {"penalty": problem["penalty"], "formulation": problem["formulation"]}
+    usual = {"penalty": "l2", "formulation": "separate"}
+    wanted = form | {"loss": problem["loss"]}
+    fitting = [name for name, stated in SOLVER_TYPES.items() if usual | stated == wanted]
+    if not fitting:
+        raise ModelError(
+            f"LIBLINEAR has no solver for such a problem: {wanted}. Save it with format='maxmargin' "
+            "instead."
+        )
+    solver_type = fitting[0]
+    bias = {"none": -1.0, "regularised": problem["intercept_scaling"], "exact": 1.0}[problem["intercept"]]
+
+    with np.errstate(over="ignore"):
+        last = model.intercept / bias if bias > 0 else None
+    if last is not None and not np.isfinite(last).all():
+        raise ModelError(
+            f"LIBLINEAR writes the intercept divided by the constant feature, {bias:g}, and that is beyond "
+            "all numbers. Save it with format='maxmargin' instead."
+        )
+
+    def write(file: BinaryIO) -> None:
+        header = (
+            f"solver_type {solver_type}\nnr_class {len(labels)}\nlabel {' '.join(map(str, labels))}\n"
+            f"nr_feature {model.features}\nbias {bias:.17g}\nw\n"
+        )
+        file.write(header.encode())
+        for column in model.coef.T:
+            file.write(_line(column))
+        if last is not None:
+            file.write(_line(last))
+
+    return write
+
+
+def _line(numbers: Any) -> bytes:
+    return " ".join(map(repr, numbers.tolist())).encode() + b" \n"

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A trained model as a file holds it, whoever wrote the file, and the two functions that move it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.files.models.soundness import contradiction
+from maxmargin.files.models.stored import Claim, Decision, Format, ModelError, StoredModel
+from maxmargin.files.whole import write_whole
+from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.features.expansion import Expansion
+
+__all__ = ["Claim", "Decision", "Format", "ModelError", "SavedModel", "Support", "load_model", "save_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The support vectors of a LIBSVM file, to find its dual point among the rows of the data.
+
+    Row s belongs to class ``labels[s]``. Its ``coefficients[s]`` are y alpha in the problems of that class
+    against each other class in the order of ``order``, the first class of each pair being the positive one.
+    """
+
+    vectors: Any
+    """CSR matrix, one row per support vector; LIBSVM keeps 8 digits of each value."""
+    coefficients: Vector
+    """Of shape (support vectors, classes - 1)."""
+    labels: NDArray[Any]
+    order: NDArray[Any]
+    """The classes in the order of the file."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedModel(StoredModel):
+    """A linear classifier with what is known about it. All fields are checked against each other."""
+
+    coef: Vector
+    """One row per problem: (1, d) for two classes, else (k, d), or (k (k - 1) / 2, d) for one-vs-one."""
+    expansion: Expansion | None = None
+    """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
+    support: Support | None = None
+    """For LIBSVM files."""
+
+    def __post_init__(self) -> None:
+        message = contradiction(self)
+        if message is not None:
+            raise ModelError(message)
+
+    @property
+    def features(self) -> int:
+        """Number of columns of the data; with an expansion, not of coef."""
+        return int(self.coef.shape[1] if self.expansion is None else self.expansion.columns)
+
+    def _scores(self, X: Any) -> Vector:
+        if self.expansion is not None:
+            return self._expanded_scores(X, self.expansion)
+        scores: Vector = np.asarray(X @ self.coef[:, : X.shape[1]].T, np.float64) + self.intercept
+        return scores
+
+    def _expanded_scores(self, X: Any, expansion: Expansion) -> Vector:
+        """The monomials of each row are formed in turn, so that memory does not grow with their number."""
+        from maxmargin.features.lazy import LazyMonomials
+        from maxmargin.files.models.kernel_model import widened
+        from maxmargin.problem.rows import Rows
+
+        base = widened(X, expansion.columns)
+        if base.dtype not in (np.float32, np.float64):
+            base = base.astype(np.float64)
+        rows = Rows(LazyMonomials(base, expansion), check_finite=False)
+        return np.column_stack([rows.scores(w) for w in self.coef]) + self.intercept
+
+
+def load_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Read a model file of maxmargin, LIBLINEAR or LIBSVM: which one, its first bytes tell.
+
+    A linear model is a ``SavedModel``, one with a kernel a ``SavedKernelModel``.
+
+    Nothing in the file is trusted: sizes are compared with the file's size before memory is taken, every
+    number is looked at, and nothing is executed. Raises ModelError with the reason, or OSError where the
+    file cannot be opened.
+    """
+    from maxmargin.files.models import liblinear, libsvm, safetensors
+
+    readers: dict[str, Callable[[Any, int], StoredModel]] = {
+        "maxmargin": safetensors.read_model,
+        "liblinear": liblinear.read_model,
+        "libsvm": libsvm.read_model,
+    }
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelError(f"{path}: a model is read from a regular file, not from a pipe or a device.")
+        try:
+            format = _recognised(file.read(16))
+            file.seek(0)
+            return readers[format](file, status.st_size)
+        except ModelError as error:
+            reason = str(error)
+            joint = ", " if reason.startswith("line ") else ": "
+            raise ModelError(f"{os.fspath(path)}{joint}{reason}") from error
+
+
+def _recognised(start: bytes) -> Format:
+    if not start:
+        raise ModelError("the file is empty.")
+    if start.startswith(b"solver_type"):
+        return "liblinear"
+    if start.startswith(b"svm_type"):
+        return "libsvm"
+    pickled = start[:1] == b"\x80" and start[1:2] <= b"\x05"
+    if start[8:9] == b"{" or (start[5:8] == b"\0\0\0" and not pickled):
+        return "maxmargin"
+    cure = "Models are read in maxmargin's own format and as LIBLINEAR or LIBSVM text."
+    if pickled or start[:2] in (b"\x1f\x8b", b"PK", b"x\x9c"):
+        cure = (
+            "It may be a pickle, a joblib dump or an archive: these are never opened here, since reading a "
+            "pickle runs what is in it. Write the model with its method save."
+        )
+    raise ModelError(f"this is not a model file: it begins with {bytes(start[:8])!r}. {cure}")
+
+
+def save_model(
+    model: StoredModel | LinearSVC | SVC,
+    path: str | os.PathLike[str],
+    *,
+    format: Format = "maxmargin",
+    data: tuple[Any, Any] | str | None = None,
+    proof: bool = True,
+) -> None:
+    """Write a model file, whole or not at all.
+
+    model : what ``load_model`` gives, or a fitted LinearSVC or SVC
+    format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
+        is needed to predict and says of the problem only what that text has room for.
+    data : (X, y) of the training, or their fingerprint: others can then tell the data again.
+    proof : False leaves the multipliers, margins, row classes and traces out, which makes the file small.
+        What it claims to be worth stays in it, and can be proven anew with the data.
+    """
+    from maxmargin.files.models import fitted, liblinear, libsvm, safetensors
+
+    writers = {
+        "maxmargin": safetensors.writer,
+        "liblinear": liblinear.writer,
+        "libsvm": libsvm.writer,
+    }
+    if format not in writers:
+        names = ", ".join(map(repr, writers))
+        raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
+    saved = fitted.prepared(model, data, proof)
+    write_whole(path, writers[format](saved))

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The rows of a problem, seen through a kernel.
+
+The best w lies in the span of the images, ``w = sum_j c_j phi(x_j)`` (the representer theorem, 003), so
+it is held by its coefficients c, one per row. Then ``<w, phi(x_i)> = (K c)_i`` and ``|w|^2 = c' K c``: all
+that the problem and its certificate need. They do not know that they deal with a kernel.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import core
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.uncoupled import Blocks, whole
+from maxmargin.problem.rows import Rows
+from maxmargin.types import Tell, Vector
+
+_SAMPLE = (64, 8192)
+"""Support vectors and rows that tell how long a value takes."""
+
+
+class KernelRows(Rows):
+    """Rows of X as a kernel sees them; X itself is read as ``Rows`` says.
+
+    ``which`` takes some of the rows only, without a copy of them. ``blocks`` leaves out pairs of rows whose
+    kernel value cannot count; the bound on what was left out goes into every certificate. A function as
+    kernel, or a precomputed one, needs memory for all pairs.
+    """
+
+    data: core.Data
+    spare: core.SpareMemory | None = None
+    """Where problems that come one after the other find memory for rows of the kernel matrix."""
+
+    def __init__(
+        self,
+        X: Any,
+        kernel: Kernel,
+        *,
+        which: NDArray[np.intp] | None = None,
+        blocks: Blocks | None = None,
+        check_finite: bool = True,
+    ) -> None:
+        given = isinstance(kernel, Precomputed | Function)
+        if isinstance(kernel, Function):
+            X = kernel(X)
+        if given and not isinstance(X, Rows) and (np.ndim(X) != 2 or X.shape[0] != X.shape[1]):
+            raise ValueError(
+                "A precomputed kernel needs a square matrix with a row and a column for every example. Got "
+                f"shape {np.shape(X)} instead."
+            )
+        if isinstance(X, Rows):
+            self.__dict__.update(X.__dict__)
+        else:
+            super().__init__(X, check_finite=check_finite, keep_zeros=given)
+        self.data = self.stored_data
+        kernel.refuse_negative(self)
+        self.kernel = kernel
+        self.which = np.arange(self.data.count) if which is None else np.asarray(which, np.int64)
+        """The rows of the data that the problem is about, in its order."""
+        self.blocks = blocks or whole(self.count)
+        self._last: tuple[Vector, Vector] | None = None
+        self._seconds_per_value: float | None = None
+
+    @property
+    def count(self) -> int:
+        """Number of rows, n."""
+        return len(self.which)
+
+    @property
+    def columns(self) -> int:
+        """Of w: one coefficient for each row."""
+        return self.count
+
+    @cached_property
+    def squared_norms(self) -> Vector:
+        """``k(x_i, x_i)``."""
+        out = np.empty(self.data.count)
+        core.kernel_diagonal(self.kernel.compiled, self.data, out)
+        return out[self.which]
+
+    def block(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+        """``k(x_i, x_j)`` for i in first and j in second."""
+        out = np.empty((len(first), len(second)))
+        pairs = self.data, self.which[first], self.data, self.which[second]
+        core.kernel_block(self.kernel.compiled, *pairs, out, core.ALL_CORES)
+        return out
+
+    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
+        """``<w, phi(x_i)>``: a kernel value for each row and each coefficient that is not zero."""
+        last = self._last
+        if last is not None and np.array_equal(last[0], w):
+            return last[1].copy()
+        out = np.zeros(self.count)
+        if isinstance(self.kernel, Linear):
+            out = self._linear_sums(w, budget)
+        else:
+            for members in self.blocks.members():
+                support = members[w[members] != 0.0]
+                if len(support):
+                    out[members] = self._sums(w, support, members, budget, tell)
+        self._last = w, out.copy()
+        return out
+
+    def _sums(
+        self,
+        w: Vector,
+        support: NDArray[np.intp],
+        targets: NDArray[np.intp],
+        budget: core.Budget,
+        tell: Tell | None = None,
+    ) -> Vector:
+        """``sum_j w_j k(x_j, x_i)`` over the support, for each of the targets."""
+        out = np.empty((1, len(targets)))
+        core.kernel_expansions(
+            self.kernel.compiled,
+            self.data,
+            self.which[support],
+            np.ascontiguousarray(w[support][np.newaxis]),
+            np.array([0, len(support)]),
+            self.data,
+            self.which[targets],
+            out,
+            False,
+            budget,
+            tell,
+        )
+        sums: Vector = out[0]
+        return sums
+
+    def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
+        """Two passes over the rows, instead of a product for each pair of them."""
+        normal, out = np.empty(self.data.columns), np.empty(self.data.count)
+        coefficients = np.asarray(np.bincount(self.which, w, self.data.count), np.float64)
+        core.combine(self.data, coefficients, normal, budget)
+        core.scores(self.data, normal, out, budget)
+        return out[self.which]
+
+    def seconds_of_scores(self, w: Vector, budget: core.Budget) -> float:
+        """How long ``scores`` will take, as a sample of the values tells; 0 where two passes do."""
+        if isinstance(self.kernel, Linear):
+            return 0.0
+        if self._seconds_per_value is None:
+            some, targets = (
+                np.linspace(0, self.count - 1, min(self.count, size)).astype(np.intp) for size in _SAMPLE
+            )
+            self._sums(np.ones(self.count), some[:8], targets[:8], budget)  # the first time takes longer
+            before = time.perf_counter()
+            self._sums(np.ones(self.count), some, targets, budget)
+            self._seconds_per_value = (time.perf_counter() - before) / (len(some) * len(targets))
+        values = sum(np.count_nonzero(w[members]) * len(members) for members in self.blocks.members())
+        return self._seconds_per_value * float(values)
+
+    def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
+        """``sum_i coefficient_i phi(x_i)``, which is held by its coefficients."""
+        return np.array(coefficients, np.float64)
+
+    def squared_norm(self, w: Vector) -> float:
+        """An upper bound on ``|w|^2``, with what the blocks leave out."""
+        return core.dot(w, self.scores(w)) + self.blocks.left_out * float(np.abs(w).sum()) ** 2
+
+    def score_error(self, w: Vector) -> float:
+        """How far a score can be from the true one because of what the blocks leave out."""
+        return self.blocks.left_out * float(np.abs(w).sum())

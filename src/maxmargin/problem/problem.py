@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The one problem that every solver minimises.
+
+minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_i = C weight_i
+
+or over w alone, where b is a number that is given, as a rule 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin import core
+from maxmargin.problem.losses import LOSSES, Loss
+from maxmargin.problem.rows import Rows
+from maxmargin.tools.changed import changed
+from maxmargin.types import Vector
+
+
+class Intercept(StrEnum):
+    """The three forms of b."""
+
+    NONE = "none"
+    """b = 0, or another number that is given with the problem."""
+    REGULARISED = "regularised"
+    """One more feature of constant value s (the augmentation trick, 000): b^2 / (2 s^2) is added."""
+    EXACT = "exact"
+    """b is free, as in the lectures' problem; the dual then carries sum_i alpha_i y_i = 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Data, loss and intercept form; what is to be solved, and nothing about how.
+
+    Use ``Problem.of(X, y, C=...)`` to build one from arrays.
+    """
+
+    rows: Rows
+    y: Vector
+    """Labels, -1.0 or 1.0."""
+    costs: Vector
+    """C_i >= 0, one for each row."""
+    loss: Loss
+    intercept: Intercept
+    intercept_scaling: float = 1.0
+    """Value s of the constant feature when the intercept is regularised."""
+    fixed_intercept: float = 0.0
+    """b itself when there is none to be sought."""
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        C: float = 1.0,
+        *,
+        loss: str | Loss = "hinge",
+        intercept: str | Intercept = Intercept.EXACT,
+        weights: ArrayLike | None = None,
+        intercept_scaling: float = 1.0,
+        fixed_intercept: float = 0.0,
+    ) -> Problem:
+        """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
+        rows = X if isinstance(X, Rows) else Rows(X)
+        labels = np.ascontiguousarray(y, dtype=np.float64)
+        if labels.shape != (rows.count,):
+            raise ValueError(
+                f"y must hold one label for each of the {rows.count} rows of X. "
+                f"Got an array of shape {labels.shape} instead."
+            )
+        strange = labels[np.abs(labels) != 1.0]
+        if len(strange):
+            raise ValueError(
+                f"The labels y of a problem must be -1 or 1. Got {strange[0]:g} instead. LinearSVC takes "
+                "labels of any kind and any number of classes."
+            )
+        if not (np.isfinite(C) and C > 0):
+            raise ValueError(
+                f"C must be a finite number above 0. Got {C!r} instead. C weighs the losses: a larger "
+                "C fits the data harder. The hard margin, C = inf, is solve_hard_margin's."
+            )
+        if not (np.isfinite(intercept_scaling) and intercept_scaling > 0):
+            raise ValueError(
+                f"intercept_scaling must be a finite number above 0. Got {intercept_scaling!r} instead."
+            )
+        if intercept not in list(Intercept):
+            names = ", ".join(repr(form.value) for form in Intercept)
+            raise ValueError(f"intercept must be one of {names}. Got {intercept!r} instead.")
+        if not np.isfinite(fixed_intercept) or (fixed_intercept != 0.0 and intercept != Intercept.NONE):
+            raise ValueError(
+                "fixed_intercept must be a finite number, and 0 unless intercept='none'. Got "
+                f"{fixed_intercept!r} with intercept={str(intercept)!r} instead. A b that is fixed is not "
+                "sought: use intercept='none'."
+            )
+        costs = np.full(rows.count, float(C))
+        if weights is not None:
+            costs *= _checked_weights(np.asarray(weights, dtype=np.float64), rows.count)
+        if isinstance(loss, str):
+            if loss not in LOSSES:
+                raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
+            loss = LOSSES[loss]
+        scaling, fixed = float(intercept_scaling), float(fixed_intercept)
+        return cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed)
+
+    def with_costs_times(self, factor: float) -> Problem:
+        """The same problem with every C_i multiplied; the rows and all that is known of them are shared."""
+        if not (np.isfinite(factor) and factor > 0):
+            raise ValueError(
+                f"The factor on the costs must be a finite number above 0. Got {factor!r} instead."
+            )
+        return replace(self, costs=self.costs * float(factor))
+
+    def with_labels(self, y: Vector) -> Problem:
+        """The same problem for other labels, -1.0 or 1.0; what is known without them is shared."""
+        other = changed(self, y=y)
+        other.__dict__.pop("positive_cost", None)
+        return other
+
+    @cached_property
+    def upper(self) -> Vector:
+        """Upper end of each multiplier's box."""
+        return self.loss.upper(self.costs)
+
+    @cached_property
+    def total_cost(self) -> float:
+        """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost."""
+        return float(self.costs.sum())
+
+    @cached_property
+    def positive_cost(self) -> float:
+        """``sum_i C_i`` of the rows with y = 1."""
+        return core.dot(self.costs, np.maximum(self.y, 0.0))
+
+    @property
+    def bias_feature(self) -> float:
+        """Value of the constant feature that makes b a coordinate of w; 0 without intercept."""
+        return {
+            Intercept.NONE: 0.0,
+            Intercept.REGULARISED: self.intercept_scaling,
+            Intercept.EXACT: 1.0,
+        }[self.intercept]
+
+    def regulariser(self, w: Vector, b: float) -> float:
+        """``1/2 |w|^2``, and ``b^2 / (2 s^2)`` more when the intercept is regularised."""
+        value = 0.5 * self.rows.squared_norm(w)
+        if self.intercept is Intercept.REGULARISED:
+            value += 0.5 * (b / self.intercept_scaling) ** 2
+        return value
+
+    def loss_sum(self, margins: Vector) -> float:
+        """``sum_i C_i loss(m_i)``."""
+        return core.loss_sum(self.loss.name, margins, self.costs)
+
+    def multipliers(self, margins: Vector) -> Vector:
+        """``-C_i loss'(m_i)``, feasible multipliers for any margins."""
+        out = np.empty_like(margins)
+        core.multipliers(self.loss.name, margins, self.costs, out)
+        return out
+
+    def margins(self, w: Vector, b: float) -> Vector:
+        """``y_i (<w, x_i> + b)``: one pass over the data."""
+        return self.y * (self.rows.scores(w) + b)
+
+    def primal(self, w: Vector, b: float = 0.0) -> float:
+        """The objective at (w, b)."""
+        return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
+
+    def dual(self, alpha: Vector) -> float:
+        """The dual objective; ``-inf`` where alpha is not feasible (beyond rounding of its balance)."""
+        if np.any(alpha < 0) or np.any(alpha > self.upper):
+            return -np.inf
+        excess = abs(core.dot(alpha, self.y))
+        if self.intercept is Intercept.EXACT and excess > 1e-12 * float(alpha.sum()):
+            return -np.inf
+        return self.dual_of(alpha, self.rows.combine(alpha * self.y))
+
+    def dual_of(self, alpha: Vector, w: Vector) -> float:
+        """The dual objective of an alpha in its box whose ``sum_i alpha_i y_i x_i`` is known."""
+        b = 0.0
+        if self.intercept is Intercept.REGULARISED:
+            b = self.intercept_scaling**2 * core.dot(alpha, self.y)
+        gain = core.dual_gain(self.loss.name, alpha, self.costs) - self._cost_of_fixed(alpha)
+        return gain - self.regulariser(w, b)
+
+    def _cost_of_fixed(self, alpha: Vector) -> float:
+        """``b sum_i alpha_i y_i`` for a fixed b: what alpha_i gains is (1 - y_i b) alpha_i for hinges."""
+        return self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
+
+    def best_multiple(self, alpha: Vector, w: Vector) -> float:
+        """The t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose dual is quadratic in t.
+
+        ``w`` is ``sum_i alpha_i y_i x_i``. Multipliers made from the margins of a point far from the
+        optimum are far too large; this much of them is worth most.
+        """
+        if self.loss.name not in ("hinge", "squared_hinge"):
+            return 1.0
+        linear = self.linear_gain(alpha)
+        quadratic = linear - self.dual_of(alpha, w)
+        return min(1.0, max(0.0, 0.5 * linear / quadratic)) if quadratic > 0 else 1.0
+
+    def linear_gain(self, alpha: Vector) -> float:
+        """The part of ``D(t alpha)`` that is linear in t, for the hinge and the squared hinge."""
+        return float(alpha.sum()) - self._cost_of_fixed(alpha)
+
+    def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
+        """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
+        w = self.rows.combine(alpha * self.y)
+        return w, self.best_intercept(self.rows.scores(w))
+
+    def best_intercept(self, scores: Vector) -> float:
+        """A b that minimises the objective for given ``<w, x_i>``: the middle of ``best_intercepts``."""
+        return middle_of(*self.best_intercepts(scores))
+
+    def best_intercepts(self, scores: Vector) -> tuple[float, float]:
+        """All b that minimise the objective for given ``<w, x_i>``, as an interval: O(n) per look.
+
+        A point where the intercept is regularised or 0, and as a rule for smooth losses. With one class
+        only an end may be infinite.
+        """
+        if self.intercept is Intercept.NONE:
+            return self.fixed_intercept, self.fixed_intercept
+        ridge = 0.0
+        if self.intercept is Intercept.REGULARISED:
+            ridge = self.intercept_scaling**-2
+        if not self.loss.smooth:
+            # The losses' slope by b is a step function that rises by C_i at row i's kink.
+            kink = self.y if self.loss.name == "hinge" else 0.0
+            return core.weighted_quantile(kink - scores, self.costs, self.positive_cost, ridge)
+        b = core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
+        if self.loss.name == "squared_hinge" and self.intercept is Intercept.EXACT:
+            # A look at a few rows spares nearly all problems the passes.
+            some = slice(None, None, len(scores) // 256 + 1)
+            if np.all((self.y[some] * (scores[some] + b) > 0.999) | (self.costs[some] == 0.0)):
+                low, high = self.intercepts_without_loss(scores)
+                return (low, high) if low < high else (b, b)
+        return b, b
+
+    def intercepts_without_loss(self, scores: Vector) -> tuple[float, float]:
+        """The ends of the interval of all b with margins of at least 1; there is none if low > high."""
+        counted = self.costs > 0
+        low = float((1.0 - scores[counted & (self.y > 0)]).max(initial=-np.inf))
+        high = float((-1.0 - scores[counted & (self.y < 0)]).min(initial=np.inf))
+        return low, high
+
+
+def middle_of(low: float, high: float) -> float:
+    """The middle of an interval; its finite end where it has only one, and 0 where it has none."""
+    if math.isinf(low) and math.isinf(high):
+        return 0.0
+    if math.isinf(low) or math.isinf(high):
+        return high if math.isinf(low) else low
+    return 0.5 * (low + high)
+
+
+def _checked_weights(weights: Vector, count: int) -> Vector:
+    if weights.shape != (count,):
+        raise ValueError(
+            f"weights must hold one number for each of the {count} rows of X. "
+            f"Got an array of shape {weights.shape} instead."
+        )
+    wrong = weights[~(np.isfinite(weights) & (weights >= 0))]
+    if len(wrong):
+        raise ValueError(f"weights must be finite and not negative. Got {wrong[0]} instead.")
+    if not weights.any():
+        raise ValueError("weights must not all be 0: some row has to count.")
+    return weights

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The problems behind a model file, rebuilt from the data, and what the referee finds them worth.
+
+Nothing in either file is trusted: the values that a model claims are only compared with those that are
+computed here from its points (w, b, alpha) and the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from maxmargin.command_line.shared.answer import Failure
+from maxmargin.command_line.shared.labels import label_text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.files import SavedModel, StoredModel
+    from maxmargin.files.models.saved import Claim
+    from maxmargin.problem import Problem
+    from maxmargin.problem.rows import Rows
+    from maxmargin.proof.certificate import Certificate
+    from maxmargin.solving.loop import Progress
+    from maxmargin.types import Vector
+
+ROUNDING = 1e-9
+"""How far a sum of the same numbers in another order may be from what is claimed, relatively."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of the problems that a model consists of, with the file's answer to it."""
+
+    name: str
+    """Which classes it tells apart; empty if there are only two."""
+    problem: Problem
+    w: Vector
+    b: float
+    claim: Claim | None
+    alpha: Vector | None
+    alpha_from: str = ""
+    hard: bool = False
+    """Whether it is a hard margin, C = inf."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the referee found for one part."""
+
+    name: str
+    primal: float
+    """At the file's own w and b."""
+    dual: float
+    """The best lower bound on the optimum."""
+    best_known: float
+    """The best objective of any point seen: the optimum is not above it."""
+    bound_from: str
+    claim: Claim | None = None
+    rounding: float = ROUNDING
+    """How far recomputed values may be from those claimed, relatively."""
+    reasons: list[str] = field(default_factory=list[str])
+    """Why what is claimed does not hold; empty if it does."""
+
+    @property
+    def relative_gap(self) -> float:
+        """``(primal - dual) / |primal|``, of the file's own point."""
+        if math.isinf(self.primal):  # a hard margin that (w, b) does not have
+            return math.inf
+        gap = max(self.primal - self.dual, 0.0)
+        if gap == 0.0:
+            return 0.0
+        return gap / abs(self.primal) if self.primal != 0.0 else math.inf
+
+    @property
+    def at_most_above(self) -> float:
+        """The objective is not further above the optimum than this share of the optimum."""
+        return _above(self.primal, self.dual)
+
+    @property
+    def at_least_above(self) -> float:
+        """Nor nearer than this."""
+        return _above(self.primal, self.best_known)
+
+
+def _above(primal: float, reference: float) -> float:
+    excess = max(primal - reference, 0.0)
+    if excess == 0.0:
+        return 0.0
+    return excess / reference if reference > 0.0 else math.inf
+
+
+def parts(
+    model: SavedModel,
+    X: Any,
+    codes: NDArray[Any],
+    *,
+    C: float,
+    class_weight: Any,
+    alphas: list[Vector | None],
+    alpha_from: str,
+) -> Iterator[Part]:
+    """The problems of the model on these data, one at a time; ``codes`` are positions in its classes."""
+    import numpy as np
+
+    from maxmargin import Problem
+
+    rows = _rows_of(model, X)
+    names = [label_text(label) for label in model.classes]
+    factors = class_factors(class_weight, model.classes, codes)
+    claims: list[Any] = list(model.claims) if model.claims is not None else [None] * len(model.coef)
+    pairs = tells_apart(model)
+    for k, (positive, negative) in enumerate(pairs):
+        y = np.where(codes == positive, 1.0, -1.0)
+        # As scikit-learn does it: of several classes, only the one against the rest has its factor.
+        other = 1.0 if negative is None else factors[negative]
+        weights = np.where(codes == positive, factors[positive], other)
+        chosen: Any = slice(None)
+        if negative is not None and len(names) > 2:
+            chosen = np.flatnonzero((codes == positive) | (codes == negative))
+        alpha = alphas[k]
+        w = np.zeros(rows.columns)  # LIBSVM's files end with the last column that a support vector has
+        w[: model.coef.shape[1]] = model.coef[k]
+        yield Part(
+            name=name_of(names, positive, negative),
+            problem=Problem.of(
+                rows if isinstance(chosen, slice) else _rows_of(model, X[chosen]),
+                y[chosen],
+                1.0 if math.isinf(C) else C,
+                loss="hinge" if math.isinf(C) else model.problem["loss"],
+                intercept=model.problem["intercept"],
+                weights=weights[chosen],
+                intercept_scaling=model.problem.get("intercept_scaling") or 1.0,
+            ),
+            w=w,
+            b=float(model.intercept[k]),
+            claim=claims[k],
+            alpha=None if alpha is None else alpha[chosen],
+            alpha_from=alpha_from,
+            hard=math.isinf(C),
+        )
+
+
+def _rows_of(model: SavedModel, X: Any) -> Rows:
+    """The rows of the data as the model weighs them."""
+    from maxmargin.features.lazy import LazyMonomials
+
+    return rows_of(X if model.expansion is None else LazyMonomials(X, model.expansion))
+
+
+def rows_of(X: Any, *, keep_zeros: bool = False) -> Rows:
+    """The rows of a matrix of finite values, or of its monomials.
+
+    It does not wait for scikit-learn, which ``Rows`` would ask.
+    """
+    import numpy as np
+
+    from maxmargin import Rows
+    from maxmargin.features.lazy import LazyMonomials
+
+    base = X.base if isinstance(X, LazyMonomials) else X
+    if not np.isfinite(base.data if hasattr(base, "indptr") else base).all():
+        raise Failure(
+            "The data must be finite. Got NaN or infinite values instead. Correct or remove them."
+        )
+    return Rows(X, check_finite=False, keep_zeros=keep_zeros)
+
+
+def tells_apart(model: StoredModel) -> list[tuple[int, int | None]]:
+    """For each problem the positive class and the negative one; None: all the others."""
+    if len(model.classes) == 2:
+        return [(1, 0)]
+    if model.decision == "one_vs_one":
+        return list(model.pairs)
+    return [(k, None) for k in range(len(model.classes))]
+
+
+def name_of(names: list[str], positive: int, negative: int | None) -> str:
+    """Which classes a problem tells apart; empty where there are only two."""
+    if len(names) == 2:
+        return ""
+    return f"{names[positive]} against {'the rest' if negative is None else names[negative]}"
+
+
+def class_factors(class_weight: Any, classes: NDArray[Any], codes: NDArray[Any]) -> Vector:
+    """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
+    import numpy as np
+
+    if class_weight is None:
+        return np.ones(len(classes))
+    if class_weight == "balanced":
+        counts = np.bincount(codes, minlength=len(classes)).astype(np.float64)
+        return len(codes) / (len(classes) * np.where(counts > 0, counts, np.inf))
+    named = {label_text(label): float(factor) for label, factor in class_weight.items()}
+    return np.array([named.get(label_text(label), 1.0) for label in classes])
+
+
+def judge_proof(part: Part, tol: float | None) -> Finding:
+    """Recompute both values from the file's points; with ``tol``, the gap has to be within it."""
+    certificate, primal = _certified(part)
+    finding = Finding(
+        part.name,
+        primal,
+        certificate.dual,
+        certificate.primal,
+        part.alpha_from,
+        part.claim,
+        _rounding(part),
+    )
+    finding.reasons.extend(_contradictions(finding))
+    if tol is not None and not finding.relative_gap <= tol * (1 + ROUNDING) + ROUNDING**1.5:
+        finding.reasons.append(
+            f"the file claims a relative gap within {tol:g}, and it is {finding.relative_gap:.2e}"
+        )
+    return finding
+
+
+def _certified(part: Part) -> tuple[Certificate, float]:
+    """The referee's certificate, and the objective at the file's own w and b."""
+    from maxmargin import Solution, certify
+    from maxmargin.proof.hard_margin import certify_hard_margin, primal_at
+
+    point = Solution(w=part.w, b=part.b, alpha=part.alpha)
+    if part.hard:
+        return certify_hard_margin(part.problem, point), primal_at(part.problem, part.w, part.b)
+    return certify(part.problem, point), part.problem.primal(part.w, part.b)
+
+
+def _rounding(part: Part) -> float:
+    """Of a hard margin it is that of the smallest one, which is 1: much, where w is large."""
+    from maxmargin.proof.hard_margin import rounding
+
+    return ROUNDING + (4.0 * rounding(part.problem, part.w, part.b) if part.hard else 0.0)
+
+
+def _slack(finding: Finding, claim: Claim) -> float:
+    return finding.rounding * min(abs(finding.primal), abs(claim.primal))
+
+
+def _contradictions(finding: Finding) -> Iterator[str]:
+    claim = finding.claim
+    if claim is None:
+        return
+    slack = _slack(finding, claim)
+    if not finding.primal <= claim.primal + slack:
+        yield (
+            f"the objective at the file's w and b is {finding.primal:.10g}, which is "
+            f"{finding.primal - claim.primal:.3g} above the claimed {claim.primal:.10g}"
+        )
+    if not finding.dual >= claim.dual - slack:
+        yield (
+            f"the dual value of the file's multipliers is {finding.dual:.10g}, which is "
+            f"{claim.dual - finding.dual:.3g} below the claimed {claim.dual:.10g}"
+        )
+
+
+def judge_alone(
+    part: Part,
+    tol: float,
+    max_time: float,
+    callback: Callable[[Progress], None] | None,
+) -> Finding:
+    """Bound how far the file's point can be from the optimum, without multipliers that one could trust.
+
+    First by the multipliers that the file or its margins suggest, then by solving the problem here to a
+    tenth of ``tol``, as long as ``max_time`` lasts.
+    """
+    from maxmargin import Solution, solve, solve_hard_margin
+
+    certificate, primal = _certified(part)
+    bound_from = part.alpha_from if part.alpha is not None else "the margins"
+    if _above(primal, certificate.dual) > tol / 10:
+        solved = (solve_hard_margin if part.hard else solve)(
+            part.problem,
+            tol=tol / 10,
+            max_steps=10**9,
+            max_time=max_time,
+            start=Solution(w=part.w, b=part.b, alpha=certificate.alpha),
+            callback=callback,
+        )
+        if solved.status.name == "INTERRUPTED":
+            raise KeyboardInterrupt
+        if solved.certificate.dual > certificate.dual:
+            bound_from = f"solving the problem here ({solved.solver.split(':')[0]})"
+        best = solved.certificate
+    else:
+        best = certificate
+    dual = max(certificate.dual, best.dual)
+    best_known = min(certificate.primal, best.primal, primal)
+    finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, _rounding(part))
+    finding.reasons.extend(_unconfirmed(finding, tol, max_time))
+    return finding
+
+
+def _unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+    claim = finding.claim
+    slack = 0.0 if claim is None else _slack(finding, claim)
+    if claim is not None and finding.primal > claim.primal + slack:
+        yield (
+            f"the objective at the file's w and b is {finding.primal:.10g}, which is "
+            f"{finding.primal - claim.primal:.3g} above the claimed {claim.primal:.10g}"
+        )
+    if claim is not None and claim.dual > finding.best_known + slack:
+        yield (
+            f"the file claims that no objective is below {claim.dual:.10g}, and one of "
+            f"{finding.best_known:.10g} was found"
+        )
+    if finding.relative_gap > tol:
+        if finding.at_least_above > tol:
+            yield f"the objective is at least {100 * finding.at_least_above:.3g} % above the optimum"
+        else:
+            yield (
+                f"a relative gap of {tol:g} could not be shown within --max-time {max_time:g} s; what is "
+                f"shown is {finding.relative_gap:.2e}"
+            )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the end of a sweep of dual coordinate ascent further along the way it went.
+
+    maximise over t    L(alpha + t move),    L: the dual value that the sweeps climb
+
+Where a row's own part D of the curvature is small beside |x_i|^2, a sweep takes every multiplier the same
+small share of its way, and the next sweep goes on in much the same direction. The move is that from the end
+of the last sweep but one to the end of the last: it has in it what was gone on by between the two, so that
+directions that keep their sign add up. It knows its change v of w, so that this takes O(n + d) and no pass
+over the data, but for the rows of lines 1 and 3:
+
+    1  take rows that rest on a wall of their box out of the move, and their x_i out of v
+    2  t = slope / curvature of L along the move, at most 1: else what rounding does to v would grow
+    3  go by t and clip to the box
+    4  go from alpha to the best point on the way to where this has led
+
+L never falls: the box is convex, so that all of the way lies in it, and 4 is exact.
+"""
+
+from __future__ import annotations
+
+from maxmargin import core
+from maxmargin.solvers.ascent.extrapolation import AnyData
+from maxmargin.types import Indices, Vector
+
+
+class LastMove:
+    """From the end of the last sweep but one to the end of the last; at first, of the last one alone."""
+
+    def __init__(self, alpha: Vector, w: Vector, order: Indices) -> None:
+        self._alpha, self._w, self._order = alpha.copy(), w.copy(), order.copy()
+
+    def go_on(
+        self,
+        data: AnyData,
+        squared: bool,
+        coordinates: Vector,
+        order: Indices,
+        w: Vector,
+        bias: float,
+        bias_curvature: float,
+    ) -> tuple[float, float]:
+        """Change alpha and w, and return the new bias and by how much L grew.
+
+        ``order``: the rows that the next sweep visits. No others move until this is called again: a row
+        that a sweep left out rests on a wall.
+        """
+        moved, self._order = self._order, order.copy()
+        return core.go_on(data, squared, coordinates, moved, w, bias, bias_curvature, self._alpha, self._w)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where a second-order solver begins: after a few sweeps of dual ascent, or at the solution of a sample.
+
+A sample is for very many rows of few columns:
+
+    minimise   1/2 |w|^2 + (sum C / sum_S C) sum_{i in S} C_i loss(m_i)        S: rows drawn at random
+
+With many more rows than columns in S, its minimiser is within about a hundredth of the whole problem's
+best value, and finding it costs less than one pass over the data. Nothing is taken on trust: it is a start
+like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from maxmargin.core import Budget, Data
+from maxmargin.problem import Problem
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.solution import Solution
+from maxmargin.solvers.base import AnySolver
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+
+_ROWS_PER_COLUMN = 200
+_LEAST_SHARE = 20
+"""One row in so many at least."""
+_LARGEST_SHARE = 8
+"""One row in so many at most: else the sample costs as much as it saves."""
+_FEW_ROWS = 1 << 14
+_ENOUGH = 1e-2
+"""The relative gap on the sample; its rows tell no more about the others."""
+_MOST_STEPS = 50
+
+
+def sample_size(problem: Problem) -> int:
+    """How many rows tell enough about the others; 0 where the rows are too few to spare any."""
+    n = problem.rows.count
+    size = max(_ROWS_PER_COLUMN * (problem.rows.columns + 1), n // _LEAST_SHARE)
+    copied = type(problem.rows) is Rows and isinstance(problem.rows.data, Data)
+    return size if copied and n >= _FEW_ROWS and size * _LARGEST_SHARE <= n else 0
+
+
+@dataclass
+class Opening:
+    """Steps of another solver, or of the same one on a sample, before the first of its own."""
+
+    problem: Problem
+    solver: AnySolver
+    state: object
+    steps_left: int
+    enough: float = 0.0
+    """The relative gap that ends it early."""
+    sampled: bool = False
+
+    @classmethod
+    def of(cls, problem: Problem, sampler: AnySolver | None, sweeps: int, seed: int) -> Opening | None:
+        """By a sample for ``sampler`` where that pays, else by so many sweeps; None for no sweeps."""
+        opening = None if sampler is None else cls.by_sample(problem, sampler)
+        if opening is None and sweeps > 0:
+            return cls.by_sweeps(problem, sweeps, seed)
+        return opening
+
+    @classmethod
+    def by_sweeps(cls, problem: Problem, sweeps: int, seed: int) -> Opening:
+        """Of dual coordinate ascent."""
+        solver = DualCoordinateAscent(seed=seed)
+        return cls(problem, solver, solver.init(problem, None), sweeps)
+
+    @classmethod
+    def by_sample(cls, problem: Problem, solver: AnySolver) -> Opening | None:
+        """With the solver itself; None where a sample would not pay."""
+        size = sample_size(problem)
+        if size == 0:
+            return None
+        order = np.sort(np.random.default_rng(solver.seed).integers(0, problem.rows.count, size))
+        costs = problem.costs[order]
+        total = float(costs.sum())
+        if total == 0.0:
+            return None
+        costs *= problem.total_cost / total
+        small = replace(problem, rows=problem.rows.take(order), y=problem.y[order], costs=costs)
+        return cls(small, solver, solver.init(small, None), _MOST_STEPS, _ENOUGH, sampled=True)
+
+    def step(self, budget: Budget) -> bool:
+        """One step; whether it was the last."""
+        self.state = self.solver.step(self.problem, self.state, budget)
+        self.steps_left -= 1
+        over = self.steps_left <= 0 or self.solver.finished(self.state)
+        return over or self.solver.estimate(self.state) <= self.enough
+
+    def solution(self, budget: Budget) -> Solution:
+        """Where the whole problem begins."""
+        solution = self.solver.solution(self.problem, self.state, budget)
+        if not self.sampled:
+            return solution
+        w = solution.w
+        if w is None:
+            assert solution.alpha is not None
+            w = self.problem.rows.combine(solution.alpha * self.problem.y, budget)
+        return Solution(w=w, b=solution.b)
+
+    @property
+    def estimate(self) -> float:
+        """Of the whole problem's relative gap; a sample tells nothing about it."""
+        return math.inf if self.sampled else self.solver.estimate(self.state)

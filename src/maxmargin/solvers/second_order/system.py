@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The linear system of a Newton step, shared by the second-order solvers.
+
+    (R + sum_i h_i z_i z_i') p = -g,      z_i = (x_i, 1) with an intercept, else x_i
+
+R is the identity, and on the intercept's place 1/s^2 when it is regularised, 0 when it is exact. Only rows
+with curvature h_i > 0 count: the free rows. The system is factored on the side where it is smaller:
+
+    columns    the matrix itself, d x d, kept up to date by the rows whose curvature changes;
+    rows       one unknown for each free row, by the identity of Woodbury: with A = diag(h)^1/2 X and
+               e = h^1/2 over the free rows,  p = -(g + A'q),  (I + A A') q - e p_b = -A g,
+               e'q + r p_b = -g_b;
+    neither    where both are large: conjugate gradients, one pass over the free rows for each.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.rows import Rows
+from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.types import Indices, Vector
+
+Matrix = NDArray[np.float64]
+
+LARGEST_SIDE = 6000
+"""A factor of this size takes 300 MB and about two seconds."""
+_LARGEST_SMALL, _LARGEST_SMALL_OF_HINGE = 320, 512
+"""Of the unknowns: up to so many, steps that are compiled whole take less time than those in NumPy and
+BLAS, however many rows there are: no copies, no calls, and the matrix stays in the second-level cache."""
+SMALLEST_BLOCKED = 48
+"""Up to this many columns the matrix stays in the first-level cache, row after row."""
+FEW_VALUES = 130_000
+"""Up to so many stored values calls cost more than passes: a thousand rows of 128 columns have fewer."""
+SMALLEST_BLOCKED_OF_FEW = 128
+_BLOCK = 512
+_ROUNDING = 1e-14
+TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
+
+
+class Factor(Protocol):
+    """A system that is ready to be solved, for one right-hand side or several in turn."""
+
+    def solve(self, gradient: Vector) -> Vector:
+        """The step p for the gradient g; the intercept's part is the last."""
+        ...
+
+
+def regulariser_of(problem: Problem) -> Vector:
+    """The diagonal of R."""
+    diagonal = np.ones(problem.rows.columns + (problem.intercept is not Intercept.NONE))
+    if problem.intercept is Intercept.REGULARISED:
+        diagonal[-1] = problem.intercept_scaling**-2
+    elif problem.intercept is Intercept.EXACT:
+        diagonal[-1] = 0.0
+    return diagonal
+
+
+def is_compiled(problem: Problem) -> bool:
+    """Whether steps of a problem are compiled whole, on the columns' side."""
+    rows, most = problem.rows, _LARGEST_SMALL
+    if problem.loss.name == "hinge" and nearly_full(rows) and rows.count >= rows.columns:
+        most = _LARGEST_SMALL_OF_HINGE  # few rows are free, and fewer change from step to step
+    return rows.columns + (problem.intercept is not Intercept.NONE) <= most
+
+
+def nearly_full(rows: Rows) -> bool:
+    """Whether rows are read as if they were dense."""
+    return rows.stored > 0.25 * rows.count * rows.columns
+
+
+class NewtonSystem:
+    """The system of one problem, from step to step."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.columns = problem.rows.columns
+        self.has_intercept = problem.intercept is not Intercept.NONE
+        self.regulariser = regulariser_of(problem)
+        self._small = is_compiled(problem)
+        self._matrix: Hessian | None = Hessian(self) if self._small else None
+        self._products: _Products | None = None
+
+    def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
+        """Of a problem on the same rows whose curvatures are about ``factor`` times the last ones.
+
+        The matrices go along, so this system is of no use afterwards.
+        """
+        other = NewtonSystem(problem)
+        other._matrix, other._products = self._matrix, self._products
+        other.scale(factor)
+        return other
+
+    @cached_property
+    def pull(self) -> Vector:
+        """The diagonal of R, and 1 where nothing holds the intercept."""
+        return np.where(self.regulariser > 0.0, self.regulariser, 1.0)
+
+    @property
+    def small_hessian(self) -> Hessian | None:
+        """The matrix, where it is so small that calls cost more than factors."""
+        return self._matrix if self._small else None
+
+    def margin_changes(self, step: Vector, budget: Budget) -> Vector:
+        """``y_i <p, z_i>``: one pass."""
+        scores = self.problem.rows.scores(step[: self.columns], budget)
+        if self.has_intercept:
+            scores += step[-1]
+        scores *= self.problem.y
+        return scores
+
+    def combine(self, coefficients: Vector, budget: Budget, known: Vector | None = None) -> Vector:
+        """``sum_i coefficient_i z_i``: one pass over the rows whose coefficient is not zero.
+
+        Or none, where the sum over the x_i is known.
+        """
+        out = np.empty(len(self.regulariser))
+        if known is not None:
+            out[: self.columns] = known
+        else:
+            core.combine(self.problem.rows.data, coefficients, out[: self.columns], budget)
+        if self.has_intercept:
+            out[-1] = coefficients.sum()
+        return out
+
+    def factor(self, curvatures: Vector, budget: Budget) -> Factor:
+        """Make the system ready for the curvatures h."""
+        if np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE):
+            free = np.flatnonzero(curvatures)
+            if self._products is None:
+                self._products = _Products(self)
+            return _OnRows(self, free, curvatures, self._products.of(free, budget), budget)
+        if self.columns <= LARGEST_SIDE:
+            if self._matrix is None:
+                self._matrix = Hessian(self)
+            return _OnColumns(self._matrix.at(curvatures, budget), self.regulariser)
+        return _ConjugateGradients(self, curvatures, budget)
+
+    def scale(self, factor: float) -> None:
+        """Prepare for curvatures that are all ``factor`` times the last ones."""
+        if self._matrix is not None:
+            self._matrix.scale(factor)
+
+
+class Hessian:
+    """``sum_i h_i z_i z_i'``, the lower triangle; a row whose curvature stays costs nothing."""
+
+    def __init__(self, system: NewtonSystem) -> None:
+        self.rows = system.problem.rows
+        size = len(system.regulariser)
+        self.lower: Matrix = np.zeros((size, size))
+        self.curvatures = np.zeros(self.rows.count)
+        self.peaks = np.zeros(size)
+        """Of the diagonal, since compiled steps last added it up anew: core/linear/small_newton.hpp."""
+        self.scaled = False
+        """Whether a curvature may differ from what it should be by a rounding."""
+        self.blocked = nearly_full(self.rows) and size > SMALLEST_BLOCKED
+
+    def at(self, curvatures: Vector, budget: Budget) -> Matrix:
+        """For these curvatures."""
+        changes = curvatures - self.curvatures
+        if self.scaled:
+            changes[np.abs(changes) <= _ROUNDING * curvatures] = 0.0
+            self.scaled = False
+        self.curvatures[:] = curvatures
+        if self.blocked:
+            self._add_blocks(np.flatnonzero(changes > 0), changes, 1.0, budget)
+            self._add_blocks(np.flatnonzero(changes < 0), changes, -1.0, budget)
+        else:
+            core.add_outer_products(self.rows.data, changes, self.lower, budget)
+        return self.lower
+
+    def _add_blocks(self, order: Indices, changes: Vector, sign: float, budget: Budget) -> None:
+        """BLAS adds up rows that are nearly full, many at a time."""
+        for first in range(0, len(order), _BLOCK):
+            some = order[first : first + _BLOCK]
+            block = np.empty((len(some), len(self.lower)))
+            core.gather(self.rows.data, some, np.sqrt(np.abs(changes[some])), block, budget)
+            # By columns, as BLAS reads it, the lower triangle is the upper one.
+            with one_blas_thread():
+                blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
+
+    def scale(self, factor: float) -> None:
+        """For curvatures that are all ``factor`` times the last ones."""
+        self.lower *= factor
+        self.curvatures *= factor
+        self.peaks *= factor
+        self.scaled = True
+
+
+class _OnColumns:
+    def __init__(self, lower: Matrix, regulariser: Vector) -> None:
+        self.factor = _cholesky(lower, regulariser)
+
+    def solve(self, gradient: Vector) -> Vector:
+        return -_solved(self.factor, gradient)
+
+
+class _Products:
+    """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
+
+    def __init__(self, system: NewtonSystem) -> None:
+        self.rows = system.problem.rows
+        self.kept: Indices = np.empty(0, np.int64)
+        self.place: Indices = np.full(self.rows.count, -1)
+        """Where in ``kept`` a row is; -1: nowhere."""
+        self.products: Matrix = np.empty((0, 0))
+
+    def of(self, free: Indices, budget: Budget) -> Matrix:
+        new = free[self.place[free] < 0]
+        if len(self.kept) + len(new) > max(2 * len(free), _BLOCK):
+            self._forget_all_but(free[self.place[free] >= 0])
+        if len(new):
+            self._add(new, budget)
+        at = self.place[free]
+        return self.products[np.ix_(at, at)]
+
+    def _forget_all_but(self, still: Indices) -> None:
+        at = self.place[still]
+        self.products = self.products[np.ix_(at, at)]
+        self.place[self.kept] = -1
+        self.place[still] = np.arange(len(still))
+        self.kept = still
+
+    def _add(self, new: Indices, budget: Budget) -> None:
+        old = len(self.kept)
+        self.kept = np.concatenate([self.kept, new])
+        self.place[new] = np.arange(old, len(self.kept))
+        strip = np.empty((len(new), len(self.kept)))
+        core.inner_products(self.rows.data, new, self.kept, strip, budget)
+        products = np.empty((len(self.kept), len(self.kept)))
+        products[:old, :old] = self.products
+        products[old:] = strip
+        products[:old, old:] = strip[:, :old].T
+        self.products = products
+
+
+class _OnRows:
+    def __init__(
+        self, system: NewtonSystem, free: Indices, curvatures: Vector, products: Matrix, budget: Budget
+    ) -> None:
+        self.system, self.free, self.budget = system, free, budget
+        self.root = np.sqrt(curvatures[free])
+        products *= self.root[:, np.newaxis]
+        products *= self.root
+        self.factor = _cholesky(products, np.ones(len(free))) if len(free) else products
+
+    def solve(self, gradient: Vector) -> Vector:
+        system, root = self.system, self.root
+        data, columns = system.problem.rows.data, system.columns
+        step = gradient.copy()
+        if not len(self.free):
+            step /= -system.pull
+            return step
+        right = np.empty((len(root), 2), order="F")
+        core.scores_of(data, self.free, gradient[:columns], right[:, 0], self.budget)
+        right[:, 0] *= root
+        right[:, 1] = root
+        solved = _solved(self.factor, right)
+        q = -solved[:, 0]
+        if system.has_intercept:
+            ridge = system.regulariser[-1] + core.dot(root, solved[:, 1])
+            step[-1] = (core.dot(root, solved[:, 0]) - gradient[-1]) / ridge
+            q += step[-1] * solved[:, 1]
+        coefficients = np.zeros(system.problem.rows.count)
+        coefficients[self.free] = root * q
+        core.combine(data, coefficients, step[:columns], self.budget)
+        step[:columns] += gradient[:columns]
+        step[:columns] *= -1.0
+        return step
+
+
+class _ConjugateGradients:
+    """Accurate enough for a step that a line search will judge."""
+
+    accuracy = 0.03
+    steps = 200
+
+    def __init__(self, system: NewtonSystem, curvatures: Vector, budget: Budget) -> None:
+        self.system, self.curvatures, self.budget = system, curvatures, budget
+        self.scale = np.ones(len(system.regulariser))
+        """Of the unknowns: the intercept meets every row."""
+        if system.has_intercept:
+            self.scale[-1] = float(curvatures.sum()) + system.regulariser[-1]
+
+    def solve(self, gradient: Vector) -> Vector:
+        step = np.zeros_like(gradient)
+        residual = -gradient
+        direction = residual / self.scale
+        energy = core.dot(residual, direction)
+        enough = self.accuracy**2 * energy
+        for _ in range(self.steps):
+            if energy <= enough or self.budget.spent:
+                break
+            product = self._product(direction)
+            length = energy / core.dot(direction, product)
+            step += length * direction
+            residual -= length * product
+            scaled = residual / self.scale
+            before, energy = energy, core.dot(residual, scaled)
+            direction = scaled + (energy / before) * direction
+        return step
+
+    def _product(self, direction: Vector) -> Vector:
+        system = self.system
+        out = np.empty_like(direction)
+        bias = float(direction[-1]) if system.has_intercept else 0.0
+        parts = direction[: system.columns], bias, out[: system.columns]
+        total = core.curvature_product(system.problem.rows.data, self.curvatures, *parts, self.budget)
+        if system.has_intercept:
+            out[-1] = total
+        out += system.regulariser * direction
+        return out
+
+
+def _solved(factor: Matrix, right: Matrix) -> Matrix:
+    with one_blas_thread():
+        solved, _ = lapack.dpotrs(factor, right, lower=0)
+    return np.asarray(solved)
+
+
+def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
+    """Of the matrix with this lower triangle plus the diagonal, positive definite but for rounding."""
+    largest = float(np.einsum("ii->i", lower).max())
+    ridge = 0.0
+    while math.isfinite(largest) and math.isfinite(ridge):
+        matrix = lower.copy()
+        on_diagonal = np.einsum("ii->i", matrix)
+        on_diagonal += diagonal + ridge
+        # Where no row has curvature and the intercept is exact, any scale will do for it.
+        on_diagonal[on_diagonal <= 0.0] = 1.0
+        with one_blas_thread():
+            factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
+        if not failed:
+            return np.asarray(factor)
+        # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.
+        ridge = max(100.0 * ridge, 1e-15 * largest)
+    raise FloatingPointError(TOO_LARGE)

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dual coordinate ascent that hands over to a second-order method once that is the cheaper way on.
+
+Both keep w and alpha, so the second goes on where the first stands. After every sweep the way on costs
+
+    ascent          sweeps that the decay of its gap still asks for  x  what a sweep costs
+    second order    ``cost``, which choose.py estimates
+
+both in visits of a stored value and never in seconds: the same data and seed give the same run everywhere.
+The ascent's warm-up tells more. While multipliers grow with C, so do the sweeps: a warm-up that is long
+beside the other's cost is given up. Where they cease to grow, the data are nearly separable; then sweeps
+hardly depend on C, and the second-order method takes several times as many steps as on data that overlap.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maxmargin.core import Budget
+from maxmargin.problem import Problem
+from maxmargin.proof.solution import Solution
+from maxmargin.solvers.base import AnySolver, Solver
+from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
+from maxmargin.tools.changed import changed
+
+CALL = 40_000.0
+"""A step beside its passes, in visits of a stored value: calls from Python, and what they allocate."""
+_ROW = 30.0
+"""To come to a row and to leave it, in visits of a stored value."""
+_SWEEPS_TO_JUDGE_BY = 8
+_SWEEPS_FROM_A_START = 16
+"""The gap of a good start rises at first: sweeps change its best rows before they have seen the others."""
+_LEAST_SPENT = 0.2
+"""Of the other's cost: a guess that is wrong then costs little more than the way it led away from."""
+_ROUNDING = 1e-15
+_SEPARABLE = 5.0
+"""So many times as dear is the second-order method on data that are nearly separable."""
+
+
+def sweep_cost(problem: Problem, visited: int) -> float:
+    """Of a sweep over so many rows, in visits of a stored value."""
+    return (problem.rows.stored / max(problem.rows.count, 1) + _ROW) * visited + CALL
+
+
+@dataclass
+class State:
+    """Of the solver that is running."""
+
+    inner: Any
+    solver: AnySolver
+    """That is running."""
+    cost: float
+    """Of the second-order method, as far as is known."""
+    gaps: list[float] = field(default_factory=list[float])
+    """As the ascent estimated them, sweep by sweep after its warm-up."""
+    sweeps: int = 0
+    least_sweeps: int = 0
+    """Before there is anything to judge by."""
+    spent: float = 0.0
+    """Visits so far."""
+
+    @property
+    def handed_over(self) -> bool:
+        """Whether it is the second."""
+        return not isinstance(self.solver, DualCoordinateAscent)
+
+
+@dataclass(frozen=True)
+class HandOver(Solver[State]):
+    """Dual coordinate ascent first, then ``second`` where that is cheaper; for the losses of both."""
+
+    name: ClassVar[str] = "hand_over"
+    second: AnySolver
+    cost: float
+    """Of solving the problem by ``second``, in visits of a stored value."""
+    tol: float = 1e-4
+    """The relative gap up to which costs are counted."""
+    by_rows: float = 0.0
+    """The part of ``cost`` that counts all rows, where only those with a multiplier above 0 take it. Then
+    there are many rows to a column, and ``second`` begins best where the ascent stands, whatever its C."""
+    seed: int = 0
+
+    @property
+    def first(self) -> DualCoordinateAscent:
+        """The solver that begins."""
+        return DualCoordinateAscent(seed=self.seed)
+
+    def accepts(self, problem: Problem) -> str | None:
+        """What both take."""
+        return self.first.accepts(problem) or self.second.accepts(problem)
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """The ascent's own."""
+        least = _SWEEPS_TO_JUDGE_BY if start is None else _SWEEPS_FROM_A_START
+        first = self.first
+        return State(first.init(problem, start), first, self.cost, least_sweeps=least)
+
+    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
+        """With the second where that had taken over: it has a Hessian to go on with."""
+        if not before.handed_over:
+            return self.init(problem, start)
+        return State(self.second.resume(problem, start, before.inner), self.second, self.cost)
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One of the solver that is running."""
+        if state.handed_over:
+            state.inner = state.solver.step(problem, state.inner, budget)
+            return state
+        stage, visited = state.inner.stage, len(state.inner.visits.order)
+        state.inner = state.solver.step(problem, state.inner, budget)
+        state.sweeps += 1
+        state.spent += sweep_cost(problem, visited)
+        if state.inner.stage < stage - 1:
+            state.cost *= _SEPARABLE
+        gap = state.solver.estimate(state.inner)
+        if math.isfinite(gap):
+            state.gaps.append(gap)
+        cost = state.cost
+        if self.by_rows > 0.0:
+            held = np.count_nonzero(state.inner.coordinates[:, ALPHA]) / problem.rows.count
+            cost -= (1.0 - held) * self.by_rows
+        if state.spent <= _LEAST_SPENT * cost:
+            return state
+        if state.inner.stage > 0:
+            if self.by_rows > 0.0:
+                if state.inner.stage_sweeps > 0:  # when C has just been raised, alpha is too large
+                    self._hand_over(problem, state, self.solution(problem, state, budget))
+            elif state.inner.stage < stage:
+                self._hand_over(problem, state, None)  # multipliers of a smaller C are no start
+        elif len(state.gaps) >= state.least_sweeps:
+            sweep = sweep_cost(problem, len(state.inner.visits.order))
+            if self.sweeps_left(state.gaps) * sweep > cost:
+                self._hand_over(problem, state, state.solver.solution(problem, state.inner, budget))
+        return state
+
+    def _hand_over(self, problem: Problem, state: State, start: Solution | None) -> None:
+        state.inner, state.solver = self.second.init(problem, start), self.second
+
+    def sweeps_left(self, gaps: list[float]) -> float:
+        """Until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
+
+        A sweep that thinks itself there is asked for another while no proof says so: then until a tenth.
+        """
+        if len(gaps) < _SWEEPS_TO_JUDGE_BY:
+            return 0.0
+        half, gap = len(gaps) // 2, gaps[-1]
+        goal = max(self.tol if gap > self.tol else 0.1 * gap, _ROUNDING)
+        if gap <= goal or gaps[-1 - half] <= 0.0:
+            return 0.0  # it is there, or has been: what is left is rounding
+        shrinking = math.log(gaps[-1 - half] / gap) / half
+        return math.log(gap / goal) / shrinking if shrinking > 0.0 else math.inf
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """Of the solver that is running."""
+        return state.solver.solution(problem, state.inner, budget)
+
+    def estimate(self, state: State) -> float:
+        """Of the solver that is running."""
+        return state.solver.estimate(state.inner)
+
+    def estimate_is_near(self, state: State) -> bool:
+        """Of the solver that is running."""
+        return state.solver.estimate_is_near(state.inner)
+
+    def finished(self, state: State) -> bool:
+        """Of the solver that is running."""
+        return state.solver.finished(state.inner)
+
+    def at_once(self, tol: float) -> HandOver:
+        """With a second that takes steps at once."""
+        return changed(self, second=self.second.at_once(tol))
+
+    def taken(self, state: State) -> int:
+        """Of the solver that is running."""
+        return state.solver.taken(state.inner)
+
+    def last_resort(self, problem: Problem, state: State) -> AnySolver | None:
+        """Of the second. An ascent that goes on needs none: its gap may rise for some sweeps."""
+        if not state.handed_over and not self.finished(state):
+            return None
+        return self.second.last_resort(problem, state.inner)
+
+    def story(self, state: State) -> str:
+        """What ran, in one sentence."""
+        if not state.handed_over:
+            return ""
+        if state.sweeps == 0:
+            return f"{state.solver.name}: it had taken over from dual_coordinate_ascent at the last C."
+        return (
+            f"{state.solver.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them "
+            "would have been the dearer way."
+        )

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each loss against its definition: derivative, conjugate, box, KKT conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from maxmargin import core
+from maxmargin.problem.losses import LOSSES
+from oracles import DERIVATIVE, VALUE
+
+MARGINS = np.array([-40.0, -3.0, -1.0, -0.1, 0.0, 0.3, 0.999, 1.0, 1.001, 2.5, 40.0])
+KINKS = {"hinge": 1.0, "perceptron": 0.0}
+every_loss = pytest.mark.parametrize("name", sorted(LOSSES))
+
+
+def test_registry():
+    assert set(LOSSES) == set(VALUE)
+    for name, loss in LOSSES.items():
+        assert loss.name == name
+        assert repr(loss) == f"maxmargin.problem.losses.{name.upper()}"
+        assert loss.smooth == (name not in KINKS)
+
+
+@every_loss
+def test_value_and_derivative_are_the_lectures(name):
+    loss = LOSSES[name]
+    np.testing.assert_allclose(loss.value(MARGINS), VALUE[name](MARGINS), rtol=1e-12, atol=1e-17)
+    np.testing.assert_allclose(loss.derivative(MARGINS), DERIVATIVE[name](MARGINS), rtol=1e-12, atol=1e-17)
+
+
+@every_loss
+def test_derivative_is_a_subgradient(name):
+    loss = LOSSES[name]
+    for m in MARGINS:
+        tangent = loss.value(m) + loss.derivative(m) * (MARGINS - m)
+        assert np.all(loss.value(MARGINS) >= tangent - 1e-12)
+    # Non-increasing: a larger margin never costs more.
+    assert np.all(np.diff(loss.value(MARGINS)) <= 0)
+
+
+@every_loss
+def test_no_overflow_far_from_the_boundary(name):
+    loss = LOSSES[name]
+    far = np.array([-1e6, 1e6])
+    assert np.all(np.isfinite(loss.value(far)))
+    assert np.all(np.isfinite(loss.derivative(far)))
+    assert loss.value(far)[1] == 0.0
+
+
+def shares(name):
+    """Multipliers inside and on the walls of the box, as shares of C."""
+    return np.array([0.0, 0.01, 0.3, 0.5, 0.99, 1.0, *([4.0] if name == "squared_hinge" else [])])
+
+
+@every_loss
+@pytest.mark.parametrize("C", [0.01, 1.0, 50.0])
+def test_dual_gain_is_the_conjugate(name, C):
+    # -C loss*(-alpha / C) = min over m of alpha m + C loss(m)
+    loss = LOSSES[name]
+    costs = np.full(len(shares(name)), C)
+    gains = loss.dual_gain(C * shares(name), costs)
+    for share, gain in zip(shares(name), gains, strict=True):
+
+        def term(m, share=share):
+            return C * (share * m + float(loss.value(np.array(m))))
+
+        search = minimize_scalar(term, bounds=(-60.0, 60.0), options={"xatol": 1e-10})
+        found = min(search.fun, term(KINKS.get(name, 1.0)))
+        assert gain == pytest.approx(found, rel=1e-6, abs=1e-8 * C)
+        # A bound for every margin, which is all that weak duality needs.
+        assert all(gain <= term(m) + 1e-9 * C for m in MARGINS)
+
+
+@every_loss
+def test_beyond_the_box_the_conjugate_is_infinite(name):
+    loss = LOSSES[name]
+    upper = loss.upper(np.array([2.0]))[0]
+    if name == "squared_hinge":
+        assert upper == np.inf
+    else:
+        assert upper == 2.0
+
+        def term(m):
+            return 2.0 * (1.1 * m + float(loss.value(np.array(m))))
+
+        assert term(-1e6) < term(-1e5) - 1e4
+    below = [-0.1 * m + float(loss.value(np.array(m))) for m in (1e2, 1e3, 1e4)]
+    assert below[2] < below[1] < below[0]
+
+
+@every_loss
+def test_multiplier_is_minus_C_times_the_derivative(name):
+    loss = LOSSES[name]
+    costs = np.linspace(0.0, 3.0, len(MARGINS))
+    multiplier = loss.multiplier(MARGINS, costs)
+    np.testing.assert_allclose(multiplier, -costs * DERIVATIVE[name](MARGINS), rtol=1e-12, atol=1e-16)
+    assert np.all(multiplier >= 0)
+    assert np.all(multiplier <= loss.upper(costs))
+
+
+@every_loss
+def test_fenchel_young_is_tight_at_the_multiplier(name):
+    # gain(alpha) = alpha m + C loss(m) where alpha = -C loss'(m): together they prove optimality.
+    loss = LOSSES[name]
+    costs = np.full(len(MARGINS), 0.7)
+    alpha = loss.multiplier(MARGINS, costs)
+    expected = alpha * MARGINS + costs * loss.value(MARGINS)
+    np.testing.assert_allclose(loss.dual_gain(alpha, costs), expected, rtol=1e-9, atol=1e-12)
+
+
+@every_loss
+def test_kkt_holds_at_the_multiplier_and_fails_elsewhere(name):
+    loss = LOSSES[name]
+    margins = MARGINS[np.abs(MARGINS) < 5]
+    costs = np.full(len(margins), 2.0)
+    alpha = loss.multiplier(margins, costs)
+    np.testing.assert_allclose(loss.kkt_violation(margins, alpha, costs), 0.0, atol=1e-14)
+    # Away from the kink any other alpha is wrong, and by how much does not depend on the sign.
+    away = np.abs(margins - KINKS.get(name, 1.0)) > 0.05
+    other = np.where(alpha > 1.0, alpha - 0.5, alpha + 0.5)
+    assert np.all(loss.kkt_violation(margins, other, costs)[away] > 1e-2)
+
+
+@pytest.mark.parametrize("name", ["hinge", "perceptron"])
+def test_any_alpha_is_right_at_the_kink(name):
+    kink = np.full(3, KINKS[name])
+    alpha = np.array([0.0, 0.4, 1.0])
+    np.testing.assert_array_equal(LOSSES[name].kkt_violation(kink, alpha, np.ones(3)), 0.0)
+
+
+@every_loss
+def test_rows_of_cost_zero_do_not_count(name):
+    loss = LOSSES[name]
+    nothing = np.zeros(2)
+    margins = np.array([-5.0, 5.0])
+    assert np.all(loss.upper(nothing) == 0)
+    assert np.all(loss.dual_gain(nothing, nothing) == 0)
+    assert np.all(loss.multiplier(margins, nothing) == 0)
+    np.testing.assert_array_equal(loss.kkt_violation(margins, nothing, nothing), 0.0)
+
+
+@every_loss
+def test_the_core_agrees(name):
+    """Sums over rows are compiled; a row of weight 0, and multipliers on both walls, are among them."""
+    loss = LOSSES[name]
+    random = np.random.default_rng(0)
+    costs = random.uniform(0.1, 3.0, 200)
+    costs[::7] = 0.0
+    share = np.clip(random.uniform(-0.5, 1.5, 200), 0.0, 1.0)
+    alpha, margins = share * costs, np.concatenate([random.normal(1.0, 2.0, 198), [0.0, 1.0]])
+    out = np.empty(200)
+    core.multipliers(name, margins, costs, out)
+    np.testing.assert_allclose(out, loss.multiplier(margins, costs), rtol=1e-14)
+    gain = core.dual_gain(name, alpha, costs)
+    assert gain == pytest.approx(float(loss.dual_gain(alpha, costs).sum()), rel=1e-13)
+    for some in (slice(0, 50), slice(50, 120), slice(120, 200), slice(0, 0)):
+        rows = margins[some], alpha[some], costs[some]
+        worst = float(loss.kkt_violation(*rows).max(initial=0.0))
+        assert core.largest_violation(name, *rows) == pytest.approx(worst, rel=1e-14)
+
+
+@every_loss
+def test_the_core_sees_what_is_not_a_number(name):
+    one = np.ones(3)
+    assert np.isnan(core.largest_violation(name, np.array([0.5, np.nan, 0.5]), one, one))
+
+
+@pytest.mark.parametrize("call", [core.dual_gain, core.largest_violation, core.multipliers])
+def test_the_core_refuses_rows_without_a_cost(call):
+    vectors = [np.zeros(3)] * (1 if call is core.dual_gain else 2)
+    with pytest.raises(ValueError, match="one number per row"):
+        call("hinge", *vectors, np.zeros(2))

@@ -1,0 +1,803 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The linear system of the second-order solvers, and the parts of the core under it, against NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from maxmargin import Problem, core, solve
+from maxmargin.problem.rows import Rows
+from maxmargin.solvers import AugmentedLagrangian, Newton, newton_system
+from maxmargin.solvers.second_order.step import Iterate, Pieces
+from maxmargin.solvers.second_order.system import NewtonSystem
+from oracles.newton import solve_system, with_intercept
+from problems import INTERCEPTS, LAYOUTS, Case, clouds
+
+ONE, TWO = (core.Budget(np.inf, threads) for threads in (1, 2))
+BUDGETS = pytest.mark.parametrize("budget", [ONE, TWO], ids=["one thread", "two threads"])
+BOTH_LAYOUTS = pytest.mark.parametrize("layout", ["dense C float64", "CSR float64 int32"])
+S = 1.7
+
+
+def random_data(n, d, *, density=0.6, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    X[random.random((n, d)) >= density] = 0.0
+    return X.astype(np.float32).astype(np.float64), np.where(random.random(n) < 0.5, 1.0, -1.0)
+
+
+def case_of(n, d, intercept, **options):
+    X, y = random_data(n, d, **options)
+    return Case("system", X, y, intercept=intercept, intercept_scaling=S)
+
+
+def curvatures_of(n, share, seed):
+    """Numbers between 0.1 and 10, and zeros on all but a share of the rows."""
+    random = np.random.default_rng(seed)
+    return np.where(random.random(n) < share, 10.0 ** random.uniform(-1, 1, n), 0.0)
+
+
+def assert_solved(case, step, curvatures, gradient, tolerance=1e-9):
+    Z, R = with_intercept(case.X, case.intercept, case.intercept_scaling)
+    expected = solve_system(Z, R, curvatures, gradient)
+    np.testing.assert_allclose(step, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def a_gradient(system, seed=9):
+    return np.random.default_rng(seed).normal(size=len(system.regulariser))
+
+
+# ---- the three ways ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def exact_conjugate_gradients(monkeypatch):
+    monkeypatch.setattr(newton_system._ConjugateGradients, "accuracy", 1e-13)
+
+
+def on_columns(system, curvatures):
+    matrix = newton_system.Hessian(system).at(curvatures, ONE)
+    return newton_system._OnColumns(matrix, system.regulariser)
+
+
+def on_rows(system, curvatures):
+    free = np.flatnonzero(curvatures)
+    products = newton_system._Products(system).of(free, ONE)
+    return newton_system._OnRows(system, free, curvatures, products, ONE)
+
+
+def on_neither(system, curvatures):
+    return newton_system._ConjugateGradients(system, curvatures, ONE)
+
+
+@pytest.mark.usefixtures("exact_conjugate_gradients")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("share", [0.1, 1.0])
+@pytest.mark.parametrize("shape", [(60, 7), (20, 30), (1, 1), (40, 1)], ids=str)
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("way", [on_columns, on_rows, on_neither])
+def test_every_way_solves_every_system(way, intercept, shape, share, layout):
+    case = case_of(*shape, intercept, seed=1)
+    system = NewtonSystem(case.problem(layout))
+    curvatures = curvatures_of(shape[0], share, seed=2)
+    curvatures[0] = 2.0
+    factor = way(system, curvatures)
+    for seed in (3, 4):  # one factor serves several right-hand sides
+        gradient = a_gradient(system, seed)
+        before = gradient.copy()
+        assert_solved(case, factor.solve(gradient), curvatures, gradient)
+        np.testing.assert_array_equal(gradient, before)
+
+
+@pytest.mark.parametrize(
+    ("shape", "share", "expected"),
+    [
+        ((60, 7), 1.0, newton_system._OnColumns),
+        ((60, 30), 0.1, newton_system._OnRows),
+        ((20, 30), 1.0, newton_system._OnRows),
+        ((30, 30), 1.0, newton_system._OnColumns),
+    ],
+)
+def test_the_smaller_side_is_factored(shape, share, expected):
+    system = NewtonSystem(case_of(*shape, "exact").problem())
+    curvatures = curvatures_of(shape[0], share, seed=2)
+    assert type(system.factor(curvatures, ONE)) is expected
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_neither_side_where_both_are_large(intercept, monkeypatch):
+    monkeypatch.setattr(newton_system, "LARGEST_SIDE", 20)
+    case = case_of(50, 40, intercept)
+    system = NewtonSystem(case.problem("CSR float64 int32"))
+    curvatures = curvatures_of(50, 1.0, seed=2)
+    factor = system.factor(curvatures, ONE)
+    assert type(factor) is newton_system._ConjugateGradients
+    # As exact as it says, in the norm that its scale makes; and downhill.
+    gradient = a_gradient(system)
+    step = factor.solve(gradient)
+    Z, R = with_intercept(case.X, intercept, S)
+    residual = -gradient - (R * step + Z.T @ (curvatures * (Z @ step)))
+    assert residual @ (residual / factor.scale) <= 0.03**2 * (gradient @ (gradient / factor.scale))
+    assert step @ gradient < 0
+    few = np.where(np.arange(50) < 19, curvatures, 0.0)
+    assert type(system.factor(few, ONE)) is newton_system._OnRows
+
+
+def test_conjugate_gradients_end_when_the_budget_is_spent():
+    system = NewtonSystem(case_of(50, 40, "exact").problem())
+    spent = core.Budget(0.0, 1)
+    factor = newton_system._ConjugateGradients(system, np.ones(50), spent)
+    np.testing.assert_array_equal(factor.solve(a_gradient(system)), 0.0)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("way", [on_columns, on_rows])
+def test_no_free_row_at_all(way, intercept):
+    case = case_of(20, 6, intercept)
+    system = NewtonSystem(case.problem())
+    gradient = a_gradient(system)
+    curvatures = np.zeros(20)
+    for factor in (way(system, curvatures), system.factor(curvatures, ONE)):
+        # Nothing holds an exact intercept then, and the oracle takes a scale of 1 for it as well.
+        assert_solved(case, factor.solve(gradient), curvatures, gradient)
+
+
+@pytest.mark.parametrize("way", [on_columns, on_rows])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_rows_without_features(way, intercept):
+    case = Case("empty", np.zeros((5, 3)), np.ones(5), intercept=intercept, intercept_scaling=S)
+    system = NewtonSystem(case.problem())
+    curvatures = np.arange(5.0)
+    gradient = a_gradient(system)
+    assert_solved(case, way(system, curvatures).solve(gradient), curvatures, gradient)
+
+
+# ---- from step to step ---------------------------------------------------------------------------
+
+
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+# The last is wide enough for BLAS, has more rows than one block, and its sparse layout is nearly full.
+@pytest.mark.parametrize("shape", [(90, 8), (90, 60), (1300, 60)], ids=str)
+def test_curvatures_that_change_from_call_to_call(shape, intercept, layout):
+    case = case_of(*shape, intercept, seed=5)
+    system = NewtonSystem(case.problem(layout))
+    ways = set()
+    random = np.random.default_rng(6)
+    curvatures = curvatures_of(shape[0], 1.0, seed=7)
+    for share in (1.0, 0.9, 0.3, 0.3, 0.05, 0.1, 0.0, 0.02, 0.5, 1.0):
+        # Most rows keep what they have; some gain, some lose, some lose all.
+        change = random.random(shape[0]) < 0.2
+        curvatures = np.where(change, curvatures_of(shape[0], 1.0, random), curvatures)
+        shown = np.where(random.random(shape[0]) < share, curvatures, 0.0)
+        factor = system.factor(shown, ONE)
+        ways.add(type(factor).__name__)
+        gradient = random.normal(size=len(system.regulariser))
+        assert_solved(case, factor.solve(gradient), shown, gradient)
+    assert ways == {"_OnColumns", "_OnRows"}
+
+
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("shape", [(200, 10), (700, 60)], ids=str)
+def test_scale_saves_the_work_and_not_the_answer(shape, intercept, layout):
+    case = case_of(*shape, intercept)
+    system = NewtonSystem(case.problem(layout))
+    curvatures = 3.0 * (np.arange(shape[0]) % 3 > 0)
+    system.scale(3.0)  # nothing to scale yet
+    system.factor(curvatures, ONE)
+    for _ in range(4):
+        curvatures = 3.0 * curvatures
+        system.scale(3.0)
+        gradient = a_gradient(system)
+        changes = curvatures - system._matrix.curvatures
+        assert not changes.any()
+        assert_solved(case, system.factor(curvatures, ONE).solve(gradient), curvatures, gradient)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize(("shape", "blocked"), [((1300, 60), True), ((1300, 40), False)], ids=str)
+def test_the_hessian_is_kept_up_to_date(shape, blocked, intercept):
+    case = case_of(*shape, intercept)
+    system = NewtonSystem(case.problem())
+    hessian = newton_system.Hessian(system)
+    assert hessian.blocked is blocked
+    Z, _ = with_intercept(case.X, intercept, S)
+    for seed, share in enumerate([1.0, 0.5, 0.0, 0.2]):
+        curvatures = curvatures_of(shape[0], share, seed)
+        lower = np.tril(hessian.at(curvatures, ONE))
+        expected = np.tril(Z.T @ (curvatures[:, np.newaxis] * Z))
+        np.testing.assert_allclose(lower, expected, rtol=0, atol=1e-10 * shape[0])
+
+
+def test_sparse_rows_are_not_blocked():
+    X, y = random_data(300, 60, density=0.1)
+    system = NewtonSystem(Problem.of(sparse.csr_matrix(X), y))
+    assert not newton_system.Hessian(system).blocked
+
+
+def test_products_are_kept_and_forgotten(monkeypatch):
+    X, y = random_data(2000, 12)
+    system = NewtonSystem(Problem.of(X, y))
+    products = newton_system._Products(system)
+    made = []
+
+    def counting(data, first, second, out, budget):
+        made.append(len(first))
+        core_inner_products(data, first, second, out, budget)
+
+    core_inner_products = core.inner_products
+    monkeypatch.setattr(core, "inner_products", counting)
+
+    def look_at(free):
+        made.clear()
+        got = products.of(free, ONE)
+        np.testing.assert_allclose(got, X[free] @ X[free].T, rtol=0, atol=1e-12)
+        got *= 0.0  # the caller may do with them what it likes
+        return sum(made)
+
+    assert look_at(np.arange(0, 400)) == 400
+    assert look_at(np.arange(0, 400)) == 0
+    assert look_at(np.arange(50, 450)) == 50
+    assert look_at(np.array([0, 7, 449])) == 0
+    # Up to a block, or twice the free rows, the rest is kept.
+    assert len(products.kept) == 450
+    assert look_at(np.arange(1000, 1100)) == 100
+    assert len(products.kept) == 100
+    assert look_at(np.arange(1050, 1900)) == 800
+    assert len(products.kept) == 900
+    np.testing.assert_array_equal(np.flatnonzero(products.place >= 0), np.arange(1000, 1900))
+    assert look_at(np.arange(1080, 1090)) == 0
+    assert look_at(np.append(np.arange(1080, 1090), 1999)) == 1
+    assert len(products.kept) == 11
+
+
+# ---- huge curvatures -----------------------------------------------------------------------------
+
+
+def failures_of_cholesky(monkeypatch):
+    """A list that grows with every factorisation that fails."""
+    failures = []
+    factorise = newton_system.lapack.dpotrf
+
+    def counting(*arguments, **options):
+        factor, failed = factorise(*arguments, **options)
+        if failed:
+            failures.append(failed)
+        return factor, failed
+
+    monkeypatch.setattr(newton_system.lapack, "dpotrf", counting)
+    return failures
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize(("way", "shape"), [(on_columns, (40, 12)), (on_rows, (12, 40))])
+def test_huge_curvatures_give_a_direction_of_descent(way, shape, intercept, monkeypatch):
+    failures = failures_of_cholesky(monkeypatch)
+    X, y = random_data(*shape, density=1.0)
+    # Each column, and each row, twice: what the regulariser adds is lost beside 1e20.
+    X[:, shape[1] // 2 :] = X[:, : shape[1] // 2]
+    X[shape[0] // 2 :] = X[: shape[0] // 2]
+    system = NewtonSystem(Problem.of(X, y, intercept=intercept, intercept_scaling=S))
+    gradient = a_gradient(system)
+    step = way(system, np.full(shape[0], 1e20)).solve(gradient)
+    assert np.all(np.isfinite(step))
+    if way is on_columns:
+        assert failures
+        assert step @ gradient < 0
+
+
+def test_a_ridge_grows_until_there_is_a_factor(monkeypatch):
+    failures = failures_of_cholesky(monkeypatch)
+    # Indefinite by far more than rounding: the ridge grows a hundredfold at a time, from 1e-15.
+    lower = np.array([[1.0, 0.0], [2.0, 1.0]])
+    factor = newton_system._cholesky(lower, np.zeros(2))
+    assert len(failures) == 9
+    np.testing.assert_allclose(factor.T @ factor, [[11.0, 2.0], [2.0, 11.0]])
+    np.testing.assert_array_equal(lower, [[1.0, 0.0], [2.0, 1.0]])
+
+
+def test_a_matrix_without_a_factor_ends_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(newton_system.lapack, "dpotrf", lambda matrix, **options: (matrix, 1))
+    with pytest.raises(FloatingPointError, match="Scale the features"):
+        newton_system._cholesky(np.eye(2), np.ones(2))
+
+
+# ---- the rest of the system ----------------------------------------------------------------------
+
+
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_margin_changes_and_combine(intercept, layout):
+    case = case_of(30, 5, intercept)
+    system = NewtonSystem(case.problem(layout))
+    Z, R = with_intercept(case.X, intercept, S)
+    np.testing.assert_allclose(system.regulariser, R)
+    step, coefficients = a_gradient(system), curvatures_of(30, 0.5, seed=3)
+    np.testing.assert_allclose(system.margin_changes(step, ONE), case.y * (Z @ step), atol=1e-13)
+    np.testing.assert_allclose(system.combine(coefficients, ONE), Z.T @ coefficients, atol=1e-12)
+
+
+# ---- the core ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["small", "worth two threads"])
+def matrix(request):
+    n, d = (50, 7) if request.param == "small" else (30_000, 80)
+    return random_data(n, d)[0]
+
+
+@BUDGETS
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("bias", [0, 1])
+def test_add_outer_products(matrix, layout, bias, budget):
+    n, d = matrix.shape
+    coefficients = curvatures_of(n, 0.5, seed=1) - curvatures_of(n, 0.3, seed=2)
+    before = np.random.default_rng(3).normal(size=(d + bias, d + bias))
+    lower = before.copy()
+    core.add_outer_products(Rows(LAYOUTS[layout](matrix)).data, coefficients, lower, budget)
+    Z = np.column_stack([matrix, np.ones(n)]) if bias else matrix
+    expected = before + np.tril(Z.T @ (coefficients[:, np.newaxis] * Z))
+    np.testing.assert_allclose(lower, expected, rtol=0, atol=1e-12 * n)
+
+
+@BUDGETS
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("bias", [0, 1])
+def test_gather(matrix, layout, bias, budget):
+    n, d = matrix.shape
+    order = np.random.default_rng(4).integers(0, n, n)
+    factors = np.random.default_rng(5).normal(size=n)
+    out = np.full((n, d + bias), np.nan)
+    core.gather(Rows(LAYOUTS[layout](matrix)).data, order, factors, out, budget)
+    Z = np.column_stack([matrix, np.ones(n)]) if bias else matrix
+    np.testing.assert_array_equal(out, factors[:, np.newaxis] * Z[order])
+
+
+@BUDGETS
+@BOTH_LAYOUTS
+def test_inner_products(matrix, layout, budget):
+    random = np.random.default_rng(6)
+    first, second = (random.integers(0, len(matrix), size) for size in (300, 200))
+    out = np.full((300, 200), np.nan)
+    core.inner_products(Rows(LAYOUTS[layout](matrix)).data, first, second, out, budget)
+    np.testing.assert_allclose(out, matrix[first] @ matrix[second].T, rtol=0, atol=1e-12)
+    none = np.empty(0, np.int64)
+    core.inner_products(Rows(matrix).data, none, second, np.empty((0, 200)), budget)
+    core.inner_products(Rows(matrix).data, first, none, np.empty((300, 0)), budget)
+
+
+@BUDGETS
+@BOTH_LAYOUTS
+def test_scores_of(matrix, layout, budget):
+    n, d = matrix.shape
+    order = np.random.default_rng(7).integers(0, n, n)
+    w = np.random.default_rng(8).normal(size=d)
+    out = np.full(n, np.nan)
+    core.scores_of(Rows(LAYOUTS[layout](matrix)).data, order, w, out, budget)
+    np.testing.assert_allclose(out, matrix[order] @ w, rtol=0, atol=1e-12)
+
+
+@BUDGETS
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("bias", [0.0, -1.5])
+def test_curvature_product(matrix, layout, bias, budget):
+    n, d = matrix.shape
+    curvatures = curvatures_of(n, 0.5, seed=1)
+    p = np.random.default_rng(8).normal(size=d)
+    out = np.full(d, np.nan)
+    total = core.curvature_product(Rows(LAYOUTS[layout](matrix)).data, curvatures, p, bias, out, budget)
+    weighted = curvatures * (matrix @ p + bias)
+    np.testing.assert_allclose(out, matrix.T @ weighted, rtol=0, atol=1e-12 * n)
+    np.testing.assert_allclose(total, weighted.sum(), rtol=0, atol=1e-11 * n)
+
+
+# ---- pieces: refresh and line search -------------------------------------------------------------
+
+LOSSES = ("hinge", "squared_hinge", "logistic")
+
+
+def pieces_of(loss, costs, centre, stiffness):
+    """Value, slope times -1 and curvature of every piece, in NumPy."""
+
+    def target(m):
+        return centre + stiffness * costs * (1 - m)
+
+    multiplier, curvature = {
+        "hinge": (
+            lambda m: np.clip(target(m), 0.0, costs),
+            lambda m: np.where((target(m) > 0) & (target(m) < costs), stiffness * costs, 0.0),
+        ),
+        "squared_hinge": (
+            lambda m: 2 * costs * np.maximum(0.0, 1 - m),
+            lambda m: np.where(m < 1, 2 * costs, 0.0),
+        ),
+        "logistic": (
+            lambda m: costs / (1 + np.exp(np.clip(m, -700, 700))),
+            lambda m: costs * np.exp(-np.logaddexp(0, m) - np.logaddexp(0, -m)),
+        ),
+    }[loss]
+    value = {
+        "hinge": lambda m: costs * np.maximum(0.0, 1 - m),
+        "squared_hinge": lambda m: costs * np.maximum(0.0, 1 - m) ** 2,
+        "logistic": lambda m: costs * np.logaddexp(0, -m),
+    }[loss]
+    return value, multiplier, curvature
+
+
+@BUDGETS
+@pytest.mark.parametrize("n", [37, 500_000])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_refresh(loss, n, budget):
+    random = np.random.default_rng(1)
+    costs = random.integers(0, 5, n) / 4.0
+    centre = costs * np.clip(random.uniform(-0.5, 1.5, n), 0.0, 1.0)
+    labels = np.where(random.random(n) < 0.5, 1.0, -1.0)
+    stiffness = 2.0
+    value, multiplier, curvature = pieces_of(loss, costs, centre, stiffness)
+    multipliers, curvatures = np.zeros(n), np.zeros(n)
+    faded_before = np.zeros(n, bool)
+    seen_fading = 0
+    for _ in range(4):
+        margins = 1.0 + random.normal(size=n)
+        changes = np.full(n, np.nan)
+        before, curvatures_before = multipliers.copy(), curvatures.copy()
+        sums = core.refresh(
+            loss, costs, centre, stiffness, margins, labels, multipliers, changes, curvatures, budget
+        )
+        a = multiplier(margins)
+        np.testing.assert_allclose(multipliers, a, rtol=1e-13, atol=1e-13)
+        np.testing.assert_array_equal(changes, labels * (multipliers - before))
+        expected = (value(margins).sum(), a.sum(), a @ labels)
+        np.testing.assert_allclose(sums, expected, rtol=1e-10, atol=1e-9)
+        h = curvature(margins)
+        if loss == "hinge":
+            # A row that has just lost its curvature keeps 0.3 of it, for once.
+            fading = (h == 0) & (curvatures_before == stiffness * costs) & (costs > 0)
+            assert not np.any(fading & faded_before)
+            h = np.where(fading, 0.3 * stiffness * costs, h)
+            faded_before = fading
+            seen_fading += np.count_nonzero(fading)
+        np.testing.assert_allclose(curvatures, h, rtol=1e-12, atol=1e-15)
+    assert (seen_fading > 0) == (loss == "hinge")
+
+
+def line_of(loss, costs, centre, stiffness, margins, changes, slope, curvature):
+    """The slope along the line, and the size of the terms that it is made of."""
+    _, multiplier, _ = pieces_of(loss, costs, centre, stiffness)
+
+    def slope_at(s):
+        return slope + s * curvature - multiplier(margins + s * changes) @ changes
+
+    def size_at(s):
+        return abs(slope) + s * curvature + multiplier(margins + s * changes) @ np.abs(changes)
+
+    return slope_at, size_at
+
+
+numbers = st.floats(-4.0, 4.0, allow_subnormal=False).map(lambda x: round(x, 3))
+shares = st.floats(0.0, 1.0).map(lambda x: round(x, 2))
+
+
+@st.composite
+def lines(draw):
+    n = draw(st.integers(0, 12))
+
+    def vector(elements):
+        return np.array(draw(st.lists(elements, min_size=n, max_size=n)), np.float64)
+
+    costs = draw(st.sampled_from([0.01, 1.0, 100.0])) * vector(shares)
+    centre = costs * vector(shares)
+    # No curvature at all would leave the step without an end.
+    curvature = draw(st.sampled_from([0.01, 1.0, 30.0]))
+    return (
+        draw(st.sampled_from(LOSSES)),
+        costs,
+        centre,
+        draw(st.sampled_from([0.1, 3.0, 1e3])),
+        vector(numbers),
+        vector(numbers),
+        draw(numbers),
+        curvature,
+    )
+
+
+@settings(max_examples=400, deadline=None)
+@given(lines())
+def test_line_search_ends_where_the_slope_is_gone(line):
+    slope_at, size_at = line_of(*line)
+    s = core.line_search(*line, ONE)
+    start = slope_at(0.0)
+    rounding = 1e-13
+    if s == 0.0:
+        assert start >= -rounding * size_at(0.0)
+        return
+    assert s > 0.0
+    assert np.isfinite(s)
+    assert start <= rounding * size_at(0.0)
+    assert abs(slope_at(s)) <= 0.01 * abs(start) + rounding * size_at(s)
+
+
+@BUDGETS
+@pytest.mark.parametrize("loss", LOSSES)
+def test_line_search_over_many_rows(loss, budget):
+    random = np.random.default_rng(2)
+    n = 500_000
+    costs = random.uniform(0.0, 1.0, n)
+    centre = costs * np.clip(random.uniform(-0.5, 1.5, n), 0.0, 1.0)
+    margins, changes = random.normal(size=n), 0.1 + random.normal(size=n)
+    line = (loss, costs, centre, 3.0, margins, changes, 0.0, 5.0)
+    slope_at, _ = line_of(*line)
+    s = core.line_search(*line, budget)
+    assert s > 0.0
+    assert abs(slope_at(s)) <= 0.0101 * abs(slope_at(0.0))
+
+
+def test_line_search_takes_a_full_step_on_a_parabola():
+    nothing = np.empty(0)
+    parabola = ("squared_hinge", nothing, nothing, 0.0, nothing, nothing)
+    assert core.line_search(*parabola, -2.0, 2.0, ONE) == 1.0
+    assert core.line_search(*parabola, -2.0, 0.5, ONE) == 4.0
+    assert core.line_search(*parabola, -2.0, 1e6, ONE) == pytest.approx(2e-6, rel=0.02)
+    for slope in (0.0, 1.0, np.nan):
+        assert core.line_search(*parabola, slope, 1.0, ONE) == 0.0
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+THREE_BY_TWO = Rows(np.ones((3, 2))).data
+N, D = np.zeros(3), np.zeros(2)
+
+
+def rows_of(*indices):
+    return np.array(indices, np.int64)
+
+
+def pieces(**changes):
+    return tuple(({"loss": "hinge", "costs": N, "centre": N, "stiffness": 1.0} | changes).values())
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        (core.add_outer_products, (THREE_BY_TWO, D, np.zeros((2, 2))), "per row"),
+        (core.add_outer_products, (THREE_BY_TWO, N, np.zeros((2, 3))), "square"),
+        (core.add_outer_products, (THREE_BY_TWO, N, np.zeros((1, 1))), "every column"),
+        (core.add_outer_products, (THREE_BY_TWO, N, np.zeros((4, 4))), "every column"),
+        (core.gather, (THREE_BY_TWO, rows_of(0, 3), D, np.zeros((2, 2))), "out of range"),
+        (core.gather, (THREE_BY_TWO, rows_of(0, -1), D, np.zeros((2, 2))), "out of range"),
+        (core.gather, (THREE_BY_TWO, rows_of(0, 1), N, np.zeros((2, 2))), "per row"),
+        (core.gather, (THREE_BY_TWO, rows_of(0, 1), D, np.zeros((3, 2))), "per row"),
+        (core.gather, (THREE_BY_TWO, rows_of(0, 1), D, np.zeros((2, 1))), "every column"),
+        (core.gather, (THREE_BY_TWO, rows_of(0, 1), D, np.zeros((2, 4))), "every column"),
+        (core.inner_products, (THREE_BY_TWO, rows_of(3), rows_of(0), np.zeros((1, 1))), "out of range"),
+        (core.inner_products, (THREE_BY_TWO, rows_of(0), rows_of(-1), np.zeros((1, 1))), "out of range"),
+        (core.inner_products, (THREE_BY_TWO, rows_of(0, 1), rows_of(0), np.zeros((1, 2))), "every pair"),
+        (core.scores_of, (THREE_BY_TWO, rows_of(3), D, np.zeros(1)), "out of range"),
+        (core.scores_of, (THREE_BY_TWO, rows_of(-1), D, np.zeros(1)), "out of range"),
+        (core.scores_of, (THREE_BY_TWO, rows_of(0), D, np.zeros(2)), "per row"),
+        (core.scores_of, (THREE_BY_TWO, rows_of(0), N, np.zeros(1)), "per column"),
+        (core.curvature_product, (THREE_BY_TWO, D, D, 0.0, np.zeros(2)), "per row"),
+        (core.curvature_product, (THREE_BY_TWO, N, N, 0.0, np.zeros(2)), "per column"),
+        (core.curvature_product, (THREE_BY_TWO, N, D, 0.0, np.zeros(3)), "per column"),
+        (core.refresh, (*pieces(costs=D, centre=D), N, N, N, N, N), "per row"),
+        (core.refresh, (*pieces(), D, N, N, N, N), "per row"),
+        (core.refresh, (*pieces(), N, D, N, N, N), "per row"),
+        (core.refresh, (*pieces(), N, N, D.copy(), N, N), "per row"),
+        (core.refresh, (*pieces(), N, N, N, D.copy(), N), "per row"),
+        (core.refresh, (*pieces(), N, N, N, N, D.copy()), "per row"),
+        (core.refresh, (*pieces(centre=D), N, N, N, N, N), "centre"),
+        (core.refresh, (*pieces(loss="perceptron"), N, N, N, N, N), "centre"),
+        (core.line_search, (*pieces(costs=D, centre=D), N, N, -1.0, 1.0), "per row"),
+        (core.line_search, (*pieces(), N, D, -1.0, 1.0), "per row"),
+        (core.line_search, (*pieces(), D, N, -1.0, 1.0), "per row"),
+        (core.line_search, (*pieces(centre=D), N, N, -1.0, 1.0), "centre"),
+        (core.line_search, (*pieces(loss="perceptron"), N, N, -1.0, 1.0), "centre"),
+    ],
+)
+def test_inconsistent_arrays_are_refused(call, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        call(*arguments, ONE)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (core.add_outer_products, (THREE_BY_TWO, N, np.zeros(4))),
+        (core.gather, (THREE_BY_TWO, rows_of(0), np.zeros((1, 1)), np.zeros((1, 2)))),
+        (core.inner_products, (THREE_BY_TWO, rows_of(0), [0], np.zeros((1, 1)))),
+        (core.scores_of, (None, rows_of(0), D, np.zeros(1))),
+        (core.curvature_product, (THREE_BY_TWO, N, D, "0", np.zeros(2))),
+        (core.refresh, (*pieces(), None, N, N, N, N)),
+        (core.line_search, (*pieces(), N, None, -1.0, 1.0)),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(call, arguments):
+    with pytest.raises(TypeError, match="incompatible"):
+        call(*arguments, ONE)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_margin_is_moved_by_the_line_that_was_searched(layout):
+    """Steps of the whole: v, its margins and the gradient stay one point, whatever the layout."""
+    X, y = clouds(n=50, d=3)
+    case = Case("whole", X, y, loss="squared_hinge", intercept="regularised", intercept_scaling=S)
+    problem = case.problem(layout)
+    solver = Newton()
+    state = solver.init(problem, None)
+    Z, R = with_intercept(X, "regularised", S)
+    for _ in range(3):
+        state = solver.step(problem, state, ONE)
+        iterate = state.iterate
+        np.testing.assert_allclose(iterate.margins, y * (Z @ iterate.v), atol=1e-12)
+        expected = R * iterate.v - Z.T @ (y * 2 * np.maximum(0, 1 - iterate.margins))
+        np.testing.assert_allclose(iterate.gradient, expected, atol=1e-11)
+
+
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("shape", [(40, 5), (40, 7), (40, 8), (90, 17), (300, 96), (150, 126)])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_a_small_step_in_one_call_is_the_step_in_its_parts(loss, intercept, shape, layout):
+    case = case_of(*shape, intercept)
+    problem = replace(case, loss=loss).problem(layout)
+    centre = np.random.default_rng(1).uniform(0, 1, shape[0])
+    some_pieces = Pieces(loss, problem.costs, centre, 2.0)
+    whole, parts = (Iterate.at(problem, None, ONE) for _ in range(2))
+    for iterate in (whole, parts):
+        iterate.refresh(some_pieces, ONE)
+    for _ in range(4):  # rows gain and lose curvature on the way
+        whole.advance(some_pieces, ONE)
+        parts.move(some_pieces, parts.gradient, ONE)
+        parts.refresh(some_pieces, ONE)
+        for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
+            ours, theirs = getattr(whole, name), getattr(parts, name)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_rows_that_count_no_more_leave_nothing_behind(intercept):
+    # The long rows are beyond their kink after the first step; what is left of them is not to be seen.
+    random = np.random.default_rng(5)
+    X = np.concatenate([1e6 * random.normal(size=(20, 4)), random.normal(size=(30, 4))])
+    y = np.where(np.arange(50) % 2, 1.0, -1.0)
+    problem = Case("worn", X, y, intercept=intercept, loss="squared_hinge").problem()
+    iterate = Iterate.at(problem, None, ONE)
+    some_pieces = Pieces("squared_hinge", problem.costs, np.empty(0), 0.0)
+    iterate.refresh(some_pieces, ONE)
+    iterate.advance(some_pieces, ONE)
+    iterate.margins[:20] = 2.0
+    iterate.margins[20:] = 0.0
+    iterate.refresh(some_pieces, ONE)
+    iterate.advance(some_pieces, ONE)
+    Z, _ = with_intercept(X[20:], intercept, 1.0)
+    expected = np.tril(2.0 * Z.T @ Z)
+    np.testing.assert_allclose(np.tril(iterate.system.small_hessian.lower), expected, rtol=1e-12)
+
+
+@BOTH_LAYOUTS
+@pytest.mark.parametrize("until", [1e-3, 1e-9])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_steps_at_once_are_the_steps_one_by_one(loss, intercept, until, layout):
+    problem = replace(case_of(40, 5, intercept), loss=loss).problem(layout)
+    kind = AugmentedLagrangian if loss == "hinge" else Newton
+    alone, together = kind(), kind(until=until)
+    one_by_one, at_once = (solver.init(problem, None) for solver in (alone, together))
+    for _ in range(3):
+        at_once = together.step(problem, at_once, ONE)
+        for _ in range(20):
+            one_by_one = alone.step(problem, one_by_one, ONE)
+            if alone.finished(one_by_one) or one_by_one.relative_gap <= until:
+                break
+        for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
+            ours, theirs = getattr(at_once.iterate, name), getattr(one_by_one.iterate, name)
+            np.testing.assert_array_equal(ours, theirs, err_msg=name)
+        assert at_once.relative_gap == one_by_one.relative_gap
+        if at_once.relative_gap <= until:
+            break
+    assert at_once.relative_gap <= until
+
+
+def test_steps_at_once_end_with_the_budget():
+    problem = case_of(40, 5, "exact").problem("dense C float64")
+    spent = core.Budget(np.inf, 1)
+    spent.stop()
+    solver = AugmentedLagrangian(until=0.0)
+    state = solver.init(problem, None)
+    alone = AugmentedLagrangian().step(problem, solver.init(problem, None), ONE)
+    np.testing.assert_array_equal(solver.step(problem, state, spent).iterate.v, alone.iterate.v)
+
+
+def test_a_small_step_on_data_that_cannot_be_squared_ends_in_a_sentence():
+    problem = Problem.of(np.array([[1e200], [-1e200]]), [1.0, -1.0], loss="squared_hinge")
+    iterate = Iterate.at(problem, None, ONE)
+    some_pieces = Pieces("squared_hinge", problem.costs, np.empty(0), 0.0)
+    iterate.refresh(some_pieces, ONE)
+    with pytest.raises(FloatingPointError, match="Scale the features"):
+        iterate.advance(some_pieces, ONE)
+
+
+@pytest.mark.parametrize("place", range(14))
+def test_small_steps_refuse_inconsistent_arrays(place):
+    square = np.zeros((2, 2))
+    arguments = [
+        THREE_BY_TWO,
+        *pieces(),
+        N,
+        D,
+        D.copy(),
+        N.copy(),
+        N.copy(),
+        D.copy(),
+        N.copy(),
+        square,
+        N,
+        D,
+    ]
+    wrong = {np.ndarray: np.zeros(7), float: 1.0, str: "perceptron"}
+    changed = arguments[place + 1]
+    arguments[place + 1] = np.zeros((7, 7)) if changed is square else wrong[type(changed)]
+    if isinstance(changed, float):
+        core.small_newton_steps(*arguments, 1, 0.0, ONE)  # any number will do
+        return
+    with pytest.raises(ValueError, match="is needed"):
+        core.small_newton_steps(*arguments, 1, 0.0, ONE)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_start_with_margins_needs_no_pass_over_the_data(loss, intercept, monkeypatch):
+    problem = replace(case_of(40, 5, intercept), loss=loss).problem()
+    w = np.random.default_rng(3).normal(size=5)
+    b = problem.best_intercept(problem.rows.scores(w))
+    expected = Iterate.at(problem, w, ONE)
+    margins = problem.margins(w, b)
+    monkeypatch.setattr(core, "scores", None)
+    iterate = Iterate.at(problem, w, ONE, (b, margins))
+    np.testing.assert_allclose(iterate.v, expected.v, rtol=1e-15)
+    np.testing.assert_allclose(iterate.margins, expected.margins, rtol=1e-12)
+    iterate.margins += 1.0
+    assert not np.array_equal(iterate.margins, margins)  # a copy: a certificate keeps its own
+
+
+@pytest.mark.parametrize("scaling", [0.01, 10.0, 100.0])
+@pytest.mark.parametrize(("name", "loss"), [("augmented_lagrangian", "hinge"), ("newton", "squared_hinge")])
+def test_a_regularised_intercept_of_any_scaling(name, loss, scaling):
+    # With a as multipliers, the gap of the smooth problem is g'R^-1 g / 2: s^2 counts in it.
+    X, y = clouds(n=200, d=4, positive_share=0.1)
+    problem = Problem.of(X, y, 1.0, loss=loss, intercept="regularised", intercept_scaling=scaling)
+    assert solve(problem, name, tol=1e-9, max_steps=200).status.certified
+
+
+@pytest.mark.parametrize(("share", "seed", "C"), [(0.1, 11, 100.0), (0.5, 3, 1e4), (0.1, 6, 1e4)])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_slow_beginnings_are_not_taken_for_the_end(intercept, share, seed, C):
+    # For many steps at first the smooth problem comes closer to its end, and neither value does.
+    X, y = clouds(n=200, d=20, positive_share=share, seed=seed)
+    problem = Problem.of(X, y, C, intercept=intercept)
+    assert solve(problem, "augmented_lagrangian", tol=1e-6, max_steps=300).status.certified
+
+
+@pytest.mark.parametrize(
+    ("loss", "rows", "columns", "compiled"),
+    [
+        ("squared_hinge", 400, 319, True),
+        ("squared_hinge", 400, 320, False),  # with the intercept that is one more
+        ("hinge", 600, 511, True),
+        ("hinge", 600, 512, False),
+        ("hinge", 300, 400, False),  # fewer rows than columns
+    ],
+)
+def test_steps_are_compiled_up_to_so_many_unknowns(loss, rows, columns, compiled):
+    random = np.random.default_rng(0)
+    y = np.where(random.random(rows) < 0.5, 1.0, -1.0)
+    problem = Problem.of(random.normal(size=(rows, columns)), y, loss=loss)
+    assert newton_system.is_compiled(problem) == compiled
+    assert (newton_system.NewtonSystem(problem).small_hessian is not None) == compiled

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The automatic choice: what is taken where, and the hand-over in mid-run."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin import Problem, Solution, Status, certify, choose_solver, path, solve
+from maxmargin.core import ALL_CORES
+from maxmargin.solvers import AugmentedLagrangian, InteriorPoint, Newton, newton
+from maxmargin.solving.choice import second_order_cost
+from maxmargin.solving.hand_over import HandOver, sweep_cost
+from problems import clouds
+
+SECOND = {"hinge": AugmentedLagrangian(resort=True), "squared_hinge": Newton(resort=True)}
+
+
+def wide_text(n=400, d=20_000, seed=0):
+    """Sparse rows of unit length, nearly separable, with many more columns than a factor could take."""
+    generator = np.random.default_rng(seed)
+    X = sparse.random_array((n, d), density=0.005, rng=generator, format="csr")
+    X.data /= np.repeat(np.sqrt((X**2).sum(axis=1)), np.diff(X.indptr))
+    y = np.where(X @ generator.normal(size=d) > 0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize("loss", SECOND)
+def test_few_columns_take_the_second_order_solver(loss):
+    X, y = clouds(n=3000, d=20, seed=1)
+    solver, reason = choose_solver(Problem.of(X, y, 10.0, loss=loss))
+    assert solver == SECOND[loss]
+    assert reason.startswith(f"{solver.name}: for 3000 rows of 20 columns")
+
+
+@pytest.mark.parametrize("loss", SECOND)
+def test_wide_sparse_data_take_the_ascent(loss):
+    X, y = wide_text(n=8000, d=100_000)
+    problem = Problem.of(X, y, 1.0, loss=loss)
+    solver, reason = choose_solver(problem)
+    assert isinstance(solver, HandOver)
+    assert reason.startswith("dual_coordinate_ascent: ")
+    model = solve(problem, tol=1e-3)
+    assert model.status is Status.CERTIFIED
+    assert model.solver.startswith("dual_coordinate_ascent: ")
+    assert model.story == ""
+
+
+@pytest.mark.parametrize("loss", SECOND)
+def test_hand_over_in_mid_run(loss):
+    """An ascent that gets nowhere is given up for the second solver, which goes on from its point."""
+    X, y = clouds(n=500, d=20, seed=2)
+    problem = Problem.of(X, y, 1e4, loss=loss)
+    solver = HandOver(SECOND[loss], cost=20.0 * problem.rows.stored)
+    model = solve(problem, solver, tol=1e-8)
+    assert model.status is Status.CERTIFIED
+    assert model.story.startswith(f"{SECOND[loss].name}, after ")
+    assert model.solver == model.story
+    best = solve(problem, SECOND[loss], tol=1e-10)
+    assert model.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-8)
+
+
+def test_no_hand_over_where_it_would_cost_more():
+    X, y = clouds(n=300, d=10, seed=3)
+    problem = Problem.of(X, y, 0.01)
+    model = solve(problem, HandOver(AugmentedLagrangian(), cost=math.inf), tol=1e-4)
+    assert model.status is Status.CERTIFIED
+    assert model.story == ""
+
+
+def overlapping(n, d, seed):
+    """Rows whose labels are noise to a good part: multipliers grow with C."""
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(n, d))
+    return X, np.where(X[:, 0] + generator.normal(size=n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("loss", SECOND)
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
+def test_few_values_take_the_second_order_solver_whatever_their_shape(loss, C):
+    """Its steps follow one another in the core, while every sweep is a call."""
+    for n, d in ((1000, 20), (120, 100), (40, 120)):
+        solver, _ = choose_solver(Problem.of(*overlapping(n, d, seed=5), C, loss=loss))
+        assert solver == SECOND[loss]
+
+
+@pytest.mark.parametrize("loss", SECOND)
+@pytest.mark.parametrize("C", [1.0 / 32.0, 1.0, 32.0])
+def test_dense_data_with_few_rows_to_a_column_stay_with_the_ascent(loss, C):
+    """Separable: a factor costs many sweeps, and the number of these hardly depends on C."""
+    X, _ = overlapping(600, 500, seed=6)
+    y = np.where(X.sum(axis=1) > 0.0, 1.0, -1.0)
+    problem = Problem.of(X, y, C, loss=loss)
+    assert isinstance(choose_solver(problem)[0], HandOver)
+    model = solve(problem, tol=1e-3)
+    assert model.status is Status.CERTIFIED
+    assert model.story == ""
+
+
+@pytest.mark.parametrize("loss", SECOND)
+def test_a_warm_up_that_goes_on_is_given_up(loss):
+    """On data that overlap, at the end of a stage, and for a beginning from nothing."""
+    problem = Problem.of(*overlapping(2000, 20, seed=7), 1000.0, loss=loss)
+    solver = HandOver(SECOND[loss], cost=30.0 * sweep_cost(problem, 2000))
+    state = solver.init(problem, None)
+    stages = state.inner.stage
+    assert stages > 4
+    while not state.handed_over:
+        state = solver.step(problem, state, ALL_CORES)
+    assert 6 <= state.sweeps < 6 * stages
+    assert state.gaps == []
+    assert state.cost == solver.cost
+    model = solve(problem, solver, tol=1e-6)
+    best = solve(problem, SECOND[loss], tol=1e-8)
+    assert model.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-6)
+
+
+def test_with_many_rows_to_a_column_the_second_begins_where_the_warm_up_stands():
+    problem = Problem.of(*overlapping(5000, 400, seed=7), 100.0, loss="squared_hinge")
+    solver, _ = choose_solver(problem, 1e-4)
+    assert isinstance(solver, HandOver)
+    assert 0.0 < solver.by_rows < solver.cost
+    state = solver.init(problem, None)
+    while not state.handed_over:
+        state = solver.step(problem, state, ALL_CORES)
+    assert state.gaps == []  # the warm-up was not over
+    assert isinstance(state.inner, newton.State)  # no opening of its own
+    best = solve(problem, "newton", tol=1e-9).certificate.primal
+    begun = state.inner.iterate
+    missing = problem.primal(begun.w, begun.b) - best
+    assert missing < 0.1 * (problem.primal(0.0 * begun.w, 0.0) - best)
+    model = solve(problem, solver, tol=1e-6)
+    assert model.certificate.primal == pytest.approx(best, rel=2e-6)
+
+
+def test_rows_without_a_multiplier_make_the_second_cheaper():
+    X, y = overlapping(4000, 20, seed=8)
+    X[:, 0] += 4.0 * y  # so that few rows have a loss
+    problem = Problem.of(X, y, 100.0, loss="squared_hinge")
+    cost = 60.0 * sweep_cost(problem, 4000)
+    sweeps = []
+    for by_rows in (0.0, 0.9 * cost):
+        solver = HandOver(Newton(), cost, by_rows=by_rows)
+        state = solver.init(problem, None)
+        while not state.handed_over and state.sweeps < 30:
+            state = solver.step(problem, state, ALL_CORES)
+        sweeps.append(state.sweeps)
+    assert sweeps[0] > 12
+    assert sweeps[1] < 10
+
+
+def test_a_warm_up_that_ends_early_makes_the_second_dearer():
+    """Multipliers that cease to grow with C: the data are separable."""
+    X, _ = overlapping(200, 300, seed=8)
+    problem = Problem.of(X, np.where(X[:, 0] > 0.0, 1.0, -1.0), 1000.0)
+    solver = HandOver(AugmentedLagrangian(), cost=1e9)
+    state = solver.init(problem, None)
+    while state.inner.stage > 0:
+        state = solver.step(problem, state, ALL_CORES)
+    assert state.sweeps < 18
+    assert state.cost > solver.cost
+
+
+def test_an_ascent_that_goes_on_needs_no_last_resort():
+    problem = Problem.of(*overlapping(300, 20, seed=9), 1.0)
+    solver = HandOver(AugmentedLagrangian(resort=True), cost=0.0)
+    state = solver.init(problem, None)
+    assert solver.last_resort(problem, state) is None
+    while not state.handed_over:
+        state = solver.step(problem, state, ALL_CORES)
+    assert isinstance(solver.last_resort(problem, state), InteriorPoint)
+
+
+@pytest.mark.parametrize("loss", SECOND)
+def test_the_next_cost_goes_on_with_the_solver_that_has_taken_over(loss):
+    X, y = overlapping(2000, 80, seed=10)
+    costs = [10.0, 20.0]
+    solver = HandOver(SECOND[loss], cost=1000.0)
+    first, second = path(Problem.of(X, y, 1.0, loss=loss), costs, solver=solver, tol=1e-6).models
+    assert first.story.startswith(f"{SECOND[loss].name}, after ")
+    assert second.story.startswith(f"{SECOND[loss].name}: it had taken over")
+    for C, model in zip(costs, (first, second), strict=True):
+        best = solve(Problem.of(X, y, C, loss=loss), SECOND[loss], tol=1e-8)
+        assert model.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-6)
+
+
+def test_sweeps_left_follow_the_decay():
+    solver = HandOver(Newton(), cost=1.0, tol=1e-4)
+    halving = [0.5**k for k in range(1, 9)]
+    assert solver.sweeps_left(halving) == pytest.approx(math.log2(halving[-1] / 1e-4))
+    assert solver.sweeps_left(halving[:4]) == 0.0  # too early to tell
+    assert solver.sweeps_left([0.1] * 8) == math.inf
+    there = [*halving, 1e-5]  # as it thinks, yet it is asked for more: until a tenth, then
+    assert solver.sweeps_left(there) == pytest.approx(math.log(10.0) / (math.log(there[4] / 1e-5) / 4))
+    assert solver.sweeps_left([*halving, 1e-15]) == 0.0
+
+
+def test_costs_grow_with_the_work():
+    small, large = (
+        second_order_cost(Problem.of(*clouds(n=n, d=d, seed=4)), 1e-4)[0] for n, d in ((200, 5), (400, 50))
+    )
+    assert 0 < small < large
+    problem = Problem.of(*clouds(n=200, d=5, seed=4))
+    assert second_order_cost(problem, 1e-8)[0] > second_order_cost(problem, 1e-2)[0]
+    assert math.isfinite(second_order_cost(problem, 0.0)[0])
+
+
+@pytest.mark.parametrize("intercept", ["none", "regularised", "exact"])
+def test_where_rounding_ends_the_others_the_interior_point_method_goes_on(intercept):
+    """Columns eight orders of magnitude apart, separable, at a large C."""
+    resorted = 0
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        X = generator.normal(size=(12, 340)) * 10 ** generator.uniform(-4, 4, 340)
+        y = np.where(np.arange(12) % 3 == 0, 1.0, -1.0)
+        problem = Problem.of(X, y, 1000.0, intercept=intercept)
+        assert solve(problem, tol=1e-6).status is Status.CERTIFIED
+        model = solve(problem, SECOND["hinge"], tol=1e-6)
+        assert model.status is Status.CERTIFIED
+        found = certify(problem, Solution(w=model.w, alpha=model.alpha))
+        assert found.relative_gap <= 1.1e-6
+        if model.solver.startswith("interior_point: the "):
+            resorted += 1
+            assert model.story == model.solver
+            alone = solve(problem, AugmentedLagrangian(), tol=1e-6)
+            assert alone.status is not Status.CERTIFIED
+            assert "interior_point" not in alone.solver
+    assert resorted > 0
+
+
+def test_rows_without_values_are_not_free():
+    """A sweep over them costs nothing by their values, and a thousand would not be enough."""
+    problem = Problem.of(
+        sparse.csr_array((30, 4)), np.where(np.arange(30) % 3, 1.0, -1.0), 10.0, loss="squared_hinge"
+    )
+    model = solve(problem, tol=1e-8)
+    assert model.status is Status.CERTIFIED
+    assert model.steps < 50

@@ -46,8 +46,7 @@ auto gone_on(const AnyRows& data, bool squared, Table coordinates, ConstIndices 
   nb::gil_scoped_release unlocked;
   const double gain = data.visit([&](const auto& rows) {
     const Before before{alpha_before.data(), span(w_before)};
-    return squared ? go_on<true>(rows, all, span(order), span(w), bias, bias_curvature, before)
-                   : go_on<false>(rows, all, span(order), span(w), bias, bias_curvature, before);
+    return go_on(rows, squared, all, span(order), span(w), bias, bias_curvature, before);
   });
   return std::make_pair(bias, gain);
 }
@@ -60,11 +59,9 @@ void bind_solvers_over(nb::module_& m) {
           data.require_lengths(labels.size(), w.size());
           data.require_lengths(costs.size(), gradient.size());
           nb::gil_scoped_release unlocked;
-          const LossSum sum = with_loss(loss, [&](auto kind) {
-            return data.visit([&](const auto& rows) {
-              return subgradient<decltype(kind)>(rows, labels.data(), costs.data(), w.data(), b,
-                                                 span(gradient), budget);
-            });
+          const LossSum sum = data.visit([&](const auto& rows) {
+            return subgradient(rows, any_loss(loss), labels.data(), costs.data(), w.data(), b,
+                               span(gradient), budget);
           });
           return std::make_tuple(sum.loss, sum.bias);
         });
@@ -87,12 +84,10 @@ void bind_solvers_over(nb::module_& m) {
     RecentSteps recent{span(lengths), next, threshold};
     bool finished = false;
     const Integer taken = interruptibly(budget, [&](Watch& watch) {
-      return with_loss(loss, [&](auto kind) {
-        return data.visit([&](const auto& rows) {
-          return stochastic_subgradient<decltype(kind)>(
-              rows, labels.data(), weights.data(), norms.data(), span(order), batch, span(steps), lambda,
-              radius, Bias{bias_feature, bias_shrinks}, iterate, recent, finished, watch);
-        });
+      return data.visit([&](const auto& rows) {
+        return stochastic_subgradient(rows, any_loss(loss), labels.data(), weights.data(), norms.data(),
+                                      span(order), batch, span(steps), lambda, radius,
+                                      Bias{bias_feature, bias_shrinks}, iterate, recent, finished, watch);
       });
     });
     return std::make_tuple(taken, recent.next, finished);

@@ -6,11 +6,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <mutex>
+#include <numeric>
 #include <variant>
 
 #include "bindings/data.hpp"
+#include "bindings/kernel_memo.hpp"
 #include "bindings/modules.hpp"
-#include "data/columns.hpp"
 #include "kernel/kernel_dual_ascent.hpp"
 #include "kernel/kernel_matrix.hpp"
 #include "kernel/sequential_minimal_optimization.hpp"
@@ -61,6 +63,54 @@ const char* name_of(Holding holding) {
   }
 }
 
+// The cheapest way to hold the rows for a kernel; the values are looked at once.
+Encoding encoding_of(const Data& data, const KernelSum& kernel) {
+  if (kernel.uses(Common::given)) return {Holding::given};
+  KernelMemo& memo = data.memo();
+  const std::lock_guard lock(memo.mutex);
+  std::optional<Encoding>& known = memo.encodings[kernel.only_products()];
+  if (!known) known = encoding_for({&data.kind()}, kernel);
+  return *known;
+}
+
+KernelRows as_stored(const Data& data) {
+  return data.visit([](const auto& rows) { return KernelRows(rows); });
+}
+
+// The rows as a kernel takes them. Bytes are read once, for all that comes after: there may be many
+// problems on parts of the same rows.
+KernelRows rows_for(const Data& data, const Encoding& encoding) {
+  if (encoding.holding != Holding::bytes) return as_stored(data);
+  KernelMemo& memo = data.memo();
+  const std::lock_guard lock(memo.mutex);
+  if (!memo.bytes) {
+    std::vector<Integer> all(static_cast<std::size_t>(data.count()));
+    std::iota(all.begin(), all.end(), Integer{0});
+    data.visit([&](const auto& rows) { memo.bytes.emplace(rows, all, encoding.unit); });
+  }
+  return *memo.bytes;
+}
+
+// Two sets of rows, held alike.
+struct Pair {
+  Encoding encoding;
+  KernelRows first, others;
+  bool one;  // the two are the same
+
+  const KernelRows& second() const { return one ? first : others; }
+};
+
+Pair pair_for(const KernelSum& kernel, const Data& first, const Data& second) {
+  require(first.columns() == second.columns(), "rows with as many columns are needed");
+  if (&first == &second) {
+    const Encoding encoding = encoding_of(first, kernel);
+    return {encoding, rows_for(first, encoding), {}, true};
+  }
+  require(first.kind().index() == second.kind().index(), "rows of one type are needed");
+  const Encoding encoding = encoding_for({&first.kind(), &second.kind()}, kernel);
+  return {encoding, as_stored(first), as_stored(second), false};
+}
+
 // The kernel matrix of some rows, in single or double precision, with the rows kept alive.
 class AnyKernelMatrix {
  public:
@@ -73,14 +123,14 @@ class AnyKernelMatrix {
                 begins.back() == static_cast<Integer>(order.size()) &&
                 std::is_sorted(begins.begin(), begins.end()),
             "blocks must begin at 0 and end with the rows");
-    data_.visit_for(kernel, [&](const auto& rows, const Encoding& encoding) {
-      if (single)
-        matrix_.emplace<KernelMatrix<float>>(rows, kernel, encoding, order, begins, cache_bytes,
-                                             std::move(counts), std::move(spare));
-      else
-        matrix_.emplace<KernelMatrix<double>>(rows, kernel, encoding, order, begins, cache_bytes,
-                                              std::move(counts), std::move(spare));
-    });
+    const Encoding encoding = encoding_of(data, kernel);
+    const KernelRows rows = rows_for(data, encoding);
+    if (single)
+      matrix_.emplace<KernelMatrix<float>>(rows, kernel, encoding, order, begins, cache_bytes,
+                                           std::move(counts), std::move(spare));
+    else
+      matrix_.emplace<KernelMatrix<double>>(rows, kernel, encoding, order, begins, cache_bytes,
+                                            std::move(counts), std::move(spare));
   }
 
   template <class Visitor>
@@ -177,26 +227,6 @@ KernelDual kernel_dual(Integer count, ConstVector low, ConstVector high, ConstVe
   return {span(low), span(high), span(labels), span(beta), span(f)};
 }
 
-// Calls visitor(rows, others, encoding) with two sets of rows, held alike.
-template <class Visitor>
-void visit_both(const KernelSum& kernel, const Data& first, const Data& second, Visitor&& visitor) {
-  require(first.columns() == second.columns(), "rows with as many columns are needed");
-  if (&first == &second) {
-    return first.visit_for(
-        kernel, [&](const auto& rows, const Encoding& encoding) { visitor(rows, rows, encoding); });
-  }
-  first.visit([&](const auto& rows) {
-    using Rows = std::decay_t<decltype(rows)>;
-    second.visit([&](const auto& others) {
-      if constexpr (std::is_same_v<Rows, std::decay_t<decltype(others)>>) {
-        visitor(rows, others, encoding_for({&rows, &others}, kernel));
-      } else {
-        throw std::invalid_argument("rows of one type are needed");
-      }
-    });
-  });
-}
-
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
@@ -206,30 +236,13 @@ void bind_kernels(nb::module_& m) {
 
   m.def("kernel_encoding", [](const KernelSum& kernel, const Data& data) {
     nb::gil_scoped_release unlocked;
-    return std::string(name_of(data.encoding(kernel).holding));
+    return std::string(name_of(encoding_of(data, kernel).holding));
   });
   m.def("kernel_diagonal", [](const KernelSum& kernel, const Data& data, Vector out) {
     require(static_cast<Integer>(out.size()) == data.count(), "one number per row is needed");
     require(!kernel.uses(Common::given) || data.columns() == data.count(), "a square matrix is needed");
     nb::gil_scoped_release unlocked;
     data.visit([&](const auto& rows) { kernel_diagonal(kernel, rows, span(out)); });
-  });
-  m.def("column_ranges", [](const Data& data, ConstIndices which, Vector low, Vector high) {
-    data.require_rows(span(which));
-    data.require_lengths(static_cast<std::size_t>(data.count()), low.size());
-    data.require_lengths(static_cast<std::size_t>(data.count()), high.size());
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { column_ranges(rows, span(which), low.data(), high.data()); });
-  });
-  m.def("read_columns", [](const Data& data, ConstIndices which, ConstIndices columns, Table out) {
-    data.require_rows(span(which));
-    for (const Integer column : span(columns)) {
-      require(column >= 0 && column < data.columns(), "an index of a column is out of range");
-    }
-    require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
-            "a place for every value is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { read_columns(rows, span(which), span(columns), out.data()); });
   });
   m.def("kernel_block", [](const KernelSum& kernel, const Data& first, ConstIndices first_which,
                            const Data& second, ConstIndices second_which, Table out, const Budget& budget) {
@@ -238,10 +251,9 @@ void bind_kernels(nb::module_& m) {
     require(out.shape(0) == first_which.size() && out.shape(1) == second_which.size(),
             "a place for every pair is needed");
     nb::gil_scoped_release unlocked;
-    visit_both(kernel, first, second, [&](const auto& rows, const auto& others, const Encoding& encoding) {
-      kernel_block<double>(kernel, encoding, rows, span(first_which), others, span(second_which),
-                           out.data(), budget);
-    });
+    const Pair rows = pair_for(kernel, first, second);
+    kernel_block<double>(kernel, rows.encoding, rows.first, span(first_which), rows.second(),
+                         span(second_which), out.data(), budget);
   });
   m.def(
       "kernel_expansions",
@@ -265,15 +277,11 @@ void bind_kernels(nb::module_& m) {
           if (!silent) tell();
         };
         nb::gil_scoped_release unlocked;
-        visit_both(
-            kernel, support, targets, [&](const auto& rows, const auto& others, const Encoding& encoding) {
-              const Integer count = static_cast<Integer>(coefficients.shape(0));
-              const auto run = [&]<class T>(T) {
-                expansions<T>(kernel, encoding, rows, span(support_which), coefficients.data(), count,
-                              span(segments), others, span(target_which), out.data(), budget, between);
-              };
-              single ? run(0.0f) : run(0.0);
-            });
+        const Pair rows = pair_for(kernel, support, targets);
+        const Integer count = static_cast<Integer>(coefficients.shape(0));
+        const auto run = single ? expansions<float> : expansions<double>;
+        run(kernel, rows.encoding, rows.first, span(support_which), coefficients.data(), count,
+            span(segments), rows.second(), span(target_which), out.data(), budget, between);
       },
       "kernel"_a, "support"_a, "support_which"_a, "coefficients"_a, "segments"_a, "targets"_a,
       "target_which"_a, "out"_a, "single"_a, "budget"_a, "tell"_a = nb::none());

@@ -3,14 +3,17 @@
 
 #include "passes/passes.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
+#include "data/zeros.hpp"
 #include "passes/best_intercept.hpp"
 #include "passes/feasible.hpp"
 #include "passes/row_classes.hpp"
+#include "passes/weighted_quantile.hpp"
 
 namespace maxmargin {
 namespace {
@@ -48,6 +51,15 @@ void bind_passes_over(nb::module_& m) {
 }
 
 }  // namespace
+
+std::optional<Data> Data::without_zeros(const Budget& budget) const {
+  return visit([&]<class Rows>(const Rows& rows) -> std::optional<Data> {
+    if constexpr (kDense<Rows>) {
+      if (auto copy = maxmargin::without_zeros(rows, budget)) return owning(std::move(*copy), rows.columns);
+    }
+    return std::nullopt;
+  });
+}
 
 void bind_passes(nb::module_& m) {
   m.def("dot", [](ConstVector a, ConstVector b) {
@@ -106,14 +118,10 @@ void bind_passes(nb::module_& m) {
   bind_passes_over<MonomialData>(m);
   m.def("combine", &combined<CompactData>);
   m.def("add_rows", &add_some<CompactData>);
-  m.def("without_private_columns", [](const Data& data, const Budget& budget) -> nb::object {
-    auto compact = [&] {
-      nb::gil_scoped_release unlocked;
-      return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
-    }();
-    if (!compact) return nb::none();
-    nb::object diagonal = as_array(std::move(compact->diagonal));
-    return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
+  m.def("weighted_quantile", [](ConstVector values, ConstVector weights, double level, double ridge) {
+    require(values.size() == weights.size(), "one weight per value is needed");
+    nb::gil_scoped_release unlocked;
+    return weighted_quantile(span(values), span(weights), level, ridge);
   });
 }
 

@@ -50,13 +50,14 @@ struct Before {
 };
 
 // By how much the dual value grew. `order` names the rows that may have moved since; no other has.
-template <bool kSquared, class Rows>
-double go_on(const Rows& rows, std::span<Coordinate> coordinates, std::span<const Integer> order,
-             std::span<double> w, double& bias, double bias_curvature, Before before) {
+template <class Rows>
+double go_on(const Rows& rows, bool squared, std::span<Coordinate> coordinates,
+             std::span<const Integer> order, std::span<double> w, double& bias, double bias_curvature,
+             Before before) {
   // What w is off by for alpha is in v as well: moves that grew from sweep to sweep would make it grow.
   constexpr double kFarthest = 1;
-  const auto upper = [](const Coordinate& c) {
-    return kSquared ? std::numeric_limits<double>::infinity() : c.cost;
+  const auto upper = [squared](const Coordinate& c) {
+    return squared ? std::numeric_limits<double>::infinity() : c.cost;
   };
   double* const change = before.alpha;
   const std::span<double> v = before.w;

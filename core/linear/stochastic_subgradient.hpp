@@ -9,6 +9,7 @@
 
 #include "data/rows.hpp"
 #include "machine/budget.hpp"
+#include "passes/any_loss.hpp"
 
 namespace maxmargin {
 
@@ -66,8 +67,8 @@ struct RecentSteps {
 
 // Lecture 001, lines 10-18, on batches of `batch` consecutive entries of `order`, one for each step
 // size. `weights` are C_i over their mean. Returns the number of steps taken.
-template <class Loss, class Rows>
-Integer stochastic_subgradient(const Rows& rows, const double* labels, const double* weights,
+template <class Rows>
+Integer stochastic_subgradient(const Rows& rows, AnyLoss loss, const double* labels, const double* weights,
                                const double* norms, std::span<const Integer> order, Integer batch,
                                std::span<const double> steps, double lambda, double radius, Bias bias,
                                Iterate& iterate, RecentSteps& recent, bool& finished, Watch& watch) {
@@ -88,7 +89,7 @@ Integer stochastic_subgradient(const Rows& rows, const double* labels, const dou
       const auto row = rows[i];
       product = row.dot(iterate.v.data());
       const double margin = labels[i] * (iterate.scale * product + bias.feature * iterate.beta);
-      pulls[k] = -Loss::derivative(margin) * weights[i] * labels[i] / static_cast<double>(batch);
+      pulls[k] = -derivative(loss, margin) * weights[i] * labels[i] / static_cast<double>(batch);
       work += 2 * row.size();
     }
     const double shrink = 1 - eta * lambda;

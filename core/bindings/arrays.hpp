@@ -47,11 +47,11 @@ inline void require(bool holds, const char* message) {
 template <class Kernel>
 auto interruptibly(const Budget& budget, const Kernel& kernel) {
   bool raised = false;
-  Watch watch(budget, [&raised] {
+  const auto interrupted = [](void* who) {
     nb::gil_scoped_acquire lock;
-    raised = PyErr_CheckSignals() != 0;
-    return raised;
-  });
+    return *static_cast<bool*>(who) = PyErr_CheckSignals() != 0;
+  };
+  Watch watch(budget, interrupted, &raised);
   auto result = [&] {
     nb::gil_scoped_release unlocked;
     return kernel(watch);

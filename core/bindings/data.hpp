@@ -10,48 +10,25 @@
 #include <vector>
 
 #include "bindings/arrays.hpp"
-#include "features/monomial_rows.hpp"
+#include "data/any_rows.hpp"
 
 namespace maxmargin {
 
-// Rows of one of several kinds.
-template <class... Kinds>
-class RowsOf {
+// Rows of any kind, with what keeps them alive in the classes below.
+class AnyData {
  public:
-  using Kind = std::variant<Kinds...>;
-  explicit RowsOf(Kind kind) : kind_(std::move(kind)) {
-    visit([this](const auto& rows) {
-      count_ = rows.count;
-      columns_ = rows.columns;
-      stored_ = rows.stored();
-    });
-  }
+  explicit AnyData(AnyRows rows);
 
-  template <class Visitor>
-  decltype(auto) visit(Visitor&& visitor) const {
-    return std::visit(std::forward<Visitor>(visitor), kind_);
-  }
+  const AnyRows& rows() const { return rows_; }
   Integer count() const { return count_; }
   Integer columns() const { return columns_; }
   Integer stored() const { return stored_; }
 
-  void require_lengths(std::size_t per_row, std::size_t per_column) const {
-    require(static_cast<Integer>(per_row) == count_, "one number per row is needed");
-    require(static_cast<Integer>(per_column) == columns_, "one number per column is needed");
-  }
-  void require_rows(std::span<const Integer> order) const {
-    Integer low = 0, high = -1;
-    for (const Integer i : order) {
-      low = std::min(low, i);
-      high = std::max(high, i);
-    }
-    require(low >= 0 && high < count_, "an index of a row is out of range");
-  }
-
- protected:
-  Kind kind_;
+  void require_lengths(std::size_t per_row, std::size_t per_column) const;
+  void require_rows(std::span<const Integer> order) const;
 
  private:
+  AnyRows rows_;
   Integer count_ = 0;
   Integer columns_ = 0;
   Integer stored_ = 0;
@@ -63,9 +40,15 @@ struct SparseCopy;
 struct KernelMemo;
 
 // The copy of core/data/private_columns.hpp, which only dual coordinate ascent sweeps.
-class CompactData : public RowsOf<SparseRows<float>, SparseRows<float, std::uint16_t>> {
+class CompactData : public AnyData {
  public:
   explicit CompactData(CompactRows&& rows);
+
+  template <class Visitor>
+  decltype(auto) visit(Visitor&& visitor) const {
+    if (const auto* few = std::get_if<SparseRows<float, std::uint16_t>>(&rows())) return visitor(*few);
+    return visitor(std::get<SparseRows<float>>(rows()));
+  }
 
  private:
   explicit CompactData(std::shared_ptr<const CompactRows> rows);
@@ -77,7 +60,7 @@ class CompactData : public RowsOf<SparseRows<float>, SparseRows<float, std::uint
 //
 // Sparse rows have columns of 32 bits and offsets of 64, whatever was given: every kind of rows is one more
 // version of every loop. Offsets are few; columns of 64 bits are copied.
-class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>> {
+class Data : public AnyData {
  public:
   static Data dense(AnyArray values);
   static Data sparse(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns);
@@ -93,16 +76,21 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }
 
-  const Kind& kind() const { return kind_; }
+  template <class Visitor>
+  decltype(auto) visit(Visitor&& visitor) const {
+    return std::visit(std::forward<Visitor>(visitor), stored_rows_);
+  }
+  const StoredRows& stored_rows() const { return stored_rows_; }
   // What kernels found out about these rows, for all copies of them.
   KernelMemo& memo() const { return *memo_; }
 
  private:
-  Data(Kind kind, std::vector<AnyArray> arrays, std::shared_ptr<const void> owned = nullptr);
+  Data(StoredRows rows, std::vector<AnyArray> arrays, std::shared_ptr<const void> owned = nullptr);
 
   template <class Value, class Index>
   static Data sparse_of(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns);
 
+  StoredRows stored_rows_;
   std::vector<AnyArray> arrays_;
   std::shared_ptr<const void> owned_;  // memory of copies made here
   bool sorted_ = true;
@@ -110,10 +98,15 @@ class Data : public RowsOf<DenseRows<float>, DenseRows<double>, SparseRows<float
 };
 
 // Monomials that are formed on the way, of sparse rows that are kept alive.
-class MonomialData : public RowsOf<MonomialRows> {
+class MonomialData : public AnyData {
  public:
   MonomialData(const Data& base, Integer lowest, const std::vector<double>& scales, bool once,
                bool shared_repeats);
+
+  template <class Visitor>
+  decltype(auto) visit(Visitor&& visitor) const {
+    return visitor(std::get<MonomialRows>(rows()));
+  }
 
  private:
   Data base_;

@@ -69,7 +69,7 @@ Encoding encoding_of(const Data& data, const KernelSum& kernel) {
   KernelMemo& memo = data.memo();
   const std::lock_guard lock(memo.mutex);
   std::optional<Encoding>& known = memo.encodings[kernel.only_products()];
-  if (!known) known = encoding_for({&data.kind()}, kernel);
+  if (!known) known = encoding_for({&data.stored_rows()}, kernel);
   return *known;
 }
 
@@ -106,8 +106,8 @@ Pair pair_for(const KernelSum& kernel, const Data& first, const Data& second) {
     const Encoding encoding = encoding_of(first, kernel);
     return {encoding, rows_for(first, encoding), {}, true};
   }
-  require(first.kind().index() == second.kind().index(), "rows of one type are needed");
-  const Encoding encoding = encoding_for({&first.kind(), &second.kind()}, kernel);
+  require(first.stored_rows().index() == second.stored_rows().index(), "rows of one type are needed");
+  const Encoding encoding = encoding_for({&first.stored_rows(), &second.stored_rows()}, kernel);
   return {encoding, as_stored(first), as_stored(second), false};
 }
 

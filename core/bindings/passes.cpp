@@ -6,61 +6,15 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
-#include "bindings/data.hpp"
+#include "bindings/arrays.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
-#include "data/zeros.hpp"
 #include "passes/best_intercept.hpp"
 #include "passes/feasible.hpp"
 #include "passes/row_classes.hpp"
 #include "passes/weighted_quantile.hpp"
 
 namespace maxmargin {
-namespace {
-
-template <class AnyRows>
-void combined(const AnyRows& data, ConstVector coefficients, Vector out, const Budget& budget) {
-  data.require_lengths(coefficients.size(), out.size());
-  nb::gil_scoped_release unlocked;
-  data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
-}
-
-template <class AnyRows>
-void add_some(const AnyRows& data, ConstIndices order, ConstVector coefficients, Vector w) {
-  data.require_rows(span(order));
-  require(order.size() == coefficients.size(), "one number per row is needed");
-  require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
-  nb::gil_scoped_release unlocked;
-  data.visit([&](const auto& rows) { add_rows(rows, span(order), coefficients.data(), w.data()); });
-}
-
-template <class AnyRows>
-void bind_passes_over(nb::module_& m) {
-  m.def("scores", [](const AnyRows& data, ConstVector w, Vector out, const Budget& budget) {
-    data.require_lengths(out.size(), w.size());
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
-  });
-  m.def("combine", &combined<AnyRows>);
-  m.def("add_rows", &add_some<AnyRows>);
-  m.def("squared_norms", [](const AnyRows& data, Vector out, const Budget& budget) {
-    data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { squared_norms(rows, span(out), budget); });
-  });
-}
-
-}  // namespace
-
-std::optional<Data> Data::without_zeros(const Budget& budget) const {
-  return visit([&]<class Rows>(const Rows& rows) -> std::optional<Data> {
-    if constexpr (kDense<Rows>) {
-      if (auto copy = maxmargin::without_zeros(rows, budget)) return owning(std::move(*copy), rows.columns);
-    }
-    return std::nullopt;
-  });
-}
-
 void bind_passes(nb::module_& m) {
   m.def("dot", [](ConstVector a, ConstVector b) {
     require(a.size() == b.size(), "vectors of one length are needed");
@@ -114,10 +68,6 @@ void bind_passes(nb::module_& m) {
     const auto find = loss == "logistic" ? best_intercept<Logistic> : best_intercept<SquaredHinge>;
     return find(span(scores), labels.data(), costs.data(), ridge);
   });
-  bind_passes_over<Data>(m);
-  bind_passes_over<MonomialData>(m);
-  m.def("combine", &combined<CompactData>);
-  m.def("add_rows", &add_some<CompactData>);
   m.def("weighted_quantile", [](ConstVector values, ConstVector weights, double level, double ridge) {
     require(values.size() == weights.size(), "one weight per value is needed");
     nb::gil_scoped_release unlocked;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -61,7 +60,7 @@ double go_on(const Rows& rows, bool squared, std::span<Coordinate> coordinates,
   };
   double* const change = before.alpha;
   const std::span<double> v = before.w;
-  std::transform(w.begin(), w.end(), v.begin(), v.begin(), std::minus<>());
+  for (std::size_t j = 0; j < w.size(); ++j) v[j] = w[j] - v[j];
   Parabola straight;
   std::vector<Integer> moving;
   moving.reserve(order.size());

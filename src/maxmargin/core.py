@@ -11,78 +11,22 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from maxmargin import _core_baseline as _core
-else:
-    _offered = [
-        name
-        for name in import_module("maxmargin._core_baseline").instruction_sets()
-        if find_spec(f"maxmargin._core_{name}")
-    ]
-    INSTRUCTION_SET = os.environ.get("MAXMARGIN_INSTRUCTION_SET", _offered[-1])
-    if INSTRUCTION_SET not in _offered:
-        raise ImportError(
-            f"MAXMARGIN_INSTRUCTION_SET is {INSTRUCTION_SET!r}, but this processor and this build "
-            f"offer {', '.join(_offered)}. Set it to one of these or leave it unset."
-        )
-    _core = import_module(f"maxmargin._core_{INSTRUCTION_SET}")
+from maxmargin import _core_baseline
 
-Budget = _core.Budget
-CacheCounts = _core.CacheCounts
-CompactData = _core.CompactData
-Data = _core.Data
-GrowingBytes = _core.GrowingBytes
-Iterate = _core.Iterate
-KernelMatrix = _core.KernelMatrix
-KernelSum = _core.KernelSum
-MonomialData = _core.MonomialData
-Monomials = _core.Monomials
-ParsedRows = _core.ParsedRows
-Place = _core.Place
-SequentialMinimalOptimization = _core.SequentialMinimalOptimization
-SpareMemory = _core.SpareMemory
-Standing = _core.Standing
-WorkingSet = _core.WorkingSet
-add_outer_products = _core.add_outer_products
-add_rows = _core.add_rows
-best_intercept = _core.best_intercept
-column_ranges = _core.column_ranges
-combine = _core.combine
-cost_of_balancing = _core.cost_of_balancing
-curvature_product = _core.curvature_product
-dot = _core.dot
-draw = _core.draw
-dual_coordinate_ascent = _core.dual_coordinate_ascent
-dual_gain = _core.dual_gain
-gather = _core.gather
-go_on = _core.go_on
-inner_products = _core.inner_products
-kernel_block = _core.kernel_block
-kernel_diagonal = _core.kernel_diagonal
-kernel_dual_ascent = _core.kernel_dual_ascent
-kernel_encoding = _core.kernel_encoding
-kernel_expansions = _core.kernel_expansions
-largest_violation = _core.largest_violation
-line_search = _core.line_search
-loss_sum = _core.loss_sum
-make_feasible = _core.make_feasible
-multipliers = _core.multipliers
-parse_libsvm = _core.parse_libsvm
-read_columns = _core.read_columns
-refresh = _core.refresh
-row_classes = _core.row_classes
-scores = _core.scores
-scores_of = _core.scores_of
-shuffle = _core.shuffle
-small_augmented_lagrangian_steps = _core.small_augmented_lagrangian_steps
-small_newton_steps = _core.small_newton_steps
-solve_small = _core.solve_small
-solve_small_classes = _core.solve_small_classes
-squared_norms = _core.squared_norms
-stochastic_subgradient = _core.stochastic_subgradient
-subgradient = _core.subgradient
-weighted_quantile = _core.weighted_quantile
-without_private_columns = _core.without_private_columns
+if TYPE_CHECKING:
+    # All instruction sets have one interface; that of the baseline is written down when it is compiled.
+    from maxmargin._core_baseline import *  # noqa: F403
+    from maxmargin._core_baseline import Budget
+
+_offered = [name for name in _core_baseline.instruction_sets() if find_spec(f"maxmargin._core_{name}")]
+INSTRUCTION_SET = os.environ.get("MAXMARGIN_INSTRUCTION_SET", _offered[-1])
+if INSTRUCTION_SET not in _offered:
+    raise ImportError(
+        f"MAXMARGIN_INSTRUCTION_SET is {INSTRUCTION_SET!r}, but this processor and this build "
+        f"offer {', '.join(_offered)}. Set it to one of these or leave it unset."
+    )
+_core = import_module(f"maxmargin._core_{INSTRUCTION_SET}")
+globals().update({name: value for name, value in vars(_core).items() if not name.startswith("_")})
 
 
 def default_threads() -> int:

@@ -237,6 +237,12 @@ def test_core_refuses_other_types():
         core.Data.dense(np.ones((4, 4))[:, ::2])
 
 
+def test_core_refuses_more_columns_than_it_can_number():
+    indices, offsets = np.array(INDICES, np.int64), np.array(OFFSETS, np.int64)
+    with pytest.raises(ValueError, match="no more than 2147483647 columns"):
+        core.Data.sparse(VALUES, indices, offsets, 2**31)
+
+
 def test_core_refuses_rows_out_of_range():
     data = Rows(X).data
     budget = core.Budget(np.inf, 1)

@@ -13,6 +13,7 @@
 #include "data/columns.hpp"
 #include "data/private_columns.hpp"
 #include "data/taken_rows.hpp"
+#include "loops/loops.hpp"
 #include "machine/random.hpp"
 
 namespace maxmargin {
@@ -20,9 +21,9 @@ namespace {
 
 constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
 
-std::variant<SparseRows<float>, SparseRows<float, std::uint16_t>> view(const CompactRows& rows) {
+AnyRows view(const CompactRows& rows) {
   return std::visit(
-      [&]<class Index>(const LargeArray<Index>& indices) -> decltype(view(rows)) {
+      [&]<class Index>(const LargeArray<Index>& indices) -> AnyRows {
         return SparseRows<float, Index>{rows.values.get(), indices.get(), rows.offsets.data(),
                                         static_cast<Integer>(rows.offsets.size()) - 1, rows.columns};
       },
@@ -65,14 +66,39 @@ bool in_order(const std::int32_t* indices, const std::vector<Integer>& offsets) 
 
 }  // namespace
 
+AnyData::AnyData(AnyRows rows) : rows_(std::move(rows)) {
+  std::visit(
+      [this](const auto& kind) {
+        count_ = kind.count;
+        columns_ = kind.columns;
+        stored_ = kind.stored();
+      },
+      rows_);
+}
+
+void AnyData::require_lengths(std::size_t per_row, std::size_t per_column) const {
+  require(static_cast<Integer>(per_row) == count_, "one number per row is needed");
+  require(static_cast<Integer>(per_column) == columns_, "one number per column is needed");
+}
+
+void AnyData::require_rows(std::span<const Integer> order) const {
+  Integer low = 0, high = -1;
+  for (const Integer i : order) {
+    low = std::min(low, i);
+    high = std::max(high, i);
+  }
+  require(low >= 0 && high < count_, "an index of a row is out of range");
+}
+
 CompactData::CompactData(CompactRows&& rows)
     : CompactData(std::make_shared<const CompactRows>(std::move(rows))) {}
 
 CompactData::CompactData(std::shared_ptr<const CompactRows> rows)
-    : RowsOf(view(*rows)), rows_(std::move(rows)) {}
+    : AnyData(view(*rows)), rows_(std::move(rows)) {}
 
-Data::Data(Kind kind, std::vector<AnyArray> arrays, std::shared_ptr<const void> owned)
-    : RowsOf(kind),
+Data::Data(StoredRows rows, std::vector<AnyArray> arrays, std::shared_ptr<const void> owned)
+    : AnyData(std::visit([](const auto& kind) -> AnyRows { return kind; }, rows)),
+      stored_rows_(rows),
       arrays_(std::move(arrays)),
       owned_(std::move(owned)),
       memo_(std::make_shared<KernelMemo>()) {}
@@ -159,38 +185,43 @@ Data Data::take(ConstIndices order) const {
   });
 }
 
+std::optional<Data> Data::without_zeros(const Budget& budget) const {
+  return visit([&]<class Rows>(const Rows& rows) -> std::optional<Data> {
+    if constexpr (kDense<Rows>) {
+      if (auto copy = sparse_copy(rows, budget)) return owning(std::move(*copy), rows.columns);
+    }
+    return std::nullopt;
+  });
+}
+
 MonomialData::MonomialData(const Data& base, Integer lowest, const std::vector<double>& scales, bool once,
                            bool shared_repeats)
-    : RowsOf([&] {
+    : AnyData([&] {
         require(base.sorted(), "columns in order are needed");
-        const auto* rows = std::get_if<SparseRows<double>>(&base.kind());
+        const auto* rows = std::get_if<SparseRows<double>>(&base.stored_rows());
         require(rows != nullptr, "sparse rows of float64 are needed");
         return MonomialRows(*rows, Degree2(base.columns(), lowest, scales, once, shared_repeats));
       }()),
       base_(base) {}
 
 void bind_data(nb::module_& m) {
-  nb::class_<Data>(m, "Data")
+  nb::class_<AnyData>(m, "AnyData")
+      .def_prop_ro("count", &AnyData::count)
+      .def_prop_ro("columns", &AnyData::columns)
+      .def_prop_ro("stored", &AnyData::stored);
+
+  nb::class_<Data, AnyData>(m, "Data")
       .def_static("dense", &Data::dense, "values"_a)
       .def_static("sparse", &Data::sparse, "values"_a, "indices"_a, "offsets"_a, "columns"_a)
       .def("without_zeros", &Data::without_zeros, "budget"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("take", &Data::take, "order"_a)
-      .def_prop_ro("sorted", &Data::sorted)
-      .def_prop_ro("count", &Data::count)
-      .def_prop_ro("columns", &Data::columns)
-      .def_prop_ro("stored", &Data::stored);
+      .def_prop_ro("sorted", &Data::sorted);
 
-  nb::class_<CompactData>(m, "CompactData")
-      .def_prop_ro("count", &CompactData::count)
-      .def_prop_ro("columns", &CompactData::columns)
-      .def_prop_ro("stored", &CompactData::stored);
+  nb::class_<CompactData, AnyData>(m, "CompactData");
 
-  nb::class_<MonomialData>(m, "MonomialData")
+  nb::class_<MonomialData, AnyData>(m, "MonomialData")
       .def(nb::init<const Data&, Integer, const std::vector<double>&, bool, bool>(), "base"_a, "lowest"_a,
-           "scales"_a, "once"_a, "shared_repeats"_a)
-      .def_prop_ro("count", &MonomialData::count)
-      .def_prop_ro("columns", &MonomialData::columns)
-      .def_prop_ro("stored", &MonomialData::stored);
+           "scales"_a, "once"_a, "shared_repeats"_a);
 
   nb::class_<Budget>(m, "Budget")
       .def(nb::init<double, Integer>(), "seconds"_a, "threads"_a)
@@ -200,43 +231,60 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("stopped", &Budget::stopped)
       .def_prop_ro("spent", &Budget::spent);
 
-  m.def("shuffle", [](Indices order, std::uint64_t state) {
-    Random random(state);
-    shuffle(span(order), random);
-    return random.state();
-  });
-  m.def("draw", [](Indices order, Integer bound, std::uint64_t state) {
-    require(bound > 0, "bound must be positive");
-    Random random(state);
-    draw(span(order), bound, random);
-    return random.state();
-  });
-  m.def("without_private_columns", [](const Data& data, const Budget& budget) -> nb::object {
-    auto compact = [&] {
-      nb::gil_scoped_release unlocked;
-      return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
-    }();
-    if (!compact) return nb::none();
-    nb::object diagonal = as_array(std::move(compact->diagonal));
-    return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
-  });
-  m.def("column_ranges", [](const Data& data, ConstIndices which, Vector low, Vector high) {
-    data.require_rows(span(which));
-    data.require_lengths(static_cast<std::size_t>(data.count()), low.size());
-    data.require_lengths(static_cast<std::size_t>(data.count()), high.size());
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { column_ranges(rows, span(which), low.data(), high.data()); });
-  });
-  m.def("read_columns", [](const Data& data, ConstIndices which, ConstIndices columns, Table out) {
-    data.require_rows(span(which));
-    for (const Integer column : span(columns)) {
-      require(column >= 0 && column < data.columns(), "an index of a column is out of range");
-    }
-    require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
-            "a place for every value is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { read_columns(rows, span(which), span(columns), out.data()); });
-  });
+  m.def(
+      "shuffle",
+      [](Indices order, std::uint64_t state) {
+        Random random(state);
+        shuffle(span(order), random);
+        return random.state();
+      },
+      "order"_a, "state"_a);
+  m.def(
+      "draw",
+      [](Indices order, Integer bound, std::uint64_t state) {
+        require(bound > 0, "bound must be positive");
+        Random random(state);
+        draw(span(order), bound, random);
+        return random.state();
+      },
+      "order"_a, "bound"_a, "state"_a);
+  m.def(
+      "without_private_columns",
+      [](const Data& data, const Budget& budget) -> nb::object {
+        auto compact = [&] {
+          nb::gil_scoped_release unlocked;
+          return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
+        }();
+        if (!compact) return nb::none();
+        nb::object diagonal = as_array(std::move(compact->diagonal));
+        return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
+      },
+      "data"_a, "budget"_a,
+      nb::sig("def without_private_columns(data: Data, budget: Budget) "
+              "-> tuple[CompactData, numpy.typing.NDArray[numpy.float64]] | None"));
+  m.def(
+      "column_ranges",
+      [](const Data& data, ConstIndices which, Vector low, Vector high) {
+        data.require_rows(span(which));
+        data.require_lengths(static_cast<std::size_t>(data.count()), low.size());
+        data.require_lengths(static_cast<std::size_t>(data.count()), high.size());
+        nb::gil_scoped_release unlocked;
+        data.visit([&](const auto& rows) { column_ranges(rows, span(which), low.data(), high.data()); });
+      },
+      "data"_a, "which"_a, "low"_a, "high"_a);
+  m.def(
+      "read_columns",
+      [](const Data& data, ConstIndices which, ConstIndices columns, Table out) {
+        data.require_rows(span(which));
+        for (const Integer column : span(columns)) {
+          require(column >= 0 && column < data.columns(), "an index of a column is out of range");
+        }
+        require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
+                "a place for every value is needed");
+        nb::gil_scoped_release unlocked;
+        data.visit([&](const auto& rows) { read_columns(rows, span(which), span(columns), out.data()); });
+      },
+      "data"_a, "which"_a, "columns"_a, "out"_a);
 }
 
 }  // namespace maxmargin

@@ -70,8 +70,8 @@ class Pegasos(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From w = 0, or from the start's w and b."""
-        rule = np.zeros(self.stop_count if self.stop_threshold > 0 else 0)
-        state = init_state(problem, start, self.average != "last", self.polish, self.seed, rule)
+        recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
+        state = init_state(problem, start, self.average != "last", self.polish, self.seed, recent)
         # The step at t = 1 forgets where it started; a start worth keeping counts as one epoch of steps.
         state.t = 0 if start is None else problem.rows.count // self.batch
         return state
@@ -87,7 +87,6 @@ class Pegasos(Solver[State]):
             self.batch,
             self.order == "uniform",
             np.sqrt(problem.total_cost) if self.project else np.inf,
-            self.stop_threshold,
             budget,
             restart=self.average == "suffix",
         )
@@ -109,7 +108,7 @@ class Pegasos(Solver[State]):
 
     def finished(self, state: State) -> bool:
         """001's rule, if asked for."""
-        return state.finished
+        return state.recent.finished
 
 
 def bound(problem: Problem, T: int) -> float:

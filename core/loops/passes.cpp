@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "passes/passes.hpp"
+
+#include "data/zeros.hpp"
+#include "loops/loops.hpp"
+
+namespace maxmargin {
+
+void scores(const AnyRows& rows, const double* w, std::span<double> out, const Budget& budget) {
+  std::visit([&](const auto& kind) { scores(kind, w, out, budget); }, rows);
+}
+
+void combine(const AnyRows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
+  std::visit([&](const auto& kind) { combine(kind, coefficients, out, budget); }, rows);
+}
+
+void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
+  std::visit([&](const auto& kind) { add_rows(kind, order, coefficients, w); }, rows);
+}
+
+void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget) {
+  std::visit([&](const auto& kind) { squared_norms(kind, out, budget); }, rows);
+}
+
+template <class Value>
+std::optional<SparseCopy<Value>> sparse_copy(const DenseRows<Value>& rows, const Budget& budget) {
+  return without_zeros(rows, budget);
+}
+template std::optional<SparseCopy<float>> sparse_copy(const DenseRows<float>&, const Budget&);
+template std::optional<SparseCopy<double>> sparse_copy(const DenseRows<double>&, const Budget&);
+
+}  // namespace maxmargin

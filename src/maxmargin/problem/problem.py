@@ -172,6 +172,13 @@ class Problem:
         """The objective at (w, b)."""
         return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
 
+    @property
+    def primal_of_zero(self) -> float:
+        """The objective at w = 0 and b = 0, or at the b that is fixed."""
+        if self.fixed_intercept:
+            return self.loss_sum(self.fixed_intercept * self.y)
+        return self.total_cost * self.loss.at_zero
+
     def dual(self, alpha: Vector) -> float:
         """The dual objective; ``-inf`` where alpha is not feasible (beyond rounding of its balance)."""
         if np.any(alpha < 0) or np.any(alpha > self.upper):

@@ -103,7 +103,7 @@ def solve_small_classes(
             status = Status.within_tol(certificate)
         elif interrupted:
             status = Status.INTERRUPTED
-            if certificate.primal > problem.total_cost * problem.loss.at_zero:
+            if certificate.primal > problem.primal_of_zero:
                 # As in the loop: a run cut short can be worse than no model at all.
                 certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
                 gap = certificate.relative_gap

@@ -21,7 +21,8 @@ from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
 from maxmargin.solvers.ascent.pulled_intercept import first_reach
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
+from maxmargin.solvers.ascent.warm_up import visits_to_cross
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
 from maxmargin.solving.loop import ROUNDING

@@ -22,7 +22,7 @@ from maxmargin.solvers import (
     Subgradient,
     WorkingSet,
 )
-from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
+from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import (
     FEW_VALUES,

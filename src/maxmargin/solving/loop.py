@@ -253,7 +253,8 @@ class _Run:
     def step(self) -> None:
         """One call of the solver's step, as far as the time that is kept for the last proof allows."""
         self.budget_of_step = self.reserve.for_step(self.propose)
-        self._enter(self.solver.step(self.problem, self.state, self.budget_of_step))
+        self.state = self.solver.step(self.problem, self.state, self.budget_of_step)
+        self.report = self.solver.report(self.state)
         self.steps += self.report.steps
 
     def certificate_is_due(self) -> bool:
@@ -282,9 +283,10 @@ class _Run:
 
     def tell_now_and_then(self) -> None:
         """Call the callback if it has not been called for a while; it may end the run."""
-        self._tell_if_it_is_time()
-        if self.wants_to_stop:
-            self.status = Status.STOPPED
+        if self.limits.callback is not None:
+            self._tell_if_it_is_time()
+            if self.wants_to_stop:
+                self.status = Status.STOPPED
 
     def certify_last_steps(self) -> None:
         """Prove the steps since the last certificate, if there are any or there is none."""

@@ -102,8 +102,9 @@ class State:
     def leave_rounded_copy(self, problem: Problem) -> None:
         """Sweep the rows themselves once the rounding of their smaller copy counts."""
         rows = problem.rows
-        copied = self.data is not rows.compiled and rows.dtype != np.float32
-        if copied and self.relative_gap < _FLOAT32_IS_EXHAUSTED:
+        if self.relative_gap >= _FLOAT32_IS_EXHAUSTED or self.data is rows.compiled:
+            return
+        if rows.dtype != np.float32:
             self.data, self.private = rows.compiled, 0.0
             self.set_costs(problem)
             self.restore_w(problem)

@@ -50,11 +50,12 @@ _MOST_MOVES = 10
 _MOST_ROUNDS = 3
 """Rounds of lines 2 and 3."""
 _FEW = 20
-"""Rows in R, at least; else their square is to be no more than the rows visited: K_RR then costs a pass."""
+"""Rows that R may have in any case. More are few if their square is at most the number of rows visited:
+K_RR then costs a pass."""
 _LEAST_LEFT = 1e-4
-"""Of the length of a move, without R: below this it is mostly rounding."""
+"""The share of the length of a move that must be left without R: below, it is mostly rounding."""
 _SINGULAR = 1e-13
-"""Relative to the largest singular value of G: moves can be as good as multiples of each other."""
+"""The least singular value of G, relative to its largest: moves can be nearly multiples of each other."""
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Quadratic:
     bias: float
     y: Vector
     upper: Vector
-    """Of the box."""
+    """The upper end of each multiplier's box."""
     diagonal: Vector
     """D."""
     bias_curvature: float

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/rows.hpp"
-#include "machine/vectors.hpp"
+#include "machine/dense_factor.hpp"
 #include "passes/losses.hpp"
 #include "passes/passes.hpp"
 
@@ -208,115 +208,24 @@ void add_outer_products(const Rows& rows, const double* coefficients, std::span<
   }
 }
 
-// The lower triangle L of A + diag(r) = L'L, by rows from the last to the first, eight at a time. Unlike
-// LL', whose rows begin with the first one, it is made of whole rows: none is read by columns.
-class SmallFactor {
- public:
-  explicit SmallFactor(Integer size)
-      : size_(size), stride_((size + kRows - 1) / kRows * kRows), lines_(stride_ * stride_ / kRows) {}
-
-  // From the lower triangle of A. False where the sum is not positive definite.
-  bool factor(std::span<const double> lower, std::span<const double> r, double ridge) {
-    for (Integer k = 0; k < stride_; ++k) {
-      double* at = row(k);
-      if (k < size_) std::copy_n(&lower[k * size_], k + 1, at);
-      at[k] = k < size_ ? at[k] + r[k] + ridge : 1.0;
-      if (at[k] <= 0) at[k] = 1;  // an exact intercept that no row has a say in: any scale will do
-    }
-    for (Integer first = stride_ - kRows; first >= 0; first -= kRows) {
-      for (Integer j = first; j < first + kRows; j += kLanes<double>)
-        put(first, j, take_off_below(first, j));
-      if (!finish_corner(first)) return false;
-      for (Integer j = 0; j < first; j += kLanes<double>) finish(first, j);
-    }
-    return true;
-  }
-
-  // x = (L'L)^-1 x
-  void solve(std::span<double> x) const {
-    for (Integer k = size_ - 1; k >= 0; --k) {
-      const double* at = row(k);
-      const double solved = x[k] /= at[k];
-#pragma omp simd
-      for (Integer j = 0; j < k; ++j) x[j] -= solved * at[j];
-    }
-    for (Integer k = 0; k < size_; ++k) {
-      const double* at = row(k);
-      const std::size_t before = static_cast<std::size_t>(k);
-      x[k] = (x[k] - dot({at, before}, x.first(before))) / at[k];
-    }
-  }
-
- private:
-  static constexpr Integer kRows = 8;
-  using Rows = std::array<Lanes<double>, kRows>;
-  struct alignas(kRows * sizeof(double)) Line {
-    std::array<double, kRows> values;
-  };
-
-  double* row(Integer k) { return lines_.data()->values.data() + k * stride_; }
-  const double* row(Integer k) const { return lines_.data()->values.data() + k * stride_; }
-
-  // One register of each of the rows from `first` on, less what the rows below them add to L'L there.
-  Rows take_off_below(Integer first, Integer j) const {
-    Rows rows;
-    for (Integer k = 0; k < kRows; ++k) rows[k] = load(row(first + k) + j);
-    const double* below = row(first + kRows);
-    for (Integer m = first + kRows; m < size_; ++m, below += stride_) {
-      const Lanes<double> values = load(below + j);
-      for (Integer k = 0; k < kRows; ++k) rows[k] -= below[first + k] * values;
-    }
-    return rows;
-  }
-  void put(Integer first, Integer j, const Rows& rows) {
-    for (Integer k = 0; k < kRows; ++k) store(row(first + k) + j, rows[k]);
-  }
-  // Where the rows from `first` on meet the columns of the same numbers.
-  bool finish_corner(Integer first) {
-    for (Integer k = kRows - 1; k >= 0; --k) {
-      double* at = row(first + k) + first;
-      if (!(at[k] > 0 && at[k] < INFINITY)) return false;
-      inverse_[k] = 1 / std::sqrt(at[k]);
-#pragma omp simd
-      for (Integer j = 0; j < kRows; ++j) at[j] *= inverse_[k];
-      for (Integer m = 0; m < k; ++m) {
-        double* above = row(first + m) + first;
-#pragma omp simd
-        for (Integer j = 0; j < kRows; ++j) above[j] -= at[m] * at[j];
-      }
-    }
-    return true;
-  }
-  // To the left of the corner.
-  void finish(Integer first, Integer j) {
-    Rows rows = take_off_below(first, j);
-    const double* corner = row(first) + first;
-#pragma GCC unroll 8
-    for (Integer k = kRows - 1; k >= 0; --k) {
-#pragma GCC unroll 8
-      for (Integer m = kRows - 1; m > k; --m) rows[k] -= corner[m * stride_ + k] * rows[m];
-      rows[k] *= inverse_[k];
-    }
-    put(first, j, rows);
-  }
-
-  Integer size_, stride_;
-  std::vector<Line> lines_;
-  std::array<double, kRows> inverse_{};
-};
-
 // x = -(H + diag(r))^-1 x for a small matrix, given by its lower triangle. False where its values are
 // beyond what can be squared. Where rounding has eaten the diagonal, as little as helps is added to it: any
 // positive definite matrix gives a direction of descent.
 inline bool newton_direction(std::span<const double> lower, std::span<const double> regulariser,
                              std::span<double> x) {
   const Integer size = static_cast<Integer>(x.size());
-  SmallFactor triangle(size);
+  DenseFactor triangle(size);
   double largest = -INFINITY;
-  for (Integer i = 0; i < size; ++i) largest = std::max(largest, lower[i * size + i]);
+  std::vector<double> diagonal(regulariser.begin(), regulariser.end());
+  for (Integer i = 0; i < size; ++i) {
+    const double own = lower[i * size + i];
+    largest = std::max(largest, own);
+    // Where no row has a say in an exact intercept, any scale will do for it.
+    if (own + diagonal[i] <= 0) diagonal[i] = 1 - own;
+  }
   for (double ridge = 0; std::isfinite(largest) && std::isfinite(ridge);
        ridge = std::max(100 * ridge, 1e-15 * largest)) {
-    if (!triangle.factor(lower, regulariser, ridge)) continue;
+    if (!triangle.factor(lower, diagonal, ridge)) continue;
     triangle.solve(x);
     for (double& value : x) value = -value;
     return true;

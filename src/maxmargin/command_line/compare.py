@@ -154,7 +154,7 @@ def _read_problem(
     data = reading.read(path, bars.reading(path.name))
     is_positive, against = _one_class(labels_of(data), positive)
     X = expanded(data.X, asked, None)
-    rows = rows_of(X)
+    rows: Any = rows_of(X)
     if kernel:
         from maxmargin.kernels import KernelRows
 

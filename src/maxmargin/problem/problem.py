@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, RowSpace
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
 
@@ -42,7 +42,7 @@ class Problem:
     Use ``Problem.of(X, y, C=...)`` to build one from arrays.
     """
 
-    rows: Rows
+    rows: RowSpace
     y: Vector
     """Labels, -1.0 or 1.0."""
     costs: Vector
@@ -68,7 +68,7 @@ class Problem:
         fixed_intercept: float = 0.0,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
-        rows = X if isinstance(X, Rows) else Rows(X)
+        rows = X if isinstance(X, RowSpace) else Rows(X)
         labels = np.ascontiguousarray(y, dtype=np.float64)
         if labels.shape != (rows.count,):
             raise ValueError(

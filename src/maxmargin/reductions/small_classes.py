@@ -16,7 +16,6 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import certify
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
@@ -42,8 +41,7 @@ def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newt
     return (
         type(solver) in (Newton, AugmentedLagrangian)
         and problem.loss.name in ("hinge", "squared_hinge")
-        and type(rows) is Rows
-        and isinstance(rows.data, core.Data)
+        and rows.is_stored
         and 0 < rows.stored <= FEW_VALUES
         and rows.columns < SMALLEST_BLOCKED_OF_FEW
         and count * rows.count <= _MOST_NUMBERS

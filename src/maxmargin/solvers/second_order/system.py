@@ -26,13 +26,11 @@ from scipy.linalg import blas, lapack
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import CompiledRows, RowSpace
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 Matrix = NDArray[np.float64]
-Compiled = core.Data | core.MonomialData
-"""Rows that the core reads itself."""
 
 LARGEST_SIDE = 6000
 """A factor of this size takes 300 MB and about two seconds."""
@@ -48,9 +46,9 @@ _BLOCK = 512
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
-def compiled(rows: Rows) -> Compiled | None:
-    """The data of rows that the core reads itself; of others, only what every row offers is asked for."""
-    return rows.data if type(rows) is Rows else None
+def compiled(rows: RowSpace) -> CompiledRows | None:
+    """The rows as the core reads them; None where they offer no more than whole passes."""
+    return rows.compiled if rows.offers_single_rows else None
 
 
 class Factor(Protocol):
@@ -81,7 +79,7 @@ def is_compiled(problem: Problem) -> bool:
     return rows.columns + (problem.intercept is not Intercept.NONE) <= most
 
 
-def nearly_full(rows: Rows) -> bool:
+def nearly_full(rows: RowSpace) -> bool:
     """Whether rows are read as if they were dense."""
     return rows.stored > 0.25 * rows.count * rows.columns
 
@@ -190,7 +188,7 @@ class Hessian:
             core.add_outer_products(self.data, changes, self.lower, budget)
 
     def _add_blocks(
-        self, data: Compiled, order: Indices, changes: Vector, sign: float, budget: Budget
+        self, data: CompiledRows, order: Indices, changes: Vector, sign: float, budget: Budget
     ) -> None:
         """BLAS adds up rows that are nearly full, many at a time."""
         for first in range(0, len(order), _BLOCK):
@@ -213,7 +211,7 @@ class _OnColumns:
 class _Products:
     """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
 
-    def __init__(self, data: Compiled) -> None:
+    def __init__(self, data: CompiledRows) -> None:
         self.data = data
         self.kept: Indices = np.empty(0, np.int64)
         self.place: Indices = np.full(data.count, -1)

@@ -50,6 +50,7 @@ struct Standing {
 
   // Begins with a point whose multipliers nothing is known of but that they are feasible.
   void begin(double value, const std::vector<double>& point, const std::vector<double>& feasible) {
+    if (v.empty()) v = point;  // also where its value is beyond all numbers
     remember_point(value, point);
     if (dual == -INFINITY) multipliers = feasible;
     idle = 0;

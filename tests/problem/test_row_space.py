@@ -10,12 +10,15 @@ from maxmargin import Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES
 from maxmargin.kernels import Gaussian, KernelRows
 from maxmargin.problem.rows import RowSpace
-from maxmargin.solvers import QuadraticProgram, Subgradient
+from maxmargin.solvers import LINEAR_SOLVERS
 from problems import INTERCEPTS, clouds
 from toy_solver import ToyGradient
 
 VISIT_SINGLE_ROWS = {"dual_coordinate_ascent", "pegasos", "stochastic_subgradient"}
-NEED_NO_MORE = [Subgradient(), QuadraticProgram(), ToyGradient()]
+NEED_NO_MORE = [
+    *(solver() for name, solver in LINEAR_SOLVERS.items() if name not in VISIT_SINGLE_ROWS),
+    ToyGradient(),
+]
 
 
 class FourThings(RowSpace):

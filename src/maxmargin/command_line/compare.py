@@ -118,7 +118,7 @@ def compare(
 
     draw(output, title, [(run.name, *run.curve()) for run in runs], tol)
     if as_json:
-        data_of = problem.rows.data
+        data_of = getattr(problem.rows, "data", problem.rows)  # of a kernel's rows, those behind it
         size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
         answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
         answer["kernel"] = None if found is None else described(found)

@@ -31,8 +31,8 @@ from maxmargin.files import load_model
 from maxmargin.kernels import KernelRows, Linear
 from maxmargin.kernels.expansions import Expansions
 from maxmargin.proof.certificate import Certificate
-from maxmargin.reductions.one_vs_one import PairCertificates
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import PairCertificates
+from maxmargin.proof.model import Certificates
 from maxmargin.solvers import WorkingSet
 
 TIGHT = 1e-9

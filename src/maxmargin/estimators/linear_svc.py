@@ -23,7 +23,7 @@ from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
 from maxmargin.proof.model import Model, Trace
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import Certificates
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.tools.parameters import check_choice, check_count, check_number

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.proof.certificate import Certificate
-from maxmargin.reductions.one_vs_one import PairCertificates
+from maxmargin.proof.model import PairCertificates
 
 if TYPE_CHECKING:
     from maxmargin.estimators.certified import ShowsProof

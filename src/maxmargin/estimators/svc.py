@@ -34,7 +34,7 @@ from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.models import Models
 from maxmargin.reductions.one_vs_one import class_scores, vote
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import Certificates
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong

@@ -39,7 +39,7 @@ from maxmargin.features.random_fourier import RandomFourier
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate, feasible
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import Certificates
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 KernelMap = Nystroem | RandomFourier | PolynomialSketch

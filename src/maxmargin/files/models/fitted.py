@@ -156,7 +156,7 @@ def _number_to_json(value: Any) -> Any:
 
 def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where ``LinearSVC`` does not solve such a problem."""
-    from maxmargin.reductions.one_vs_rest import Certificates
+    from maxmargin.proof.model import Certificates
 
     if not isinstance(saved, SavedModel):
         raise ModelError("it is a model with a kernel. Load it with SVC.load instead.")

@@ -126,8 +126,8 @@ def _statement(model: SavedKernelModel) -> dict[str, Any]:
 
 
 def _set_proof(estimator: Any, model: SavedKernelModel) -> None:
-    from maxmargin.reductions.one_vs_one import PairCertificates
-    from maxmargin.reductions.one_vs_rest import Certificates
+    from maxmargin.proof.model import PairCertificates
+    from maxmargin.proof.model import Certificates
 
     several = len(model.intercept) > 1
     if model.certificates is not None:

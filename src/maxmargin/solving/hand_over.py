@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import AnySolver, Solver
+from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
 from maxmargin.tools.changed import changed
 
@@ -116,7 +116,7 @@ class HandOver(Solver[State]):
         state.spent += sweep_cost(problem, visited)
         if state.inner.stage < stage - 1:
             state.cost *= _SEPARABLE
-        gap = state.solver.estimate(state.inner)
+        gap = state.solver.report(state.inner).gap
         if math.isfinite(gap):
             state.gaps.append(gap)
         cost = state.cost
@@ -158,34 +158,15 @@ class HandOver(Solver[State]):
         """Of the solver that is running."""
         return state.solver.solution(problem, state.inner, budget)
 
-    def estimate(self, state: State) -> float:
-        """Of the solver that is running."""
-        return state.solver.estimate(state.inner)
-
-    def estimate_is_near(self, state: State) -> bool:
-        """Of the solver that is running."""
-        return state.solver.estimate_is_near(state.inner)
-
-    def finished(self, state: State) -> bool:
-        """Of the solver that is running."""
-        return state.solver.finished(state.inner)
+    def report(self, state: State) -> Report:
+        """Of the solver that is running, with a sentence about which one that is."""
+        return state.solver.report(state.inner)._replace(story=self._story(state))
 
     def at_once(self, tol: float) -> HandOver:
         """With a second that takes steps at once."""
         return changed(self, second=self.second.at_once(tol))
 
-    def taken(self, state: State) -> int:
-        """Of the solver that is running."""
-        return state.solver.taken(state.inner)
-
-    def last_resort(self, problem: Problem, state: State) -> AnySolver | None:
-        """Of the second. An ascent that goes on needs none: its gap may rise for some sweeps."""
-        if not state.handed_over and not self.finished(state):
-            return None
-        return self.second.last_resort(problem, state.inner)
-
-    def story(self, state: State) -> str:
-        """What ran, in one sentence."""
+    def _story(self, state: State) -> str:
         if not state.handed_over:
             return ""
         if state.sweeps == 0:

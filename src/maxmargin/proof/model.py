@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is answered: the point, its proof, how the run went and why it ended; for one problem or for several."""
+"""What is answered: the point, its proof, how the run went and why it ended; of one problem or several."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from maxmargin.types import Vector
 
 
 class Status(Enum):
-    """Why a run ended. Each value is a sentence; ``Model.message`` fills it in."""
+    """Why a run ended. Each value is a sentence that ``sentence`` fills in."""
 
     CERTIFIED = "Certified: the relative gap of {gap:.1e} is within tol = {tol:.1e}."
     STEPS_SPENT = (
@@ -52,6 +52,10 @@ class Status(Enum):
     def within_tol(cls, certificate: Certificate) -> Status:
         """Of a run that ended with a gap within tol."""
         return cls.CERTIFIED if certificate.proven else cls.NOT_PROVEN
+
+    def sentence(self, gap: float, tol: float, steps: int) -> str:
+        """The sentence, filled in: why a run ended and, if it fell short, what to do."""
+        return self.value.format(gap=gap, tol=tol, steps=steps)
 
     @property
     def certified(self) -> bool:
@@ -137,7 +141,7 @@ class Model:
     @property
     def message(self) -> str:
         """Why the run ended and, if it fell short, what to do."""
-        return self.status.value.format(gap=self.certificate.relative_gap, tol=self.tol, steps=self.steps)
+        return self.status.sentence(self.certificate.relative_gap, self.tol, self.steps)
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.certificate}"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The problems of one fit, stated here and nowhere else.
 
-Rows of several classes become problems with the labels 1 and -1. How they do is a ``Decomposition``, one small
-class for each: two classes, each class against the rest, all pairs of classes. ``ClassProblems`` are such
-problems on rows as they are, ``KernelProblems`` on rows seen through a kernel. Estimators, the choice of C,
-``certify``, ``compare`` and model files all state their problems through these.
+Rows of several classes become problems with the labels 1 and -1. How they do is a ``Decomposition``, one
+small class for each: two classes, each class against the rest, all pairs of classes. ``ClassProblems`` are
+such problems on rows as they are, ``KernelProblems`` on rows seen through a kernel. Estimators, the choice of
+C, ``certify``, ``compare`` and model files all state their problems through these.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.kernels.base import Kernel, Linear, Precomputed
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
@@ -34,8 +34,8 @@ from maxmargin.types import Indices, Vector
 Matrix = NDArray[np.float64]
 
 _UNNOTICED = 1e-8
-"""The share of the best value that pairs of rows may be worth which a kernel problem leaves out: a tenth of what
-the smallest usual tol would notice."""
+"""The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below the
+relative gaps that fits are asked for."""
 
 
 class Decomposition(ABC):
@@ -70,8 +70,8 @@ class Decomposition(ABC):
         """The certificates of all problems as one."""
         return Certificates(certificates)
 
-    # A table has the coefficients of all problems in the shape of ``SVC.dual_coef_``. Its columns are rows of
-    # the data, or support vectors, ordered by class.
+    # A table has the coefficients of all problems in the shape of ``SVC.dual_coef_``. Its columns are rows
+    # of the data, or support vectors, ordered by class.
 
     def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
         """The table of all rows, from the coefficients of each problem."""
@@ -82,10 +82,10 @@ class Decomposition(ABC):
         line: Vector = table[k]
         return line
 
-    def joined(self, sums: Sequence[Any]) -> Sequence[Any]:
+    def joined(self, sums: Any) -> Sequence[Any]:
         """What each problem sums up to, given the sums of every line over the columns of each class.
 
-        Where problems have ``all_rows``, columns are summed at once: there is one entry, with a sum per line.
+        Where problems have ``all_rows``, columns are summed at once: there is one entry, a sum per line.
         """
         lines: Sequence[Any] = sums[0]
         return lines
@@ -98,6 +98,7 @@ class TwoClasses(Decomposition):
         return [(1, 0)]
 
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
+        """The second class where the score is above 0."""
         return (scores.reshape(-1) > 0).astype(np.intp)
 
 
@@ -108,15 +109,17 @@ class OneAgainstRest(Decomposition):
         return [(k, None) for k in range(self.classes)]
 
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
-        return scores.argmax(axis=1)
+        """The class with the largest score."""
+        largest: NDArray[np.intp] = scores.argmax(axis=1)
+        return largest
 
 
 class OneAgainstOne(Decomposition):
     """One problem for each pair of classes, in the order (0, 1), (0, 2), ..., (1, 2), ...
 
-    The first class of a pair has the label 1, and its rows come before those of the second. A row goes to the
-    class that wins most of its pairs. In LIBSVM's table a column of class i has its coefficient in the pair
-    with class j in line j - 1 if i < j, and in line j otherwise.
+    The first class of a pair has the label 1, and its rows come before those of the second. A row goes to
+    the class that wins most of its pairs. In LIBSVM's table a column of class i has its coefficient in the
+    pair with class j in line j - 1 if i < j, and in line j otherwise.
     """
 
     what: ClassVar[str] = "pair"
@@ -127,7 +130,7 @@ class OneAgainstOne(Decomposition):
         return [*self.pairs]
 
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
-        """Of classes with equally many votes the first, as LIBSVM has it."""
+        """The class with most votes; of several the first, as LIBSVM has it."""
         first, second = self._members
         won = scores > 0
         winners: NDArray[np.intp] = (won @ first + ~won @ second).argmax(axis=1)
@@ -153,9 +156,11 @@ class OneAgainstOne(Decomposition):
         return each[first], each[second]
 
     def together(self, certificates: Sequence[Certificate], labels: Sequence[Any]) -> Certificates:
+        """As one that also knows the pairs."""
         return PairCertificates(certificates, labels)
 
     def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
+        """LIBSVM's table of one line less than there are classes."""
         counts = [len(rows) for rows in by_class]
         ends = np.cumsum(counts).tolist()
         columns = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
@@ -166,10 +171,12 @@ class OneAgainstOne(Decomposition):
         return table
 
     def coefficients(self, table: Matrix, k: int, owners: Indices) -> Vector:
+        """Zero for columns of other classes than those of the pair."""
         i, j = self.pairs[k]
         return np.where(owners == i, table[j - 1], np.where(owners == j, table[i], 0.0))
 
-    def joined(self, sums: Sequence[Any]) -> Sequence[Any]:
+    def joined(self, sums: Any) -> Sequence[Any]:
+        """The sum over the columns of the first class of each pair, and that over those of the second."""
         return [sums[i][j - 1] + sums[j][i] for i, j in self.pairs]
 
 
@@ -293,11 +300,18 @@ class ClassProblems:
         """The factor on C of each row, with that of its class."""
         return self.weights if self.class_weight is None else self.weights * self.factors[self.codes]
 
+    def members(self, k: int) -> Indices | None:
+        """The rows of a problem; None: all of them, in their own order."""
+        i, j = self.kind.sides[k]
+        if j is None or self.kind.all_rows:
+            return None
+        return np.concatenate([self.by_class[i], self.by_class[j]])
+
     def part(self, k: int) -> Part:
         """The rows, labels and weights of a problem."""
         i, j = self.kind.sides[k]
-        if j is not None and not self.kind.all_rows:
-            which = np.concatenate([self.by_class[i], self.by_class[j]])
+        which = self.members(k)
+        if which is not None:
             y = np.ones(len(which))
             y[len(self.by_class[i]) :] = -1.0
             return Part(which, y, self._all_weights[which])
@@ -373,7 +387,9 @@ class KernelProblems(ClassProblems):
         **options: Any,
     ) -> None:
         given = matrix is not None
-        rows = X if isinstance(X, Rows) else Rows(matrix if given else X, check_finite=False, keep_zeros=given)
+        rows = (
+            X if isinstance(X, Rows) else Rows(matrix if given else X, check_finite=False, keep_zeros=given)
+        )
         super().__init__(labels, codes, rows, kind, **options)
         self.plain_rows: Rows | None = None
         """The rows themselves, where the kernel is their inner product."""
@@ -386,7 +402,7 @@ class KernelProblems(ClassProblems):
         self._spare = core.SpareMemory()
         self._no_cost = no_cost
         """More rows that every problem has at its end, without cost: they only hold the w of a file."""
-        self.left_out: float | None = None
+        self.may_leave_out: float | None = None
         """What pairs of rows may be worth that a problem leaves out; None: as little as nobody notices."""
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
@@ -394,6 +410,7 @@ class KernelProblems(ClassProblems):
         return self._all_weights
 
     def part(self, k: int) -> Part:
+        """The rows, labels and weights of a problem, with those rows at its end that have no cost."""
         which, y, weights = super().part(k)
         if self._no_cost is None:
             return Part(which, y, weights)
@@ -409,14 +426,15 @@ class KernelProblems(ClassProblems):
         rows = KernelRows(self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
         rows.spare = self._spare
-        if len(y) >= sizes.SPLIT_FROM and self.matrix is None:
+        if len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
             costs = self.C * weights
-            error = _affordable(rows, y, costs) if self.left_out is None else self.left_out
+            error = self.may_leave_out or _affordable(rows, y, costs)
             rows.blocks = split(self.rows, self.kernel, float(costs.sum()), error, rows.which)
         return rows
 
     def problem(self, k: int) -> Problem:
-        self._first = None  # blocks depend on the labels
+        """One of the problems, with rows of its own: how they fall into blocks depends on its labels."""
+        self._first = None
         return super().problem(k)
 
     def plain_problem(self, k: int) -> Problem | None:
@@ -436,7 +454,9 @@ class KernelProblems(ClassProblems):
             which, begins = np.tile(np.arange(count), len(each)), count * np.arange(len(each) + 1)
             return Parts(which, y, self.C * weights, begins)
         # As ``part`` has it, for all pairs at once: of ten classes there are 45.
-        which = np.concatenate([self.by_class[i] for pair in self.kind.sides for i in pair if i is not None])
+        which = np.concatenate(
+            [self.by_class[i] for pair in self.kind.sides for i in pair if i is not None]
+        )
         counts = np.array(list(map(len, self.by_class)))[np.array(self.kind.sides, np.intp)]
         y = np.repeat(np.tile([1.0, -1.0], len(counts)), counts.ravel())
         begins = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
@@ -451,9 +471,26 @@ class KernelProblems(ClassProblems):
         counted = np.bincount(self.codes, self._all_weights > 0)
         if not counted.all():
             raise ValueError(
-                f"Class {self.labels[counted == 0][0]!r} has no row with a weight above 0, so it cannot be told "
-                "from other classes. Give one of its rows a weight above 0, or leave the class out."
+                f"Class {self.labels[counted == 0][0]!r} has no row with a weight above 0, so it cannot be "
+                "told from other classes. Give one of its rows a weight above 0, or leave the class out."
             )
+
+
+def all_values(kernel: Kernel, X: Any, cache_size: float, threads: int) -> NDArray[Any] | None:
+    """All values of the kernel, where they are given, or few, or where only a function knows them."""
+    if isinstance(kernel, Precomputed):
+        matrix: NDArray[Any] = X
+        return matrix
+    if isinstance(kernel, Function):
+        from sklearn.utils import assert_all_finite
+
+        values = kernel(X)
+        assert_all_finite(values, input_name="kernel(X, X)")
+        return values
+    count = X.shape[0]
+    if count > sizes.ALL_KERNEL_VALUES or 8e-6 * count**2 > sizes.SHARE_OF_CACHE * cache_size:
+        return None
+    return kernel(Rows(X, check_finite=False), budget=core.Budget(math.inf, threads))
 
 
 def _affordable(rows: KernelRows, y: Vector, costs: Vector) -> float:

@@ -273,7 +273,10 @@ def _certified_evenly(solver: AnySolver) -> AnySolver:
     it is about to be done: best for a fit, and a curve of two points.
     """
     kind, options = type(solver), vars(solver)
-    changes = {"estimate": lambda self, state: math.nan, "at_once": lambda self, tol: self}
+    changes = {
+        "report": lambda self, state: kind.report(self, state)._replace(gap=math.nan),
+        "at_once": lambda self, tol: self,
+    }
     silent: type[AnySolver] = type(kind.__name__, (kind,), changes)
     return silent(**options)
 

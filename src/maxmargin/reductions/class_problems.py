@@ -3,8 +3,8 @@
 
 Rows of several classes become problems with the labels 1 and -1. How they do is a ``Decomposition``, one
 small class for each: two classes, each class against the rest, all pairs of classes. ``ClassProblems`` are
-such problems on rows as they are, ``KernelProblems`` on rows seen through a kernel. Estimators, the choice of
-C, ``certify``, ``compare`` and model files all state their problems through these.
+such problems on rows as they are, ``KernelProblems`` on rows seen through a kernel. Estimators, the choice
+of C, ``certify``, ``compare`` and model files all state their problems through these.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from maxmargin.types import Indices, Vector
 Matrix = NDArray[np.float64]
 
 _UNNOTICED = 1e-8
-"""The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below the
-relative gaps that fits are asked for."""
+"""The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
+the relative gaps that fits are asked for."""
 
 
 class Decomposition(ABC):

@@ -56,13 +56,15 @@ class Running:
     seconds: float
     """For all problems together."""
     threads: int
+    random_state: Any
     draw_seed: Callable[[], int]
+    """Draws a seed from ``random_state``."""
     callback: Callable[[Any], Callback] | None = None
     """Gives the callback of a problem, whose name it is told; None: nobody watches."""
 
     @cached_property
     def seed(self) -> int:
-        """Drawn when it is first needed, which takes a while; that of problem k is k more."""
+        """The seed of problem 0, that of problem k is k more; drawn when it is first needed."""
         return self.draw_seed()
 
     @property
@@ -135,7 +137,8 @@ class LinearFit:
             self.way.reason,
             tol=self.tol,
             max_steps=running.max_steps,
-            seed=running.seed,
+            # To draw from a number would take as long as to solve a small class.
+            seed=running.random_state if isinstance(running.random_state, int) else running.seed,
             budget=Budget(math.inf, 1),
         )
 

@@ -3,8 +3,8 @@
 
 A cost model makes the automatic choice, counted in visits of a stored value by a sweep of dual coordinate
 ascent. The constants that turn other work into such visits were measured once: see docs/how_to_choose.md.
-What a second-order method costs can be told beforehand, what the ascent costs cannot: where its first sweeps
-are cheap beside the other way, it is tried, and judged by what they gain (solving/hand_over.py).
+What a second-order method costs can be told beforehand, what the ascent costs cannot: where its first
+sweeps are cheap beside the other way, it is tried, and judged by what they gain (solving/hand_over.py).
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -130,9 +129,8 @@ def in_order(model: SavedKernelModel, order: NDArray[np.intp]) -> SavedKernelMod
     elif model.decision == "one_vs_rest":
         lines, intercept = model.coefficients[order], model.intercept[order]
     else:
-        pairs = list(combinations(range(k), 2))
-        number = {pair: position for position, pair in enumerate(pairs)}
-        for position, (a, b) in enumerate(pairs):
+        number = {pair: position for position, pair in enumerate(model.pairs)}
+        for position, (a, b) in enumerate(model.pairs):
             i, j = int(order[a]), int(order[b])
             sign, old = (1.0, number[i, j]) if i < j else (-1.0, number[j, i])
             signed = sign * model.coefficients_of(old)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy import sparse
 from maxmargin.files.data.reading import printable
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
-from maxmargin.reductions.class_problems import Decomposition, decomposition
+from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
 from maxmargin.types import Vector
 
 Decision = Literal["one_vs_rest", "one_vs_one"]
@@ -126,7 +127,14 @@ class StoredModel(ABC):
         labels: NDArray[Any] = self.classes[self.kind.decide(scores)]
         return labels
 
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
+        return list(combinations(range(len(self.classes)), 2))
+
     @cached_property
     def kind(self) -> Decomposition:
-        """How the classes are told apart."""
+        """How the classes are told apart; two of them have a score each in Crammer and Singer's formulation."""
+        if len(self.intercept) == len(self.classes) == 2:
+            return OneAgainstRest(2)
         return decomposition(len(self.classes), pairs=self.decision == "one_vs_one")

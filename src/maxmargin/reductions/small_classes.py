@@ -16,7 +16,6 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import certify
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
@@ -42,8 +41,7 @@ def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newt
     return (
         type(solver) in (Newton, AugmentedLagrangian)
         and problem.loss.name in ("hinge", "squared_hinge")
-        and type(rows) is Rows
-        and isinstance(rows.data, core.Data)
+        and rows.is_stored
         and 0 < rows.stored <= FEW_VALUES
         and rows.columns < SMALLEST_BLOCKED_OF_FEW
         and count * rows.count <= _MOST_NUMBERS
@@ -105,7 +103,7 @@ def solve_small_classes(
             status = Status.within_tol(certificate)
         elif interrupted:
             status = Status.INTERRUPTED
-            if certificate.primal > problem.total_cost * problem.loss.at_zero:
+            if certificate.primal > problem.primal_of_zero:
                 # As in the loop: a run cut short can be worse than no model at all.
                 certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
                 gap = certificate.relative_gap

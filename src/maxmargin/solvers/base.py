@@ -90,3 +90,13 @@ class Solver(ABC, Generic[State]):
 
 
 AnySolver = Solver[Any]
+
+
+def visits_single_rows(name: str, problem: Problem) -> str | None:
+    """Why a solver that visits one row after the other does not take the problem's rows, or None."""
+    if problem.rows.offers_single_rows:
+        return None
+    return (
+        f"{name} visits single rows, and these rows only offer whole passes. Use newton, "
+        "augmented_lagrangian, interior_point or subgradient, which need no more, or maxmargin.Rows(X)."
+    )

@@ -46,7 +46,7 @@ from maxmargin.solvers.ascent.extrapolation import AnyData, Moves, Quadratic, ex
 from maxmargin.solvers.ascent.momentum import LastMove
 from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
 from maxmargin.solvers.ascent.shrinking import Visits, weighted_rows
-from maxmargin.solvers.base import Report, Solver
+from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.types import Vector
 
 # The columns of State.coordinates: the fields of core/linear/dual_coordinate_ascent.hpp's Coordinate.
@@ -143,12 +143,12 @@ class DualCoordinateAscent(Solver[State]):
                 f"dual_coordinate_ascent solves the hinge and the squared hinge, not {problem.loss.name}"
                 "; use newton for the logistic loss, subgradient for the perceptron."
             )
-        return None
+        return visits_single_rows(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
         rows = problem.rows
-        data: AnyData = rows.data
+        data: AnyData = rows.compiled
         private: Vector | float = 0.0
         if rows.without_private_columns is not None:
             data, private = rows.without_private_columns
@@ -188,7 +188,7 @@ class DualCoordinateAscent(Solver[State]):
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One sweep over the rows still visited, then the method of multipliers' move of b."""
         if state.relative_gap < _FLOAT32_IS_EXHAUSTED and _is_rounded(problem, state):
-            state.data, state.private = problem.rows.data, 0.0
+            state.data, state.private = problem.rows.compiled, 0.0
             _set_costs(problem, state)
             _restore_w(problem, state)
             state.moves = state.last_move = None
@@ -386,7 +386,7 @@ def most_moves(problem: Problem, state: State) -> int:
     A smaller copy may be held already, and to extrapolate takes a change of w and a few numbers per row.
     """
     room = 8 * problem.rows.stored  # bytes: a value and its index
-    if state.data is not problem.rows.data:
+    if state.data is not problem.rows.compiled:
         room -= (8 if state.data.columns > np.iinfo(np.uint16).max else 6) * state.data.stored
     visited = max(len(state.visits.order), 1)
     room -= 8 * (len(state.w) + _NUMBERS_PER_ROW * problem.rows.count + _NUMBERS_PER_VISITED_ROW * visited)
@@ -396,7 +396,7 @@ def most_moves(problem: Problem, state: State) -> int:
 def _restore_w(problem: Problem, state: State, known: Vector | None = None) -> None:
     alpha = state.coordinates[:, ALPHA]
     coefficients = alpha * problem.y
-    if known is not None and state.data is problem.rows.data:
+    if known is not None and state.data is problem.rows.compiled:
         state.w = known.copy()
     else:
         state.w = np.empty(state.data.columns)
@@ -410,7 +410,7 @@ def _restore_w(problem: Problem, state: State, known: Vector | None = None) -> N
 
 
 def _is_rounded(problem: Problem, state: State) -> bool:
-    return state.data is not problem.rows.data and problem.rows.dtype != np.float32
+    return state.data is not problem.rows.compiled and problem.rows.dtype != np.float32
 
 
 def _starting_alpha(problem: Problem, start: Solution) -> Vector:

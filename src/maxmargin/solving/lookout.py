@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import math
 
-from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import RowSpace
 from maxmargin.solvers.base import Report
 
 LARGE = 30_000_000
@@ -26,12 +25,12 @@ class Lookout:
     Never from the clock: the same seed has to give the same run on a slower machine.
     """
 
-    def __init__(self, tol: float, every: int | None, rows: Rows, watched: bool) -> None:
+    def __init__(self, tol: float, every: int | None, rows: RowSpace, watched: bool) -> None:
         self.tol, self.every = tol, every
         self.patience = 16 if watched else 64
         if rows.stored >= LARGE:
             self.patience = 1
-        if isinstance(rows, KernelRows) and rows.count > 2000:
+        if rows.has_kernel and rows.count > 2000:
             self.patience = max(200, rows.count // 100)  # a proof costs as much as many steps on a few rows
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate

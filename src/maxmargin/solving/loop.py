@@ -309,7 +309,7 @@ class _Run:
         assert status is not None
         interrupted = status is Status.INTERRUPTED
         certificate = self.certificate or self._certify_zero(self.start)
-        if certificate.primal > self._primal_of_zero():
+        if certificate.primal > self.problem.primal_of_zero:
             # A run cut short on badly scaled data can be worse than no model at all.
             certificate = self._certify_zero(None)
         tol = self.limits.tol
@@ -410,9 +410,3 @@ class _Run:
             start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
         self.certificate = certify(self.problem, start, known=self.certificate, budget=self.limits.budget)
         return self.certificate
-
-    def _primal_of_zero(self) -> float:
-        """The objective at w = 0 and b = 0, or at the b that is fixed."""
-        if self.problem.fixed_intercept:
-            return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
-        return self.problem.total_cost * self.problem.loss.at_zero

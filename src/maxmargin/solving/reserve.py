@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable
 
 from maxmargin.core import Budget
-from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.solution import Solution
 
 _CAUTION = 1.2
@@ -25,20 +24,20 @@ class Reserve:
     again, so a step gets a share of what is left only.
     """
 
-    def __init__(self, rows: Rows, budget: Budget) -> None:
+    def __init__(self, rows: RowSpace, budget: Budget) -> None:
         self.rows, self.budget = rows, budget
         self.limited = math.isfinite(budget.seconds_left)
 
     def seconds(self, propose: Callable[[], Solution]) -> float:
         """How long a certificate of what is proposed would take, about; 0 without a kernel."""
-        if not isinstance(self.rows, KernelRows):
+        if not self.rows.has_kernel:
             return 0.0
         alpha = propose().alpha
         return 0.0 if alpha is None else self.rows.seconds_of_scores(alpha, self.budget)
 
     def for_step(self, propose: Callable[[], Solution]) -> Budget:
         """What the next step may use; a budget that is spent where the last certificate is due."""
-        if not self.limited or not isinstance(self.rows, KernelRows):
+        if not (self.limited and self.rows.has_kernel):
             return self.budget
         left = self.budget.seconds_left - _CAUTION * self.seconds(propose)
         return self.budget.part(_SHARE_OF_STEP * left)

@@ -17,9 +17,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxmargin.core import Budget, Data
+from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
@@ -39,8 +38,7 @@ def sample_size(problem: Problem) -> int:
     """How many rows tell enough about the others; 0 where the rows are too few to spare any."""
     n = problem.rows.count
     size = max(_ROWS_PER_COLUMN * (problem.rows.columns + 1), n // _LEAST_SHARE)
-    copied = type(problem.rows) is Rows and isinstance(problem.rows.data, Data)
-    return size if copied and n >= _FEW_ROWS and size * _LARGEST_SHARE <= n else 0
+    return size if problem.rows.is_stored and n >= _FEW_ROWS and size * _LARGEST_SHARE <= n else 0
 
 
 @dataclass

@@ -26,7 +26,7 @@ from scipy.linalg import blas, lapack
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import RowSpace
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
@@ -73,7 +73,7 @@ def is_compiled(problem: Problem) -> bool:
     return rows.columns + (problem.intercept is not Intercept.NONE) <= most
 
 
-def nearly_full(rows: Rows) -> bool:
+def nearly_full(rows: RowSpace) -> bool:
     """Whether rows are read as if they were dense."""
     return rows.stored > 0.25 * rows.count * rows.columns
 

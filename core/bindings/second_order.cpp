@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Newton's method and the augmented Lagrangian.
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
+
+#include <optional>
 
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
 #include "linear/augmented_lagrangian.hpp"
+#include "linear/hessian.hpp"
 #include "linear/newton.hpp"
 #include "linear/small_classes.hpp"
-#include "linear/small_newton.hpp"
+#include "linear/small_system.hpp"
 
 namespace maxmargin {
 namespace {
@@ -25,102 +27,238 @@ decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVecto
   return visitor(AugmentedHinge{costs.data(), centre.data(), stiffness});
 }
 
-// The arrays of newton_step.py's Iterate, and of its Hessian.
-template <class AnyRows>
-SmallIterate small_iterate(const AnyRows& data, ConstVector costs, ConstVector labels,
-                           ConstVector regulariser, Vector v, Vector margins, Vector multipliers,
-                           Vector combined, Vector curvatures, Table lower, Vector counted, Vector peaks) {
-  const std::size_t n = margins.size(), size = v.size(), d = static_cast<std::size_t>(data.columns());
-  for (const std::size_t other :
-       {costs.size(), labels.size(), multipliers.size(), curvatures.size(), counted.size()}) {
-    require(other == n, "one number per row is needed");
+using View = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+using ConstView = nb::ndarray<nb::numpy, const double, nb::ndim<1>>;
+
+// Rows and a system that a Python object offers, under the names of the virtual functions.
+class PythonSystem final : public System {
+ public:
+  explicit PythonSystem(nb::handle object) : object_(object) {}
+
+  void scores(std::span<const double> p, std::span<double> out, const Budget& budget) override {
+    const nb::gil_scoped_acquire lock;
+    take(object_.attr("scores")(view(p), nb::find(budget)), out);
   }
-  data.require_lengths(n, d);
-  require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
-  require(regulariser.size() == size && combined.size() == size && peaks.size() == size,
-          "one number per column is needed");
-  require(lower.shape(0) == size && lower.shape(1) == size, "a row for every column is needed");
-  return {span(labels),
-          span(regulariser),
-          span(v),
-          span(margins),
-          span(multipliers),
-          span(combined),
-          span(curvatures),
-          {lower.data(), lower.size()},
-          span(counted),
-          span(peaks),
-          {}};
-}
-
-template <class AnyRows>
-auto small_newton_steps(const AnyRows& data, const std::string& loss, ConstVector costs, ConstVector centre,
-                        double stiffness, ConstVector labels, ConstVector regulariser, Vector v,
-                        Vector margins, Vector multipliers, Vector combined, Vector curvatures, Table lower,
-                        Vector counted, Vector peaks, Integer most, double until, const Budget& budget) {
-  SmallIterate at = small_iterate(data, costs, labels, regulariser, v, margins, multipliers, combined,
-                                  curvatures, lower, counted, peaks);
-  nb::gil_scoped_release unlocked;
-  const auto [taken, length] = with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
-    return small_steps(data, piece, at, most, until, budget);
-  });
-  return std::make_tuple(taken, length, at.sums.loss, at.sums.multipliers, at.sums.balance);
-}
-
-template <class AnyRows>
-auto small_augmented_lagrangian_steps(const AnyRows& data, ConstVector costs, Vector alpha,
-                                      double stiffness, bool begun, double raise_by, double small_part,
-                                      ConstVector labels, ConstVector regulariser, Vector v, Vector margins,
-                                      Vector multipliers, Vector combined, Vector curvatures, Table lower,
-                                      Vector counted, Vector peaks, Standing& standing, Vector best_v,
-                                      Vector best_multipliers, bool exact, Integer most, double until,
-                                      const Budget& budget) {
-  SmallIterate at = small_iterate(data, costs, labels, regulariser, v, margins, multipliers, combined,
-                                  curvatures, lower, counted, peaks);
-  require(alpha.size() == costs.size() && best_multipliers.size() == costs.size(),
-          "one number per row is needed");
-  require(best_v.size() == v.size(), "one number per column is needed");
-  Smoothing smoothing{costs.data(), span(alpha), stiffness, begun, raise_by, small_part};
-  Values values;
-  nb::gil_scoped_release unlocked;
-  const Integer taken = small_augmented_lagrangian(data, smoothing, at, standing, values, span(best_v),
-                                                   span(best_multipliers), exact, most, until, budget);
-  return std::make_tuple(taken, smoothing.stiffness, smoothing.begun, values.primal, values.dual,
-                         values.imbalance);
-}
-
-auto solve_small_classes_of(const Data& data, bool squared, ConstTable labels, ConstTable costs,
-                            ConstVector regulariser, Table v, Table multipliers, Indices steps,
-                            Integer sweeps, double relaxation, double bias_reach, double first_part,
-                            double stiffness, double raise_by, double small_part, Integer most,
-                            double until, std::uint64_t seed, const Budget& budget) {
-  const std::size_t count = labels.shape(0), n = labels.shape(1), size = v.shape(1);
-  const std::size_t d = static_cast<std::size_t>(data.columns());
-  data.require_lengths(n, d);
-  require(costs.shape(0) == count && costs.shape(1) == n && multipliers.shape(0) == count &&
-              multipliers.shape(1) == n && v.shape(0) == count && steps.size() == count,
-          "a row for every class is needed");
-  require(size > 0 && (size == d || size == d + 1) && regulariser.size() == size,
-          "a place for every column is needed");
-  std::vector<SmallClass> classes;
-  for (std::size_t k = 0; k < count; ++k) {
-    classes.push_back({{labels.data() + k * n, n},
-                       {costs.data() + k * n, n},
-                       span(regulariser),
-                       {v.data() + k * size, size},
-                       {multipliers.data() + k * n, n}});
+  void combine(std::span<const double> c, std::span<double> out, const Budget& budget) override {
+    const nb::gil_scoped_acquire lock;
+    take(object_.attr("combine")(view(c), nb::find(budget)), out);
   }
-  const SmallOptions options{sweeps,   relaxation, bias_reach, first_part, stiffness,
-                             raise_by, small_part, most,       until};
-  return interruptibly(budget, [&](Watch& watch) {
-    solve_small_classes(data, squared, options, classes, seed, budget, watch);
-    std::vector<bool> finished;
+  bool solve(std::span<const double> h, std::span<double> x, const Budget& budget) override {
+    const nb::gil_scoped_acquire lock;
+    take(object_.attr("solve")(view(h), view(x), nb::find(budget)), x);
+    return true;
+  }
+  void scale(double factor) override {
+    const nb::gil_scoped_acquire lock;
+    object_.attr("scale")(factor);
+  }
+
+ private:
+  // Without a copy: it is gone when the call is over.
+  static nb::object view(std::span<const double> values) {
+    return nb::cast(ConstView(values.data(), {values.size()}), nb::rv_policy::reference);
+  }
+  static void take(const nb::object& result, std::span<double> out) {
+    const auto values = nb::cast<ConstVector>(result);
+    require(values.size() == out.size(), "a system must answer with arrays of the right lengths");
+    std::copy_n(values.data(), out.size(), out.begin());
+  }
+
+  nb::handle object_;
+};
+
+// Calls visitor(system), without the interpreter's lock.
+template <class Visitor>
+auto with_system(nb::handle object, const Visitor& visitor) {
+  if (nb::isinstance<System>(object)) {
+    System& system = nb::cast<System&>(object);
+    const nb::gil_scoped_release unlocked;
+    return visitor(system);
+  }
+  PythonSystem system(object);
+  const nb::gil_scoped_release unlocked;
+  return visitor(static_cast<System&>(system));
+}
+
+// The arrays that a method's terms point into, kept alive with it.
+template <class Method>
+class Bound : public Method {
+ public:
+  template <class Options>
+  Bound(const Options& options, ConstVector labels, ConstVector costs, ConstVector regulariser)
+      : Method(options, Terms{span(labels), span(costs), span(regulariser)}),
+        labels_(labels),
+        costs_(costs),
+        regulariser_(regulariser) {
+    require(labels.size() == costs.size(), "one number per row is needed");
+  }
+  void place(ConstVector v, ConstVector margins) {
+    require(v.size() == regulariser_.size(), "one number per column is needed");
+    require(margins.size() == labels_.size(), "one number per row is needed");
+    this->at.place(span(v), span(margins));
+  }
+
+ private:
+  ConstVector labels_, costs_, regulariser_;
+};
+using BoundNewton = Bound<NewtonMethod>;
+using BoundLagrangian = Bound<AugmentedLagrangian>;
+
+NewtonMethod::Loss smooth_loss(const std::string& name) {
+  if (name == "squared_hinge") return SquaredHinge{};
+  require(name == "logistic", "a smooth loss is needed");
+  return Logistic{};
+}
+
+// Classes against the rest, with what has been found for each of them.
+class BoundSmallClasses {
+ public:
+  BoundSmallClasses(const Data& data, const std::string& loss, ConstTable labels, ConstTable costs,
+                    ConstVector regulariser, const SmallOptions& options)
+      : data_(data),
+        squared_(loss == "squared_hinge"),
+        labels_(labels),
+        costs_(costs),
+        regulariser_(regulariser),
+        options_(options),
+        v_(labels.shape(0) * regulariser.size()),
+        multipliers_(labels.size()) {
+    const std::size_t count = labels.shape(0), n = labels.shape(1), size = regulariser.size();
+    const std::size_t d = static_cast<std::size_t>(data.columns());
+    data.require_lengths(n, d);
+    require(squared_ || loss == "hinge", "the hinge or the squared hinge is needed");
+    require(costs.shape(0) == count && costs.shape(1) == n, "a row for every class is needed");
+    require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
     for (std::size_t k = 0; k < count; ++k) {
-      steps.data()[k] = classes[k].steps;
-      finished.push_back(classes[k].finished);
+      const Terms terms{{labels.data() + k * n, n}, {costs.data() + k * n, n}, span(regulariser_)};
+      classes_.push_back({terms, {v_.data() + k * size, size}, {multipliers_.data() + k * n, n}});
     }
-    return finished;
+  }
+  void solve(const Budget& budget) {
+    interruptibly(budget, [&](Watch& watch) {
+      solve_small_classes(data_, squared_, options_, classes_, budget, watch);
+      return true;
+    });
+  }
+  SmallClass& one(std::size_t k) { return classes_.at(k); }
+
+ private:
+  Data data_;
+  bool squared_;
+  ConstTable labels_, costs_;
+  ConstVector regulariser_;
+  SmallOptions options_;
+  std::vector<double> v_, multipliers_;
+  std::vector<SmallClass> classes_;
+};
+
+// A property that shows an array of an object in place; it lives as long as the object.
+template <class Class, class Array>
+void def_array(Class& bound, const char* name, Array array) {
+  using Owner = typename Class::Type;
+  bound.def_prop_ro(name, [array](Owner& self) {
+    std::vector<double>& values = array(self);
+    return View(values.data(), {values.size()});
   });
+}
+
+void bind_methods(nb::module_& m) {
+  nb::class_<System>(m, "SmallSystem").def("scale", &System::scale, "factor"_a);
+
+  nb::class_<SecondOrderMethod> method(m, "SecondOrderMethod");
+  method
+      .def(
+          "steps",
+          [](SecondOrderMethod& self, nb::handle system, Integer most, double until, const Budget& budget) {
+            return with_system(system, [&](System& s) { return self.steps(s, most, until, budget); });
+          },
+          "system"_a, "most"_a, "until"_a, "budget"_a)
+      .def_prop_ro("relative_gap", &SecondOrderMethod::relative_gap)
+      .def_prop_ro("finished", &SecondOrderMethod::finished)
+      .def_prop_ro("primal", [](const SecondOrderMethod& self) { return self.at.primal(); })
+      .def_prop_ro("dual", &SecondOrderMethod::dual);
+  def_array(method, "v", [](SecondOrderMethod& self) -> auto& { return self.at.v; });
+  def_array(method, "margins", [](SecondOrderMethod& self) -> auto& { return self.at.margins; });
+  def_array(method, "multipliers", [](SecondOrderMethod& self) -> auto& { return self.at.multipliers; });
+  def_array(method, "combined", [](SecondOrderMethod& self) -> auto& { return self.at.combined; });
+  def_array(method, "curvatures", [](SecondOrderMethod& self) -> auto& { return self.at.curvatures; });
+
+  nb::class_<BoundNewton, SecondOrderMethod>(m, "NewtonMethod")
+      .def(
+          "__init__",
+          [](BoundNewton* self, const std::string& loss, ConstVector labels, ConstVector costs,
+             ConstVector regulariser) {
+            new (self) BoundNewton(smooth_loss(loss), labels, costs, regulariser);
+          },
+          "loss"_a, "labels"_a, "costs"_a, "regulariser"_a)
+      .def(
+          "begin",
+          [](BoundNewton& self, nb::handle system, ConstVector v, ConstVector margins,
+             const Budget& budget) {
+            self.place(v, margins);
+            with_system(system, [&](System& s) { self.begin(s, budget); });
+          },
+          "system"_a, "v"_a, "margins"_a, "budget"_a);
+
+  nb::class_<LagrangianOptions>(m, "LagrangianOptions")
+      .def(
+          "__init__",
+          [](LagrangianOptions* self, double stiffness, double raise_by, double small_part) {
+            new (self) LagrangianOptions{stiffness, raise_by, small_part};
+          },
+          nb::kw_only(), "stiffness"_a, "raise_by"_a, "small_part"_a)
+      .def_rw("stiffness", &LagrangianOptions::stiffness);
+  nb::class_<BoundLagrangian, SecondOrderMethod> lagrangian(m, "AugmentedLagrangian");
+  lagrangian
+      .def(nb::init<const LagrangianOptions&, ConstVector, ConstVector, ConstVector>(), "options"_a,
+           "labels"_a, "costs"_a, "regulariser"_a)
+      .def(
+          "begin",
+          [](BoundLagrangian& self, nb::handle system, ConstVector v, ConstVector margins,
+             std::optional<ConstVector> alpha, std::optional<ConstVector> combined, const Budget& budget) {
+            self.place(v, margins);
+            std::optional<std::span<const double>> multipliers, sums;
+            if (alpha) multipliers = span(*alpha);
+            if (combined) sums = span(*combined);
+            require(!alpha || alpha->size() == margins.size(), "one number per row is needed");
+            require(!combined || combined->size() == v.size(), "one number per column is needed");
+            with_system(system, [&](System& s) { self.begin(s, multipliers, sums, budget); });
+          },
+          "system"_a, "v"_a, "margins"_a, "alpha"_a.none(), "combined"_a.none(), "budget"_a)
+      .def_rw("options", &BoundLagrangian::options)
+      .def_ro("stiffness", &BoundLagrangian::stiffness)
+      .def_prop_ro("best_primal", [](const BoundLagrangian& self) { return self.standing.primal; })
+      .def_prop_ro("best_dual", [](const BoundLagrangian& self) { return self.standing.dual; });
+  def_array(lagrangian, "alpha", [](BoundLagrangian& self) -> auto& { return self.alpha; });
+  def_array(lagrangian, "best_v", [](BoundLagrangian& self) -> auto& { return self.standing.v; });
+  def_array(lagrangian, "best_multipliers",
+            [](BoundLagrangian& self) -> auto& { return self.standing.multipliers; });
+}
+
+void bind_small_classes(nb::module_& m) {
+  nb::class_<SmallOptions>(m, "SmallOptions")
+      .def(
+          "__init__",
+          [](SmallOptions* self, Integer sweeps, double relaxation, double bias_reach, double first_part,
+             const LagrangianOptions& lagrangian, Integer most, double until, std::uint64_t seed) {
+            new (self)
+                SmallOptions{sweeps, relaxation, bias_reach, first_part, lagrangian, most, until, seed};
+          },
+          nb::kw_only(), "sweeps"_a = 0, "relaxation"_a = 1.0, "bias_reach"_a = 1.0, "first_part"_a = 1.0,
+          "lagrangian"_a = LagrangianOptions{}, "most"_a, "until"_a, "seed"_a);
+  nb::class_<BoundSmallClasses>(m, "SmallClasses")
+      .def(nb::init<const Data&, const std::string&, ConstTable, ConstTable, ConstVector,
+                    const SmallOptions&>(),
+           "data"_a, "loss"_a, "labels"_a, "costs"_a, "regulariser"_a, "options"_a)
+      .def("solve", &BoundSmallClasses::solve, "budget"_a)
+      .def("__getitem__", &BoundSmallClasses::one, "k"_a, nb::rv_policy::reference_internal);
+  nb::class_<SmallClass>(m, "SmallClass")
+      .def_prop_ro("v", [](SmallClass& self) { return View(self.v.data(), {self.v.size()}); })
+      .def_prop_ro(
+          "multipliers",
+          [](SmallClass& self) { return View(self.multipliers.data(), {self.multipliers.size()}); })
+      .def_ro("steps", &SmallClass::steps)
+      .def_ro("finished", &SmallClass::finished);
 }
 
 template <class AnyRows>
@@ -146,8 +284,15 @@ void scored(const AnyRows& data, ConstIndices order, ConstVector w, Vector out, 
 
 template <class AnyRows>
 void bind_newton_over(nb::module_& m) {
-  m.def("small_newton_steps", &small_newton_steps<AnyRows>);
-  m.def("small_augmented_lagrangian_steps", &small_augmented_lagrangian_steps<AnyRows>);
+  m.def(
+      "small_system",
+      [](const AnyRows& data, ConstVector regulariser) -> System* {
+        const Integer size = static_cast<Integer>(regulariser.size());
+        require(size > 0 && (size == data.columns() || size == data.columns() + 1),
+                "a place for every column is needed");
+        return new SmallSystem<AnyRows>(data, span(regulariser));
+      },
+      "data"_a, "regulariser"_a, nb::keep_alive<0, 1>());
   m.def("add_outer_products", [](const AnyRows& data, ConstVector coefficients, Table lower,
                                  const Budget& budget) {
     const Integer size = static_cast<Integer>(lower.shape(0));
@@ -185,44 +330,33 @@ void bind_newton_over(nb::module_& m) {
 }  // namespace
 
 void bind_second_order(nb::module_& m) {
-  nb::class_<Standing>(m, "Standing")
-      .def(nb::init<>())
-      .def_rw("primal", &Standing::primal)
-      .def_rw("dual", &Standing::dual)
-      .def_rw("best_imbalance", &Standing::best_imbalance)
-      .def_rw("relative_gap", &Standing::relative_gap)
-      .def_rw("finished", &Standing::finished)
-      .def("remember", [](Standing& self, double primal, double dual, double imbalance, double balancing,
-                          ConstVector v, ConstVector multipliers, Vector best_v, Vector best_multipliers) {
-        require(v.size() > 0 && v.size() == best_v.size(), "one number per column is needed");
-        require(multipliers.size() == best_multipliers.size(), "one number per row is needed");
-        self.remember({primal, dual, imbalance}, balancing, span(v), span(multipliers), span(best_v),
-                      span(best_multipliers));
+  bind_methods(m);
+  bind_small_classes(m);
+  nb::class_<Hessian>(m, "Hessian")
+      .def(
+          "__init__",
+          [](Hessian* self, std::size_t count, ConstVector regulariser) {
+            new (self) Hessian(count, span(regulariser));
+          },
+          "count"_a, "regulariser"_a)
+      .def(
+          "update",
+          [](Hessian& self, ConstVector curvatures, const nb::callable& add) {
+            require(curvatures.size() == self.count(), "one number per row is needed");
+            self.update(span(curvatures), [&](std::span<const double> c, std::span<double>) {
+              add(nb::cast(ConstView(c.data(), {c.size()}), nb::rv_policy::reference));
+            });
+          },
+          "curvatures"_a, "add"_a)
+      .def("scale", &Hessian::scale, "factor"_a)
+      .def_prop_ro("lower", [](Hessian& self) {
+        const std::size_t size = self.regulariser().size();
+        return nb::ndarray<nb::numpy, double, nb::ndim<2>>(self.lower().data(), {size, size});
       });
-  m.def("cost_of_balancing",
-        [](double imbalance, double stiffness, ConstVector multipliers, ConstVector costs) {
-          require(multipliers.size() == costs.size(), "one number per row is needed");
-          return cost_of_balancing(imbalance, stiffness, span(multipliers), costs.data());
-        });
   bind_newton_over<Data>(m);
   bind_newton_over<MonomialData>(m);
   m.def("inner_products", &multiplied<CompactData>);
   m.def("scores_of", &scored<CompactData>);
-  m.def("solve_small_classes", &solve_small_classes_of);
-  m.def("refresh", [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
-                      ConstVector margins, ConstVector labels, Vector multipliers,
-                      Vector multiplier_changes, Vector curvatures, const Budget& budget) {
-    for (const std::size_t size :
-         {costs.size(), labels.size(), multipliers.size(), multiplier_changes.size(), curvatures.size()}) {
-      require(size == margins.size(), "one number per row is needed");
-    }
-    nb::gil_scoped_release unlocked;
-    const Refreshed sums = with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
-      return refresh(piece, span(margins), labels.data(), multipliers.data(), multiplier_changes.data(),
-                     curvatures.data(), budget);
-    });
-    return std::make_tuple(sums.loss, sums.multipliers, sums.balance);
-  });
   m.def("line_search",
         [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
            ConstVector margins, ConstVector changes, double slope, double curvature, const Budget& budget) {

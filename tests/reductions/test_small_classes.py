@@ -115,16 +115,32 @@ def test_a_fit_that_is_watched_finds_the_same(shape, loss):
     assert unseen.solver_ == watched.solver_
 
 
+def replaced(monkeypatch, change):
+    """``change(classes)`` runs in place of the compiled call, and may call ``classes.solve`` itself."""
+
+    class Replaced:
+        def __init__(self, *arguments):
+            self.classes = original(*arguments)
+
+        def solve(self, budget):
+            return change(self.classes, budget)
+
+        def __getitem__(self, k):
+            return self.classes[k]
+
+    original = core.SmallClasses
+    monkeypatch.setattr(small_classes.core, "SmallClasses", Replaced)
+
+
 def calls_of(monkeypatch):
     """Counts the calls of the core from here on."""
     calls = []
 
-    def counted(*arguments):
-        calls.append(arguments)
-        return original(*arguments)
+    def counted(classes, budget):
+        calls.append(classes)
+        classes.solve(budget)
 
-    original = core.solve_small_classes
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", counted)
+    replaced(monkeypatch, counted)
     return calls
 
 
@@ -173,7 +189,7 @@ def test_what_is_small():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", lambda *_: [False] * 3)
+    replaced(monkeypatch, lambda classes, budget: None)
     X, y = classes_of("long rows")
     model = LinearSVC(loss=loss, random_state=0).fit(X, y)
     assert model.status_ is Status.CERTIFIED
@@ -181,15 +197,14 @@ def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
 
 
 def test_an_interrupt_keeps_what_there_is(monkeypatch):
-    original = core.solve_small_classes
-
-    def interrupted(*arguments):
-        original(*arguments)
-        arguments[5][1:] = 0.0  # the classes that had no turn
-        arguments[6][1:] = 0.0
+    def interrupted(classes, budget):
+        classes.solve(budget)
+        for k in (1, 2):  # the classes that had no turn
+            classes[k].v[:] = 0.0
+            classes[k].multipliers[:] = 0.0
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", interrupted)
+    replaced(monkeypatch, interrupted)
     X, y = classes_of("long rows")
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC(loss="hinge", random_state=0).fit(X, y)
@@ -200,11 +215,12 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch):
 
 
 def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch):
-    def interrupted(*arguments):
-        arguments[5][:] = 100.0
+    def interrupted(classes, budget):
+        for k in range(3):
+            classes[k].v[:] = 100.0
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", interrupted)
+    replaced(monkeypatch, interrupted)
     X, y = classes_of("long rows")
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC(random_state=0).fit(X, y)
@@ -258,12 +274,23 @@ def test_the_log_has_every_proof(caplog):
     assert sum("newton: step" in record.getMessage() for record in caplog.records) == 3
 
 
-@pytest.mark.parametrize("place", range(2, 8))
-def test_inconsistent_arrays_are_refused(place):
+def three_rows(*, loss="hinge", labels=(2, 3), costs=(2, 3), regulariser=3):
+    options = core.SmallOptions(most=5, until=0.1, seed=0)
     data = core.Data.dense(np.ones((3, 2)))
-    tables = [np.ones((2, 3)), np.ones((2, 3)), np.ones(3), np.zeros((2, 3)), np.zeros((2, 3))]
-    arguments = [data, True, *tables, np.zeros(2, np.int64)]
-    shape = np.shape(arguments[place])
-    arguments[place] = np.zeros([length + 4 for length in shape], arguments[place].dtype)
+    return core.SmallClasses(data, loss, np.ones(labels), np.ones(costs), np.ones(regulariser), options)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"loss": "logistic"}, {"labels": (2, 4)}, {"costs": (2, 2)}, {"costs": (3, 3)}, {"regulariser": 4}],
+)
+def test_inconsistent_arguments_are_refused(wrong):
     with pytest.raises(ValueError, match="needed"):
-        core.solve_small_classes(*arguments, 1, 1.0, 1.0, 1.0, 3.0, 3.0, 0.2, 5, 0.1, 0, Budget(np.inf, 1))
+        three_rows(**wrong)
+
+
+def test_there_is_no_class_beyond_the_last():
+    classes = three_rows()
+    assert classes[1].steps == 0
+    with pytest.raises(IndexError):
+        classes[2]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -67,37 +67,28 @@ def solve_small_classes(
     began = time.perf_counter()
     first = problems[0]
     rows, d = first.rows, first.rows.columns
-    regulariser = regulariser_of(first)
-    v = np.zeros((len(problems), len(regulariser)))
-    multipliers = np.zeros((len(problems), rows.count))
-    steps = np.zeros(len(problems), np.int64)
+    classes = core.SmallClasses(
+        rows.stored_data,
+        first.loss.name,
+        np.array([problem.y for problem in problems]),
+        np.array([problem.costs for problem in problems]),
+        regulariser_of(first),
+        core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first)),
+    )
     interrupted = False
     try:
-        finished = core.solve_small_classes(
-            rows.stored_data,
-            isinstance(solver, Newton),
-            np.array([problem.y for problem in problems]),
-            np.array([problem.costs for problem in problems]),
-            regulariser,
-            v,
-            multipliers,
-            steps,
-            *_options(solver, first),
-            max_steps,
-            tol,
-            seed,
-            budget,
-        )
+        classes.solve(budget)
     except KeyboardInterrupt:
         budget.stop()
-        interrupted, finished = True, [False] * len(problems)
+        interrupted = True
     models: list[Model | None] = []
     for k, problem in enumerate(problems):
-        alpha = None if isinstance(solver, Newton) else multipliers[k]
+        found = classes[k]
+        alpha = None if isinstance(solver, Newton) else found.multipliers
         before = time.perf_counter()
-        certificate = certify(problem, Solution(w=v[k, :d], alpha=alpha), budget=budget)
+        certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget)
         now = time.perf_counter()
-        gap, taken = certificate.relative_gap, int(steps[k])
+        gap, taken = certificate.relative_gap, found.steps
         logger.debug("%s: step %d, relative gap %.3e", solver.name, taken, gap)
         if gap <= tol:
             status = Status.within_tol(certificate)
@@ -107,7 +98,7 @@ def solve_small_classes(
                 # As in the loop: a run cut short can be worse than no model at all.
                 certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
                 gap = certificate.relative_gap
-        elif finished[k] and gap <= ROUNDING:
+        elif found.finished and gap <= ROUNDING:
             status = Status.RULE_FIRED
         else:
             models.append(None)
@@ -118,17 +109,16 @@ def solve_small_classes(
     return models
 
 
-def _options(
-    solver: Newton | AugmentedLagrangian, problem: Problem
-) -> tuple[int, float, float, float, float, float, float]:
-    """Of the sweeps, of the first Newton steps, and of the augmented Lagrangian."""
-    lagrangian = 0.0, 0.0, 0.0
+def _options(solver: Newton | AugmentedLagrangian, problem: Problem) -> dict[str, Any]:
+    """The options of the sweeps, of the first Newton steps, and of the augmented Lagrangian."""
+    options: dict[str, Any] = {"sweeps": solver.sweeps_of(problem)}
     if isinstance(solver, AugmentedLagrangian):
-        lagrangian = solver.stiffness, solver.raise_by_of(problem), solver.small_part
-    sweeps = solver.sweeps_of(problem)
-    if sweeps == 0:
-        return 0, 0.0, 0.0, 1.0, *lagrangian
+        options["lagrangian"] = solver.options_for(problem)
+    if options["sweeps"] == 0:
+        return options
     ascent, visits = DualCoordinateAscent(), visits_to_cross(problem)
-    first_part = max(_FEW_VISITS / visits, _SMALLEST_PART) if visits > _FEW_VISITS else 1.0
-    reach = first_reach(problem, ascent.bias_reach)
-    return sweeps, ascent.relaxation_of(problem), reach, first_part, *lagrangian
+    return options | {
+        "relaxation": ascent.relaxation_of(problem),
+        "bias_reach": first_reach(problem, ascent.bias_reach),
+        "first_part": max(_FEW_VISITS / visits, _SMALLEST_PART) if visits > _FEW_VISITS else 1.0,
+    }

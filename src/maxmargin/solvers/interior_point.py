@@ -167,7 +167,7 @@ class InteriorPoint(Solver[State]):
             if system.has_intercept:
                 v[-1] = b
         active: Indices | slice = slice(None) if problem.costs.all() else np.flatnonzero(problem.costs)
-        margins = system.margin_changes(v, core.ALL_CORES)[active]
+        margins = (problem.y * system.scores(v, core.ALL_CORES))[active]
         costs = problem.costs[active]
         primal = problem.primal(v[: system.columns], float(v[-1]) if system.has_intercept else 0.0)
         # From a start at the walls all steps would be short: mu takes it back to the middle.
@@ -269,7 +269,7 @@ class _Equations:
         system = self.state.system
         gradient = system.regulariser * v - _combine(self.problem, self.state, alpha, budget)
         step = self.factor.solve(gradient)
-        return step, system.margin_changes(step, budget)[self.state.active]
+        return step, (self.problem.y * system.scores(step, budget))[self.state.active]
 
 
 def _central(slack: Vector, costs: Vector, mu: float) -> tuple[Vector, Pairs, Pairs]:

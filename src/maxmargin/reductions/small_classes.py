@@ -23,13 +23,11 @@ from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
 from maxmargin.solvers.ascent.pulled_intercept import first_reach
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
 from maxmargin.solvers.second_order.opening import sample_size
-from maxmargin.solvers.second_order.system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
+from maxmargin.solvers.sizes import FEW_VALUES, MOST_LABELS, SAMPLED_ROWS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving.loop import ROUNDING
 
 logger = logging.getLogger("maxmargin")
 
-_MOST_NUMBERS = 1 << 20
-"""Labels of all classes: many classes of many rows would add up."""
 _FEW_VISITS = 100.0
 """Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
 _SMALLEST_PART = 1e-8
@@ -43,9 +41,9 @@ def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newt
         and problem.loss.name in ("hinge", "squared_hinge")
         and rows.is_stored
         and 0 < rows.stored <= FEW_VALUES
-        and rows.columns < SMALLEST_BLOCKED_OF_FEW
-        and count * rows.count <= _MOST_NUMBERS
-        and sample_size(problem) == 0
+        and rows.columns < UNBLOCKED_COLUMNS_OF_FEW
+        and count * rows.count <= MOST_LABELS
+        and (rows.count < SAMPLED_ROWS or sample_size(problem) == 0)
     )
 
 
@@ -72,7 +70,7 @@ def solve_small_classes(
         first.loss.name,
         np.array([problem.y for problem in problems]),
         np.array([problem.costs for problem in problems]),
-        regulariser_of(first),
+        first.regulariser_diagonal(),
         core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first)),
     )
     interrupted = False

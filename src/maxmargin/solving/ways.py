@@ -28,13 +28,12 @@ from maxmargin.solvers import (
 from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.second_order.opening import sample_size
-from maxmargin.solvers.second_order.system import (
+from maxmargin.solvers.second_order.system import is_compiled, nearly_full
+from maxmargin.solvers.sizes import (
     FEW_VALUES,
     LARGEST_SIDE,
-    SMALLEST_BLOCKED,
-    SMALLEST_BLOCKED_OF_FEW,
-    is_compiled,
-    nearly_full,
+    UNBLOCKED_COLUMNS,
+    UNBLOCKED_COLUMNS_OF_FEW,
 )
 from maxmargin.solving import hand_over
 from maxmargin.tools.changed import changed
@@ -160,7 +159,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
 
 def takes_steps_at_once(problem: Problem) -> bool:
     """Whether second-order steps follow one another in the core; each sweep of the ascent is a call."""
-    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < SMALLEST_BLOCKED_OF_FEW
+    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < UNBLOCKED_COLUMNS_OF_FEW
 
 
 def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
@@ -192,7 +191,7 @@ def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
     call = 0.0 if takes_steps_at_once(problem) else hand_over.CALL
     by_rows = matrix if loss == "squared_hinge" and n >= MANY_ROWS * d else 0.0
     part = 1.0
-    if d > SMALLEST_BLOCKED and full and is_compiled(problem):
+    if d > UNBLOCKED_COLUMNS and full and is_compiled(problem):
         part = _COMPILED_OF_HINGE if loss == "hinge" else _COMPILED
     return part * (steps * (2.0 * PASS * stored + factor + call) + matrix), part * by_rows
 

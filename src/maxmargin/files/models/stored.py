@@ -134,7 +134,7 @@ class StoredModel(ABC):
 
     @cached_property
     def kind(self) -> Decomposition:
-        """How the classes are told apart; two of them have a score each in Crammer and Singer's formulation."""
+        """How the classes are told apart; in Crammer and Singer's formulation two have a score each."""
         if len(self.intercept) == len(self.classes) == 2:
             return OneAgainstRest(2)
         return decomposition(len(self.classes), pairs=self.decision == "one_vs_one")

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -174,9 +173,9 @@ class SmallClasses {
     }
     place(lagrangian_, one, false);
     lagrangian_.standing = {};
-    std::optional<std::span<const double>> alpha;
+    std::span<const double> alpha;
     if (options_.sweeps > 0) alpha = one.multipliers;
-    lagrangian_.begin(system_, alpha, std::nullopt, budget_);
+    lagrangian_.begin(system_, alpha, {}, budget_);
     take_steps(lagrangian_, one);
     const Standing& best = lagrangian_.standing;
     std::copy(best.v.begin(), best.v.end(), one.v.begin());

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 
@@ -77,9 +78,13 @@ auto with_system(nb::handle object, const Visitor& visitor) {
   return visitor(system);
 }
 
-Terms terms_of(ConstVector labels, ConstVector costs, ConstVector regulariser) {
-  require(labels.size() == costs.size(), "one number per row is needed");
-  return {span(labels), span(costs), span(regulariser)};
+// Terms point into arrays: these are not converted, and live as long as whoever has the terms.
+const auto labels = "labels"_a.noconvert(), costs = "costs"_a.noconvert(),
+           regulariser = "regulariser"_a.noconvert();
+
+Terms terms_of(ConstVector y, ConstVector C, ConstVector R) {
+  require(y.size() == C.size(), "one number per row is needed");
+  return {span(y), span(C), span(R)};
 }
 
 void place(SecondOrderMethod& method, ConstVector v, ConstVector margins) {
@@ -112,9 +117,6 @@ void bind_methods(nb::module_& m) {
       .def_prop_ro("combined", [](Method& self) { return shown(self.at.combined); })
       .def_prop_ro("curvatures", [](Method& self) { return shown(self.at.curvatures); });
 
-  // A method points into its arrays: they must not be converted, and live as long as it does.
-  const auto labels = "labels"_a.noconvert(), costs = "costs"_a.noconvert(),
-             regulariser = "regulariser"_a.noconvert();
   nb::class_<NewtonMethod, Method>(m, "NewtonMethod")
       .def(
           "__init__",
@@ -168,42 +170,19 @@ void bind_methods(nb::module_& m) {
       .def_prop_ro("best_multipliers", [](Lagrangian& self) { return shown(self.standing.multipliers); });
 }
 
-// Classes against the rest on the same rows, and what has been found for each of them.
-class ClassesOfData {
- public:
-  ClassesOfData(const Data& data, const std::string& loss, ConstTable labels, ConstTable costs,
-                ConstVector regulariser, const SmallOptions& options)
-      : data_(data),
-        squared_(loss == "squared_hinge"),
-        options_(options),
-        v_(labels.shape(0) * regulariser.size()),
-        multipliers_(labels.size()) {
-    const std::size_t count = labels.shape(0), n = labels.shape(1), size = regulariser.size();
-    const std::size_t d = static_cast<std::size_t>(data.columns());
-    data.require_lengths(n, d);
-    require(squared_ || loss == "hinge", "the hinge or the squared hinge is needed");
-    require(costs.shape(0) == count && costs.shape(1) == n, "a row for every class is needed");
+void solve_classes(const Data& data, const std::string& loss, const std::vector<SmallClass*>& classes,
+                   const SmallOptions& options, const Budget& budget) {
+  require(loss == "squared_hinge" || loss == "hinge", "the hinge or the squared hinge is needed");
+  for (const SmallClass* one : classes) {
+    const std::size_t d = static_cast<std::size_t>(data.columns()), size = one->v.size();
+    data.require_lengths(one->multipliers.size(), d);
     require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
-    for (std::size_t k = 0; k < count; ++k) {
-      const Terms terms{{labels.data() + k * n, n}, {costs.data() + k * n, n}, span(regulariser)};
-      classes_.push_back({terms, {v_.data() + k * size, size}, {multipliers_.data() + k * n, n}});
-    }
   }
-  void solve(const Budget& budget) {
-    interruptibly(budget, [&](Watch& watch) {
-      solve_small_classes(data_, squared_, options_, classes_, budget, watch);
-      return true;
-    });
-  }
-  SmallClass& one(std::size_t k) { return classes_.at(k); }
-
- private:
-  const Data& data_;
-  bool squared_;
-  SmallOptions options_;
-  std::vector<double> v_, multipliers_;
-  std::vector<SmallClass> classes_;
-};
+  interruptibly(budget, [&](Watch& watch) {
+    solve_small_classes(data, loss == "squared_hinge", options, classes, budget, watch);
+    return true;
+  });
+}
 
 void bind_small_classes(nb::module_& m) {
   nb::class_<SmallOptions>(m, "SmallOptions")
@@ -217,18 +196,18 @@ void bind_small_classes(nb::module_& m) {
           nb::kw_only(), "sweeps"_a = 0, "relaxation"_a = 1.0, "bias_reach"_a = 1.0, "first_part"_a = 1.0,
           "lagrangian"_a = LagrangianOptions{}, "most"_a, "until"_a, "seed"_a);
   nb::class_<SmallClass>(m, "SmallClass")
+      .def(
+          "__init__",
+          [](SmallClass* self, ConstVector y, ConstVector C, ConstVector R) {
+            new (self) SmallClass(terms_of(y, C, R));
+          },
+          labels, costs, regulariser, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 4>())
       .def_prop_ro("v", [](SmallClass& self) { return shown(self.v); })
       .def_prop_ro("multipliers", [](SmallClass& self) { return shown(self.multipliers); })
       .def_ro("steps", &SmallClass::steps)
       .def_ro("finished", &SmallClass::finished);
-  nb::class_<ClassesOfData>(m, "SmallClasses")
-      .def(nb::init<const Data&, const std::string&, ConstTable, ConstTable, ConstVector,
-                    const SmallOptions&>(),
-           "data"_a, "loss"_a, "labels"_a.noconvert(), "costs"_a.noconvert(), "regulariser"_a.noconvert(),
-           "options"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
-           nb::keep_alive<1, 6>())
-      .def("solve", &ClassesOfData::solve, "budget"_a)
-      .def("__getitem__", &ClassesOfData::one, "k"_a, nb::rv_policy::reference_internal);
+  m.def("solve_small_classes", &solve_classes, "data"_a, "loss"_a, "classes"_a, "options"_a, "budget"_a);
 }
 
 void bind_systems(nb::module_& m) {

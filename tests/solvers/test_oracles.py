@@ -421,8 +421,8 @@ def newton_case(shape, **changes):
 def solve_by(way, monkeypatch):
     """In one call of the core, in its parts, or by conjugate gradients as exactly as by a factor."""
     if way != "one call":
-        monkeypatch.setattr(newton_system, "_LARGEST_SMALL", 0)
-        monkeypatch.setattr(newton_system, "_LARGEST_SMALL_OF_HINGE", 0)
+        monkeypatch.setattr(newton_system, "FULL_STEP_COLUMNS", 0)
+        monkeypatch.setattr(newton_system, "FULL_STEP_COLUMNS_OF_HINGE", 0)
     if way != "conjugate gradients":
         return
     monkeypatch.setattr(newton_system, "LARGEST_SIDE", 0)

@@ -24,13 +24,11 @@ from maxmargin.solvers.ascent.pulled_intercept import first_reach
 from maxmargin.solvers.ascent.warm_up import visits_to_cross
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.second_order.opening import sample_size
-from maxmargin.solvers.second_order.system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
+from maxmargin.solvers.sizes import FEW_VALUES, MOST_LABELS, SAMPLED_ROWS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving.loop import ROUNDING
 
 logger = logging.getLogger("maxmargin")
 
-_MOST_NUMBERS = 1 << 20
-"""Labels of all classes: many classes of many rows would add up."""
 _FEW_VISITS = 100.0
 """Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
 _SMALLEST_PART = 1e-8
@@ -44,9 +42,9 @@ def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newt
         and problem.loss.name in ("hinge", "squared_hinge")
         and rows.is_stored
         and 0 < rows.stored <= FEW_VALUES
-        and rows.columns < SMALLEST_BLOCKED_OF_FEW
-        and count * rows.count <= _MOST_NUMBERS
-        and sample_size(problem) == 0
+        and rows.columns < UNBLOCKED_COLUMNS_OF_FEW
+        and count * rows.count <= MOST_LABELS
+        and (rows.count < SAMPLED_ROWS or sample_size(problem) == 0)
     )
 
 
@@ -67,24 +65,17 @@ def solve_small_classes(
     """
     began = time.perf_counter()
     first = problems[0]
-    rows, d = first.rows, first.rows.columns
-    classes = core.SmallClasses(
-        rows.stored_data,
-        first.loss.name,
-        np.array([problem.y for problem in problems]),
-        np.array([problem.costs for problem in problems]),
-        regulariser_of(first),
-        core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first)),
-    )
+    data, d, regulariser = first.rows.stored_data, first.rows.columns, first.regulariser_diagonal()
+    classes = [core.SmallClass(problem.y, problem.costs, regulariser) for problem in problems]
+    options = core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first))
     interrupted = False
     try:
-        classes.solve(budget)
+        core.solve_small_classes(data, first.loss.name, classes, options, budget)
     except KeyboardInterrupt:
         budget.stop()
         interrupted = True
     models: list[Model | None] = []
-    for k, problem in enumerate(problems):
-        found = classes[k]
+    for problem, found in zip(problems, classes, strict=True):
         alpha = None if isinstance(solver, Newton) else found.multipliers
         before = time.perf_counter()
         certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget)

@@ -46,15 +46,12 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.system import Factor, NewtonSystem
+from maxmargin.solvers.sizes import AFFORDABLE_STEP, LARGEST_INTERIOR_SIDE
 from maxmargin.types import Indices, Vector
 
 Pairs = NDArray[np.float64]
 """One line for each kind of product, one column for each row of the data."""
 
-_LARGEST_SIDE = 4800
-"""Rows and columns of the factor, which then takes 180 MB and about a second."""
-_AFFORDABLE = 1e9
-"""Multiply-adds for the matrix of one step that are well below a second."""
 _TO_THE_WALL = 0.995
 """The share of the way to the nearest wall in line 7."""
 _LONGER = 0.3
@@ -131,7 +128,7 @@ def affordable(problem: Problem) -> InteriorPoint | None:
     """The solver, where it takes the problem and a step takes well below a second; else None."""
     solver, rows = InteriorPoint(), problem.rows
     work = max(rows.stored, rows.count) * min(rows.count, rows.columns)
-    return solver if work <= _AFFORDABLE and solver.accepts(problem) is None else None
+    return solver if work <= AFFORDABLE_STEP and solver.accepts(problem) is None else None
 
 
 @dataclass(frozen=True)
@@ -152,11 +149,11 @@ class InteriorPoint(Solver[State]):
                 "use subgradient, or newton for the logistic loss."
             )
         side = min(problem.rows.count, problem.rows.columns)
-        if side > _LARGEST_SIDE:
+        if side > LARGEST_INTERIOR_SIDE:
             return (
                 "interior_point factors a matrix as large as the smaller side of the data in every step; "
-                f"that side may have up to {_LARGEST_SIDE} rows or columns. Got {side} instead. Use "
-                "dual_coordinate_ascent."
+                f"that side may have up to {LARGEST_INTERIOR_SIDE} rows or columns. Got {side} instead. "
+                "Use dual_coordinate_ascent."
             )
         return None
 

@@ -25,8 +25,8 @@ from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver, Report
-from maxmargin.solving.lookout import LARGE, Lookout
-from maxmargin.solving.reserve import Reserve
+from maxmargin.solvers.sizes import LARGE_VALUES
+from maxmargin.solving.lookout import Lookout, Reserve
 from maxmargin.solving.ways import Way, find_way
 
 logger = logging.getLogger("maxmargin")
@@ -300,7 +300,7 @@ class _Run:
         if self.state is None:
             return
         self._enter(self.state)  # the step that was cut short has changed it
-        if self.problem.rows.stored < LARGE and (
+        if self.problem.rows.stored < LARGE_VALUES and (
             self.certificate is None or self.reserve.seconds(self.propose) < _SECONDS_AFTER_INTERRUPT
         ):
             self.certify()
@@ -408,7 +408,7 @@ class _Run:
     def _certify_zero(self, start: Solution | None) -> Certificate:
         """For a run that ended before its first step: what it started from."""
         rows = self.problem.rows
-        if start is None or rows.stored >= LARGE:
+        if start is None or rows.stored >= LARGE_VALUES:
             start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
         self.certificate = certify(self.problem, start, known=self.certificate, budget=self.limits.budget)
         return self.certificate

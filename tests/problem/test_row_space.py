@@ -102,6 +102,15 @@ def test_four_things_are_enough(solver, loss, intercept):
     assert again.dual == pytest.approx(found.certificate.dual, rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [(60, 4), (400, 600)], ids=["small", "wide"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "perceptron"])
+def test_the_automatic_choice_takes_them(loss, size):
+    problem, same = problems(loss, "exact", *size)
+    found, expected = solve(problem), solve(same)
+    assert found.status is Status.CERTIFIED
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-4)
+
+
 @pytest.mark.parametrize("name", sorted(VISIT_SINGLE_ROWS))
 def test_who_needs_more_says_what(name):
     problem, _ = problems("hinge", "none")

@@ -216,10 +216,9 @@ class _Run:
 
 def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:
     """The solvers for such rows; those that have a cache get the one asked for."""
-    from maxmargin.kernels import KernelRows
     from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
 
-    if not isinstance(problem.rows, KernelRows):
+    if not problem.rows.has_kernel:
         return {name: solver() for name, solver in LINEAR_SOLVERS.items()}
     solvers: dict[str, AnySolver] = {}
     for name, solver in SOLVERS.items():

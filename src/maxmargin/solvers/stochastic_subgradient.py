@@ -25,7 +25,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.primal.dual_polish import DualPolish
 from maxmargin.types import Indices, Vector
 
@@ -78,7 +78,7 @@ class StochasticSubgradient(Solver[State]):
                 f"stochastic_subgradient has a batch of {self.batch} rows, but the problem has "
                 f"{problem.rows.count}; choose batch between 1 and that."
             )
-        return None
+        return visits_single_rows(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From w = 0, or from the start's w and b."""
@@ -117,9 +117,9 @@ class StochasticSubgradient(Solver[State]):
         primal = current(problem, state, self.average)
         return state.polish.solution(problem, primal, state.epochs, budget)
 
-    def finished(self, state: State) -> bool:
-        """001's rule, if asked for."""
-        return state.recent.finished
+    def report(self, state: State) -> Report:
+        """It is finished by 001's rule, where that is asked for."""
+        return Report(finished=state.recent.finished)
 
 
 def init_state(
@@ -185,7 +185,7 @@ def take_steps(
         order = state.order
         state.random = core.shuffle(order, state.random)
     state.t += core.stochastic_subgradient(
-        problem.rows.data,
+        problem.rows.compiled,
         state.examples,
         order,
         step_sizes,

@@ -10,11 +10,12 @@ from maxmargin import Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES
 from maxmargin.kernels import Gaussian, KernelRows
 from maxmargin.problem.rows import RowSpace
-from maxmargin.solvers import LINEAR_SOLVERS
+from maxmargin.solvers import QuadraticProgram, Subgradient
 from problems import INTERCEPTS, clouds
+from toy_solver import ToyGradient
 
 VISIT_SINGLE_ROWS = {"dual_coordinate_ascent", "pegasos", "stochastic_subgradient"}
-NEED_NO_MORE = ("subgradient", "quadratic_program")
+NEED_NO_MORE = [Subgradient(), QuadraticProgram(), ToyGradient()]
 
 
 class FourThings(RowSpace):
@@ -79,18 +80,17 @@ def test_what_rows_can_do_agrees_with_numpy():
         np.testing.assert_allclose(asked(ours), asked(theirs), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", NEED_NO_MORE)
+@pytest.mark.parametrize("solver", NEED_NO_MORE, ids=lambda solver: solver.name)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-def test_four_things_are_enough(name, loss, intercept):
+def test_four_things_are_enough(solver, loss, intercept):
     ours, theirs = problems(loss, intercept)
-    solver = LINEAR_SOLVERS[name]()
     assert solver.accepts(ours) == solver.accepts(theirs)
     if solver.accepts(ours) is not None:
         return
     # Without single rows the subgradient method has no dual polish, and the hinge's margins say little.
-    tol = {"subgradient": 0.3 if loss == "hinge" else 1e-2}.get(name, 1e-6)
-    found, expected = (solve(problem, name, tol=tol, max_steps=3000) for problem in (ours, theirs))
+    tol = {"subgradient": 0.3 if loss == "hinge" else 1e-2}.get(solver.name, 1e-6)
+    found, expected = (solve(problem, solver, tol=tol, max_steps=3000) for problem in (ours, theirs))
     assert found.status is Status.CERTIFIED
     assert ours.rows.passes > 0
     assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2 * tol)

@@ -21,7 +21,7 @@ from maxmargin.solvers import (
     Subgradient,
 )
 from maxmargin.solvers.ascent import shrinking
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.ascent.state import ALPHA
 from maxmargin.solvers.quadratic_program import dual_program, primal_program
 from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.opening import Opening
@@ -421,8 +421,8 @@ def newton_case(shape, **changes):
 def solve_by(way, monkeypatch):
     """In one call of the core, in its parts, or by conjugate gradients as exactly as by a factor."""
     if way != "one call":
-        monkeypatch.setattr(newton_system, "_LARGEST_SMALL", 0)
-        monkeypatch.setattr(newton_system, "_LARGEST_SMALL_OF_HINGE", 0)
+        monkeypatch.setattr(newton_system, "FULL_STEP_COLUMNS", 0)
+        monkeypatch.setattr(newton_system, "FULL_STEP_COLUMNS_OF_HINGE", 0)
     if way != "conjugate gradients":
         return
     monkeypatch.setattr(newton_system, "LARGEST_SIDE", 0)

@@ -12,9 +12,8 @@ from scipy import sparse
 from maxmargin import Problem, Solution, Status, certify, choose_solver, path, solve
 from maxmargin.core import ALL_CORES
 from maxmargin.solvers import AugmentedLagrangian, InteriorPoint, Newton, newton
-from maxmargin.solving.choice import second_order_cost
 from maxmargin.solving.hand_over import HandOver, sweep_cost
-from maxmargin.solving.ways import find_way
+from maxmargin.solving.ways import find_way, second_order_cost
 from problems import clouds
 
 SECOND = {"hinge": AugmentedLagrangian(resort=True), "squared_hinge": Newton(resort=True)}

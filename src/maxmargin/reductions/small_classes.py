@@ -21,15 +21,14 @@ from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
 from maxmargin.solvers.ascent.pulled_intercept import first_reach
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
+from maxmargin.solvers.ascent.warm_up import visits_to_cross
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.second_order.opening import sample_size
-from maxmargin.solvers.second_order.system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
+from maxmargin.solvers.sizes import FEW_VALUES, MOST_LABELS, SAMPLED_ROWS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving.loop import ROUNDING
 
 logger = logging.getLogger("maxmargin")
 
-_MOST_NUMBERS = 1 << 20
-"""Labels of all classes: many classes of many rows would add up."""
 _FEW_VISITS = 100.0
 """Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
 _SMALLEST_PART = 1e-8
@@ -43,9 +42,9 @@ def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newt
         and problem.loss.name in ("hinge", "squared_hinge")
         and rows.is_stored
         and 0 < rows.stored <= FEW_VALUES
-        and rows.columns < SMALLEST_BLOCKED_OF_FEW
-        and count * rows.count <= _MOST_NUMBERS
-        and sample_size(problem) == 0
+        and rows.columns < UNBLOCKED_COLUMNS_OF_FEW
+        and count * rows.count <= MOST_LABELS
+        and (rows.count < SAMPLED_ROWS or sample_size(problem) == 0)
     )
 
 
@@ -66,7 +65,7 @@ def solve_small_classes(
     """
     began = time.perf_counter()
     first = problems[0]
-    data, d, regulariser = first.rows.stored_data, first.rows.columns, regulariser_of(first)
+    data, d, regulariser = first.rows.stored_data, first.rows.columns, first.regulariser_diagonal()
     classes = [core.SmallClass(problem.y, problem.costs, regulariser) for problem in problems]
     options = core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first))
     interrupted = False
@@ -87,7 +86,7 @@ def solve_small_classes(
             status = Status.within_tol(certificate)
         elif interrupted:
             status = Status.INTERRUPTED
-            if certificate.primal > problem.total_cost * problem.loss.at_zero:
+            if certificate.primal > problem.primal_of_zero:
                 # As in the loop: a run cut short can be worse than no model at all.
                 certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
                 gap = certificate.relative_gap

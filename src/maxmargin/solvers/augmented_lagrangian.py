@@ -39,7 +39,8 @@ from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_of, point_of
 from maxmargin.solvers.second_order.opening import Opening
-from maxmargin.solvers.second_order.system import FEW_VALUES, NewtonSystem
+from maxmargin.solvers.second_order.system import NewtonSystem
+from maxmargin.solvers.sizes import FEW_VALUES
 
 _ENOUGH = 1e-9
 """The relative gap above which a run that can go no further begins again."""

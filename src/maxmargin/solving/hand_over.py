@@ -4,7 +4,7 @@
 Both keep w and alpha, so the second goes on where the first stands. After every sweep the way on costs
 
     ascent          sweeps that the decay of its gap still asks for  x  what a sweep costs
-    second order    ``cost``, which choose.py estimates
+    second order    ``cost``, which solving/ways.py estimates
 
 both in visits of a stored value and never in seconds: the same data and seed give the same run everywhere.
 The ascent's warm-up tells more. While multipliers grow with C, so do the sweeps: a warm-up that is long
@@ -24,7 +24,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver, Report, Solver
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.tools.changed import changed
 
 CALL = 40_000.0
@@ -38,7 +38,7 @@ _LEAST_SPENT = 0.2
 """Of the other's cost: a guess that is wrong then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
 _SEPARABLE = 5.0
-"""So many times as dear is the second-order method on data that are nearly separable."""
+"""The factor on the cost of the second-order method where the data are nearly separable."""
 
 
 def sweep_cost(problem: Problem, visited: int) -> float:
@@ -121,7 +121,7 @@ class HandOver(Solver[State]):
             state.gaps.append(gap)
         cost = state.cost
         if self.by_rows > 0.0:
-            held = np.count_nonzero(state.inner.coordinates[:, ALPHA]) / problem.rows.count
+            held = np.count_nonzero(state.inner.alpha) / problem.rows.count
             cost -= (1.0 - held) * self.by_rows
         if state.spent <= _LEAST_SPENT * cost:
             return state

@@ -15,7 +15,8 @@ from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.opening import Opening
-from maxmargin.solvers.second_order.system import FEW_VALUES, TOO_LARGE, NewtonSystem
+from maxmargin.solvers.second_order.system import TOO_LARGE, NewtonSystem
+from maxmargin.solvers.sizes import FEW_VALUES
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
 

@@ -27,21 +27,17 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import CompiledRows, RowSpace
+from maxmargin.solvers.sizes import (
+    FULL_STEP_COLUMNS,
+    FULL_STEP_COLUMNS_OF_HINGE,
+    LARGEST_SIDE,
+    UNBLOCKED_COLUMNS,
+)
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 Matrix = NDArray[np.float64]
 
-LARGEST_SIDE = 6000
-"""A factor of this size takes 300 MB and about two seconds."""
-_LARGEST_SMALL, _LARGEST_SMALL_OF_HINGE = 320, 512
-"""Of the unknowns: up to so many, steps that are compiled whole take less time than those in NumPy and
-BLAS, however many rows there are: no copies, no calls, and the matrix stays in the second-level cache."""
-SMALLEST_BLOCKED = 48
-"""Up to this many columns the matrix stays in the first-level cache, row after row."""
-FEW_VALUES = 130_000
-"""Up to so many stored values calls cost more than passes: a thousand rows of 128 columns have fewer."""
-SMALLEST_BLOCKED_OF_FEW = 128
 _BLOCK = 512
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
@@ -59,23 +55,13 @@ class Factor(Protocol):
         ...
 
 
-def regulariser_of(problem: Problem) -> Vector:
-    """The diagonal of R."""
-    diagonal = np.ones(problem.rows.columns + (problem.intercept is not Intercept.NONE))
-    if problem.intercept is Intercept.REGULARISED:
-        diagonal[-1] = problem.intercept_scaling**-2
-    elif problem.intercept is Intercept.EXACT:
-        diagonal[-1] = 0.0
-    return diagonal
-
-
 def is_compiled(problem: Problem) -> bool:
     """Whether steps of a problem are compiled whole, on the columns' side."""
-    rows, most = problem.rows, _LARGEST_SMALL
+    rows, most = problem.rows, FULL_STEP_COLUMNS
     if compiled(rows) is None:
         return False
     if problem.loss.name == "hinge" and nearly_full(rows) and rows.count >= rows.columns:
-        most = _LARGEST_SMALL_OF_HINGE  # few rows are free, and fewer change from step to step
+        most = FULL_STEP_COLUMNS_OF_HINGE  # few rows are free, and fewer change from step to step
     return rows.columns + (problem.intercept is not Intercept.NONE) <= most
 
 
@@ -94,7 +80,7 @@ class NewtonSystem:
         self.problem = problem
         self.columns = problem.rows.columns
         self.has_intercept = problem.intercept is not Intercept.NONE
-        self.regulariser = regulariser_of(problem)
+        self.regulariser = problem.regulariser_diagonal()
         self._small: core.SmallSystem | None = None
         self._matrix: Hessian | None = None
         self._products: _Products | None = None
@@ -166,7 +152,7 @@ class Hessian:
         self.kept = core.Hessian(self.rows.count, system.regulariser)
         self.lower: Matrix = self.kept.lower
         self.scale = self.kept.scale
-        self.blocked = self.data is not None and nearly_full(self.rows) and size > SMALLEST_BLOCKED
+        self.blocked = self.data is not None and nearly_full(self.rows) and size > UNBLOCKED_COLUMNS
 
     def at(self, curvatures: Vector, budget: Budget) -> Matrix:
         """The matrix for these curvatures."""

@@ -17,21 +17,18 @@ namespace maxmargin {
 // Rows of any kind, with what keeps them alive in the classes below.
 class AnyData {
  public:
-  explicit AnyData(AnyRows rows);
+  explicit AnyData(AnyRows rows) : rows_(std::move(rows)) {}
 
   const AnyRows& rows() const { return rows_; }
-  Integer count() const { return count_; }
-  Integer columns() const { return columns_; }
-  Integer stored() const { return stored_; }
+  Integer count() const { return rows_.count; }
+  Integer columns() const { return rows_.columns; }
+  Integer stored() const { return rows_.stored; }
 
   void require_lengths(std::size_t per_row, std::size_t per_column) const;
   void require_rows(std::span<const Integer> order) const;
 
  private:
   AnyRows rows_;
-  Integer count_ = 0;
-  Integer columns_ = 0;
-  Integer stored_ = 0;
 };
 
 struct CompactRows;
@@ -43,12 +40,6 @@ struct KernelMemo;
 class CompactData : public AnyData {
  public:
   explicit CompactData(CompactRows&& rows);
-
-  template <class Visitor>
-  decltype(auto) visit(Visitor&& visitor) const {
-    if (const auto* few = std::get_if<SparseRows<float, std::uint16_t>>(&rows())) return visitor(*few);
-    return visitor(std::get<SparseRows<float>>(rows()));
-  }
 
  private:
   explicit CompactData(std::shared_ptr<const CompactRows> rows);
@@ -102,11 +93,6 @@ class MonomialData : public AnyData {
  public:
   MonomialData(const Data& base, Integer lowest, const std::vector<double>& scales, bool once,
                bool shared_repeats);
-
-  template <class Visitor>
-  decltype(auto) visit(Visitor&& visitor) const {
-    return visitor(std::get<MonomialRows>(rows()));
-  }
 
  private:
   Data base_;

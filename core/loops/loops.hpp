@@ -11,6 +11,7 @@
 #include "data/zeros.hpp"
 #include "linear/dual_coordinate_ascent.hpp"
 #include "linear/momentum.hpp"
+#include "linear/pieces.hpp"
 #include "linear/stochastic_subgradient.hpp"
 #include "linear/subgradient.hpp"
 #include "machine/budget.hpp"
@@ -27,6 +28,21 @@ void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& bud
 // What `without_zeros` does.
 template <class Value>
 std::optional<SparseCopy<Value>> sparse_copy(const DenseRows<Value>& rows, const Budget& budget);
+
+void add_outer_products(const AnyRows& rows, const double* coefficients, std::span<double> lower,
+                        Integer size, const Budget& budget);
+double curvature_product(const AnyRows& rows, const double* curvatures, const double* p, double bias,
+                         std::span<double> out, const Budget& budget);
+void inner_products(const AnyRows& rows, std::span<const Integer> first, std::span<const Integer> second,
+                    double* out, const Budget& budget);
+void scores_of(const AnyRows& rows, std::span<const Integer> order, const double* w, double* out,
+               const Budget& budget);
+void gather(const AnyRows& rows, std::span<const Integer> order, const double* factors, double* out,
+            Integer size, const Budget& budget);
+
+using AnyPiece = std::variant<SmoothPiece<SquaredHinge>, SmoothPiece<Logistic>, AugmentedHinge>;
+double line_search(const AnyPiece& piece, std::span<const double> margins, const double* changes,
+                   double slope, double curvature, const Budget& budget);
 
 LossSum subgradient(const AnyRows& rows, AnyLoss loss, const double* labels, const double* costs,
                     const double* w, double b, std::span<double> gradient, const Budget& budget);

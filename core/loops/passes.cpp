@@ -7,19 +7,19 @@
 namespace maxmargin {
 
 void scores(const AnyRows& rows, const double* w, std::span<double> out, const Budget& budget) {
-  std::visit([&](const auto& kind) { scores(kind, w, out, budget); }, rows);
+  rows.visit([&](const auto& kind) { scores(kind, w, out, budget); });
 }
 
 void combine(const AnyRows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
-  std::visit([&](const auto& kind) { combine(kind, coefficients, out, budget); }, rows);
+  rows.visit([&](const auto& kind) { combine(kind, coefficients, out, budget); });
 }
 
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
-  std::visit([&](const auto& kind) { add_rows(kind, order, coefficients, w); }, rows);
+  rows.visit([&](const auto& kind) { add_rows(kind, order, coefficients, w); });
 }
 
 void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget) {
-  std::visit([&](const auto& kind) { squared_norms(kind, out, budget); }, rows);
+  rows.visit([&](const auto& kind) { squared_norms(kind, out, budget); });
 }
 
 template <class Value>

@@ -24,8 +24,9 @@ constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
 AnyRows view(const CompactRows& rows) {
   return std::visit(
       [&]<class Index>(const LargeArray<Index>& indices) -> AnyRows {
-        return SparseRows<float, Index>{rows.values.get(), indices.get(), rows.offsets.data(),
-                                        static_cast<Integer>(rows.offsets.size()) - 1, rows.columns};
+        return AnyRows(SparseRows<float, Index>{rows.values.get(), indices.get(), rows.offsets.data(),
+                                                static_cast<Integer>(rows.offsets.size()) - 1,
+                                                rows.columns});
       },
       rows.indices);
 }
@@ -66,19 +67,9 @@ bool in_order(const std::int32_t* indices, const std::vector<Integer>& offsets) 
 
 }  // namespace
 
-AnyData::AnyData(AnyRows rows) : rows_(std::move(rows)) {
-  std::visit(
-      [this](const auto& kind) {
-        count_ = kind.count;
-        columns_ = kind.columns;
-        stored_ = kind.stored();
-      },
-      rows_);
-}
-
 void AnyData::require_lengths(std::size_t per_row, std::size_t per_column) const {
-  require(static_cast<Integer>(per_row) == count_, "one number per row is needed");
-  require(static_cast<Integer>(per_column) == columns_, "one number per column is needed");
+  require(static_cast<Integer>(per_row) == count(), "one number per row is needed");
+  require(static_cast<Integer>(per_column) == columns(), "one number per column is needed");
 }
 
 void AnyData::require_rows(std::span<const Integer> order) const {
@@ -87,7 +78,7 @@ void AnyData::require_rows(std::span<const Integer> order) const {
     low = std::min(low, i);
     high = std::max(high, i);
   }
-  require(low >= 0 && high < count_, "an index of a row is out of range");
+  require(low >= 0 && high < count(), "an index of a row is out of range");
 }
 
 CompactData::CompactData(CompactRows&& rows)
@@ -97,7 +88,7 @@ CompactData::CompactData(std::shared_ptr<const CompactRows> rows)
     : AnyData(view(*rows)), rows_(std::move(rows)) {}
 
 Data::Data(StoredRows rows, std::vector<AnyArray> arrays, std::shared_ptr<const void> owned)
-    : AnyData(std::visit([](const auto& kind) -> AnyRows { return kind; }, rows)),
+    : AnyData(std::visit([](const auto& kind) { return AnyRows(kind); }, rows)),
       stored_rows_(rows),
       arrays_(std::move(arrays)),
       owned_(std::move(owned)),
@@ -200,7 +191,7 @@ MonomialData::MonomialData(const Data& base, Integer lowest, const std::vector<d
         require(base.sorted(), "columns in order are needed");
         const auto* rows = std::get_if<SparseRows<double>>(&base.stored_rows());
         require(rows != nullptr, "sparse rows of float64 are needed");
-        return MonomialRows(*rows, Degree2(base.columns(), lowest, scales, once, shared_repeats));
+        return AnyRows(MonomialRows(*rows, Degree2(base.columns(), lowest, scales, once, shared_repeats)));
       }()),
       base_(base) {}
 

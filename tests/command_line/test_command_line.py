@@ -13,7 +13,7 @@ from scipy import sparse
 
 import maxmargin
 from maxmargin.command_line import main
-from maxmargin.command_line.shared.labels import class_codes, label_text
+from maxmargin.files.data.labels import class_codes, label_text
 from maxmargin.command_line.shared.progress import ClassesDone, TimeLeft, gap_now, share_done
 from maxmargin.command_line.shared.survey import Survey
 from maxmargin.command_line.shared.words import bytes_in_words, seconds_in_words, some

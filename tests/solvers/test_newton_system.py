@@ -695,7 +695,7 @@ def test_steps_at_once_are_the_steps_one_by_one(loss, intercept, until, layout):
         at_once = together.step(problem, at_once, ONE)
         for _ in range(20):
             one_by_one = alone.step(problem, one_by_one, ONE)
-            if alone.finished(one_by_one) or one_by_one.relative_gap <= until:
+            if alone.report(one_by_one).finished or one_by_one.relative_gap <= until:
                 break
         for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
             ours, theirs = getattr(at_once.iterate, name), getattr(one_by_one.iterate, name)

@@ -215,7 +215,7 @@ def test_rows_that_do_not_come_back_are_looked_at_less_often(monkeypatch):
         monkeypatch.setattr(shrinking, "_FEW_CAME_BACK", few)
         state = solver.init(problem, None)
         looks.append(0)
-        while solver.estimate(state) > 1e-8:
+        while solver.report(state).gap > 1e-8:
             looks[-1] += len(state.visits.order) == problem.rows.count
             state = solver.step(problem, state, UNLIMITED)
         assert certify(problem, solver.solution(problem, state, UNLIMITED)).relative_gap < 1e-7
@@ -351,7 +351,7 @@ def test_stopping_rule_of_001(data, name, batch):
         solver = StochasticSubgradient(**options, step_size="decreasing", eta=2.0, t0=5.0)
     assert 6 < len(iterates) - 1 < len(batches)
     state = solver.init(problem, None)
-    while not solver.finished(state):
+    while not solver.report(state).finished:
         state = solver.step(problem, state, UNLIMITED)
     assert state.t == len(iterates) - 1
     close(solver.solution(problem, state, UNLIMITED).w, iterates[-1][0], 1e-9)
@@ -396,7 +396,7 @@ def test_stopping_rule_of_the_full_method(data):
     assert 1 < len(points) < len(sizes)
     solver = Subgradient(step_size="decreasing", eta=2.0, t0=5.0, polish=0, stop_threshold=0.02)
     state = solver.init(problem, None)
-    while not solver.finished(state):
+    while not solver.report(state).finished:
         state = solver.step(problem, state, UNLIMITED)
     assert state.t == len(points)
     close(state.point.w, points[-1][0])

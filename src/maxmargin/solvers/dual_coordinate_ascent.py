@@ -46,7 +46,7 @@ from maxmargin.solvers.ascent.extrapolation import AnyData, Moves, Quadratic, ex
 from maxmargin.solvers.ascent.momentum import LastMove
 from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
 from maxmargin.solvers.ascent.shrinking import Visits, weighted_rows
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.types import Vector
 
 # The columns of State.coordinates: the fields of core/linear/dual_coordinate_ascent.hpp's Coordinate.
@@ -249,24 +249,21 @@ class DualCoordinateAscent(Solver[State]):
         """Alpha alone: the certificate rebuilds w from it."""
         return Solution(b=state.intercept.b, alpha=state.coordinates[:, ALPHA].copy())
 
-    def estimate(self, state: State) -> float:
-        """Free: the sweep adds up each row's share of the gap as it goes.
+    def report(self, state: State) -> Report:
+        """The gap is free: the sweep adds up each row's share of it as it goes.
 
         By the end of the sweep the gap is smaller than it was on the way, the more so the faster it
-        falls; the formula fits the gaps certified after sweeps on data of many kinds.
+        falls; the formula fits the gaps certified after sweeps on data of many kinds. It is finished when
+        nothing is left to gain in float64.
         """
-        if state.stage > 0:
-            return np.inf
-        return 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
+        gap = np.inf if state.stage > 0 else 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
+        return Report(gap, state.finished, near=lambda: _losses_count(state))
 
-    def estimate_is_near(self, state: State) -> bool:
-        """Where losses are a part of the optimum: else a better length of w leaves far less of the gap."""
-        alpha, costs = state.coordinates[:, ALPHA], state.coordinates[:, COST]
-        return float(alpha.sum(where=alpha >= costs)) > _LOSSES_COUNT * float(alpha.sum())
 
-    def finished(self, state: State) -> bool:
-        """When there is nothing left to gain in float64."""
-        return state.finished
+def _losses_count(state: State) -> bool:
+    """Whether losses are a part of the optimum: else a better length of w leaves far less of the gap."""
+    alpha, costs = state.coordinates[:, ALPHA], state.coordinates[:, COST]
+    return float(alpha.sum(where=alpha >= costs)) > _LOSSES_COUNT * float(alpha.sum())
 
 
 def visits_to_cross(problem: Problem) -> float:

@@ -44,7 +44,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.system import Factor, NewtonSystem
 from maxmargin.types import Indices, Vector
 
@@ -224,13 +224,12 @@ class InteriorPoint(Solver[State]):
             alpha = _best_alpha(problem, state, state.equations, state.vanishing, budget)
         return Solution(w=state.w.copy(), b=state.b, alpha=alpha, any_length=True)
 
-    def estimate(self, state: State) -> float:
-        """The gap of the iterate's own primal and dual values."""
-        return state.relative_gap
+    def report(self, state: State) -> Report:
+        """The gap of the iterate's own primal and dual values.
 
-    def finished(self, state: State) -> bool:
-        """When rounding leaves nothing to gain: the products are 0 to it, or the gap falls no more."""
-        return state.finished
+        It is finished when rounding leaves nothing to gain: the products are 0, or the gap falls no more.
+        """
+        return Report(state.relative_gap, state.finished)
 
 
 class _Equations:

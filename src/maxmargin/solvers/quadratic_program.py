@@ -33,7 +33,7 @@ from maxmargin.core import Budget
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.types import Indices, Vector
 
 LARGEST_PRIMAL = 200_000
@@ -138,9 +138,9 @@ class QuadraticProgram(Solver[State]):
         """The program's."""
         return state.solution
 
-    def finished(self, state: State) -> bool:
-        """After the one step."""
-        return state.finished
+    def report(self, state: State) -> Report:
+        """One step is all there is."""
+        return Report(finished=state.finished)
 
 
 def primal_program(problem: Problem) -> Program:

@@ -25,7 +25,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.primal.dual_polish import DualPolish
 from maxmargin.types import Indices, Vector
 
@@ -121,9 +121,9 @@ class StochasticSubgradient(Solver[State]):
         primal = current(problem, state, self.average)
         return state.polish.solution(problem, primal, state.epochs, budget)
 
-    def finished(self, state: State) -> bool:
-        """001's rule, if asked for."""
-        return state.finished
+    def report(self, state: State) -> Report:
+        """It is finished by 001's rule, where that is asked for."""
+        return Report(finished=state.finished)
 
 
 def init_state(

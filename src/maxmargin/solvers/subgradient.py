@@ -24,7 +24,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.primal.dual_polish import DualPolish
 from maxmargin.types import Vector
 
@@ -142,9 +142,9 @@ class Subgradient(Solver[State]):
         primal = Solution(w=best.w, b=problem.bias_feature * best.beta)
         return state.polish.solution(problem, primal, state.t, budget)
 
-    def finished(self, state: State) -> bool:
-        """001's rule, if asked for."""
-        return state.finished
+    def report(self, state: State) -> Report:
+        """It is finished by 001's rule, where that is asked for."""
+        return Report(finished=state.finished)
 
 
 def _evaluate(problem: Problem, point: Point, budget: Budget) -> tuple[float, Vector, float]:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem.rows import Rows
-from maxmargin.solvers import AnySolver
+from maxmargin.solvers.base import Report
 
 LARGE = 30_000_000
 """Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
@@ -43,11 +42,11 @@ class Lookout:
         """With a start of this gap."""
         self.near = gap <= _NEAR * self.tol
 
-    def due(self, step: int, solver: AnySolver, state: Any) -> bool:
-        """Whether it is time for one, after so many steps."""
+    def due(self, step: int, report: Report) -> bool:
+        """Whether it is time for one, after so many steps and by what the solver reports."""
         if self.every is not None:
             return step % self.every == 0
-        estimate = solver.estimate(state)
+        estimate = report.gap
         if math.isnan(estimate):
             return step >= 1.25 * self.last_step
         if self.near and step >= self.last_step + self.soon:
@@ -55,9 +54,7 @@ class Lookout:
         if estimate * self.ratio <= self.tol:
             return True
         wait = step - 4 * self.last_step
-        return wait >= self.patience and (
-            wait >= _TRUST * self.patience or not solver.estimate_is_near(state)
-        )
+        return wait >= self.patience and (wait >= _TRUST * self.patience or not report.near())
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
         """What a certificate found where the solver estimated that."""

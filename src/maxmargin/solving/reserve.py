@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from maxmargin.core import Budget
 from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.problem import Problem
-from maxmargin.solvers import AnySolver
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.solution import Solution
 
-_CAUTION, _SHARE_OF_STEP = 1.2, 0.375
-"""On the estimated time of the last certificate; and of the time that is left before it, for one step."""
+_CAUTION = 1.2
+"""A factor on the estimated time of the last certificate."""
+_SHARE_OF_STEP = 0.375
+"""The share of the time before the last certificate that one step gets."""
 
 
 class Reserve:
@@ -22,21 +25,20 @@ class Reserve:
     again, so a step gets a share of what is left only.
     """
 
-    def __init__(self, problem: Problem, solver: AnySolver, budget: Budget) -> None:
-        self.problem, self.solver, self.budget = problem, solver, budget
+    def __init__(self, rows: Rows, budget: Budget) -> None:
+        self.rows, self.budget = rows, budget
         self.limited = math.isfinite(budget.seconds_left)
 
-    def seconds(self, state: object) -> float:
-        """How long the last certificate would take now, about; 0 without a kernel."""
-        rows = self.problem.rows
-        if not isinstance(rows, KernelRows):
+    def seconds(self, propose: Callable[[], Solution]) -> float:
+        """How long a certificate of what is proposed would take, about; 0 without a kernel."""
+        if not isinstance(self.rows, KernelRows):
             return 0.0
-        alpha = self.solver.solution(self.problem, state, self.budget).alpha
-        return 0.0 if alpha is None else rows.seconds_of_scores(alpha, self.budget)
+        alpha = propose().alpha
+        return 0.0 if alpha is None else self.rows.seconds_of_scores(alpha, self.budget)
 
-    def for_step(self, state: object) -> Budget:
+    def for_step(self, propose: Callable[[], Solution]) -> Budget:
         """What the next step may use; a budget that is spent where the last certificate is due."""
-        if not self.limited or not isinstance(self.problem.rows, KernelRows):
+        if not self.limited or not isinstance(self.rows, KernelRows):
             return self.budget
-        left = self.budget.seconds_left - _CAUTION * self.seconds(state)
+        left = self.budget.seconds_left - _CAUTION * self.seconds(propose)
         return self.budget.part(_SHARE_OF_STEP * left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,15 +70,7 @@ class SavedKernelModel(StoredModel):
 
     def coefficients_of(self, k: int) -> Vector:
         """``alpha_i y_i`` of all support vectors in one of the problems, zero for those it has not."""
-        if len(self.classes) == 2 or self.decision == "one_vs_rest":
-            line: Vector = self.coefficients[k]
-            return line
-        i, j = self.pairs[k]
-        owners = self.owners
-        signed = np.zeros(len(owners))
-        signed[owners == i] = self.coefficients[j - 1, owners == i]
-        signed[owners == j] = self.coefficients[i, owners == j]
-        return signed
+        return self.kind.coefficients(self.coefficients, k, self.owners)
 
     def _scores(self, X: Any) -> Vector:
         if self.coefficients.shape[1] == 0:
@@ -137,8 +130,9 @@ def in_order(model: SavedKernelModel, order: NDArray[np.intp]) -> SavedKernelMod
     elif model.decision == "one_vs_rest":
         lines, intercept = model.coefficients[order], model.intercept[order]
     else:
-        number = {pair: position for position, pair in enumerate(model.pairs)}
-        for position, (a, b) in enumerate(model.pairs):
+        pairs = list(combinations(range(k), 2))
+        number = {pair: position for position, pair in enumerate(pairs)}
+        for position, (a, b) in enumerate(pairs):
             i, j = int(order[a]), int(order[b])
             sign, old = (1.0, number[i, j]) if i < j else (-1.0, number[j, i])
             signed = sign * model.coefficients_of(old)

@@ -35,7 +35,7 @@ class DualPolish:
         if self.state is None:
             self.state = ascent.init(problem, primal)
         due = max(self.sweeps + 1, math.ceil(self.share * steps))
-        while self.sweeps < due and not ascent.finished(self.state):
+        while self.sweeps < due and not self.state.finished:
             self.state = ascent.step(problem, self.state, budget)
             self.sweeps += 1
             if budget.spent:

@@ -12,8 +12,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
-from maxmargin.solvers.interior_point import InteriorPoint, affordable
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.opening import Opening
 from maxmargin.solvers.second_order.step import Iterate
 from maxmargin.solvers.second_order.system import NewtonSystem
@@ -105,22 +104,12 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         """What the opening or the last step has reached."""
         return state.solution(budget) if isinstance(state, Opening) else self.reached(problem, state)
 
-    def last_resort(self, problem: Problem, state: Opening | State) -> InteriorPoint | None:
-        """The interior point method, where its steps are affordable."""
-        return affordable(problem) if self.resort else None
-
     def at_once(self, tol: float) -> Self:
         """With steps on small data inside the core."""
         return changed(self, until=tol)
 
-    def taken(self, state: Opening | State) -> int:
-        """More than one on small data."""
-        return 1 if isinstance(state, Opening) else state.taken
-
-    def estimate(self, state: Opening | State) -> float:
-        """The gap itself, but for the rounding of a balance."""
-        return state.estimate if isinstance(state, Opening) else state.relative_gap
-
-    def finished(self, state: Opening | State) -> bool:
-        """Whether rounding leaves nothing to gain."""
-        return not isinstance(state, Opening) and state.finished
+    def report(self, state: Opening | State) -> Report:
+        """The gap itself, but for the rounding of a balance; and several steps on small data."""
+        if isinstance(state, Opening):
+            return Report(state.estimate)
+        return Report(state.relative_gap, state.finished, state.taken)

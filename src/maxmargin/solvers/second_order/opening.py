@@ -88,8 +88,8 @@ class Opening:
         """One step; whether it was the last."""
         self.state = self.solver.step(self.problem, self.state, budget)
         self.steps_left -= 1
-        over = self.steps_left <= 0 or self.solver.finished(self.state)
-        return over or self.solver.estimate(self.state) <= self.enough
+        report = self.solver.report(self.state)
+        return self.steps_left <= 0 or report.finished or report.gap <= self.enough
 
     def solution(self, budget: Budget) -> Solution:
         """Where the whole problem begins."""
@@ -105,4 +105,4 @@ class Opening:
     @property
     def estimate(self) -> float:
         """Of the whole problem's relative gap; a sample tells nothing about it."""
-        return math.inf if self.sampled else self.solver.estimate(self.state)
+        return math.inf if self.sampled else self.solver.report(self.state).gap

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
+from maxmargin.files.data.checked import checked
 from maxmargin.files.data.compressed import bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file
-from maxmargin.files.models.checked import checked
 
 _VALUES_AT_A_TIME = 1 << 18
 _ROWS_AT_A_TIME = 1 << 16

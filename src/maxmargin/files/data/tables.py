@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.files.data.checked import checked
 from maxmargin.files.data.compressed import TextSource, bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file, shown
-from maxmargin.files.models.checked import checked
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -20,14 +20,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.files.data.text import (
+from maxmargin.files.models.arrays import unjustified
+from maxmargin.files.models.kernel_model import SavedKernelModel
+from maxmargin.files.models.saved import SavedModel
+from maxmargin.files.models.stored import ModelError, StoredModel
+from maxmargin.files.models.text import (
     Header,
     Lines,
     integer_labels,
@@ -36,10 +39,6 @@ from maxmargin.files.data.text import (
     to_integer,
     to_number,
 )
-from maxmargin.files.models.kernel_arrays import unjustified
-from maxmargin.files.models.kernel_model import SavedKernelModel, with_linear_kernel
-from maxmargin.files.models.saved import SavedModel, Support
-from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from maxmargin.kernels.names import describe
 from maxmargin.types import Vector
@@ -47,7 +46,9 @@ from maxmargin.types import Vector
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
 _ALWAYS_ALLOWED = 1 << 26
+"""Bytes that the weights of the smallest linear model may take, 64 MiB."""
 _BYTES_PER_BYTE = 64
+"""Bytes of weights that each byte of a larger file allows: text of sparse vectors is far denser."""
 _PROBLEM = {
     "loss": "hinge",
     "C": None,
@@ -76,42 +77,49 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         )
     lines.room_for(total * (k - 1), f"{total} support vectors of {k} classes")
     coefficients, vectors = _support_vectors(lines, total, k)
-    owner = np.repeat(np.arange(k), counts)
+    linear = isinstance(kernel, Linear)
+    if not linear and (reason := unjustified(vectors.shape[1], size)):
+        raise ModelError(f"{reason} An index in it is far too large.")
+    if k == 2:  # the second class is the positive one here, and the first there
+        order = np.roll(np.arange(total), -counts[0])
+        labels, counts = labels[::-1], counts[::-1]
+        coefficients, vectors = coefficients[order], vectors[order]
     common: dict[str, Any] = {
         "intercept": -rho,
-        "classes": labels[::-1] if k == 2 else labels,
+        "classes": labels,
         "decision": "one_vs_rest" if k == 2 else "one_vs_one",
         "problem": dict(_PROBLEM),
         "writer": "LIBSVM",
         "format": "libsvm",
     }
-    if isinstance(kernel, Linear):
-        support = Support(vectors, coefficients, labels[owner], labels)
-        return SavedModel(coef=_weights(support, owner, size), support=support, **common)
-    if reason := unjustified(vectors.shape[1], size):
-        raise ModelError(f"{reason} An index in it is far too large.")
-    # Of two classes the second is the positive one here, and the first there.
-    order = np.argsort(k - 1 - owner, kind="stable") if k == 2 else np.arange(total)
-    return SavedKernelModel(
+    model = SavedKernelModel(
         kernel=kernel,
-        vectors=vectors[order],
-        coefficients=np.ascontiguousarray(coefficients[order].T),
-        counts=np.array(counts[::-1] if k == 2 else counts, np.int64),
+        vectors=vectors,
+        coefficients=np.ascontiguousarray(coefficients.T),
+        counts=np.array(counts, np.int64),
         open_ended=True,
         **common,
     )
+    return SavedModel(coef=_weights(model, size), support=model, **common) if linear else model
 
 
-def _weights(support: Support, owner: NDArray[np.intp], size: int) -> Vector:
-    """The w of every problem of a linear model."""
-    k, d = len(support.order), support.vectors.shape[1]
-    m = k * (k - 1) // 2
+def _weights(model: SavedKernelModel, size: int) -> Vector:
+    """The w of every problem of a model with the linear kernel, which came from so many bytes."""
+    m, d, k = len(model.intercept), model.features, len(model.classes)
     if 8 * m * d > max(_ALWAYS_ALLOWED, _BYTES_PER_BYTE * size):
         raise ModelError(
             f"its {m} times {d} weights would take {8 * m * d} bytes, which a file of {size} bytes does "
             "not justify: an index in it is far too large."
         )
-    return np.ascontiguousarray((_shares(support.coefficients, owner, k) @ support.vectors).toarray())
+    problem = np.zeros((k, k), np.int64)
+    problem[np.triu_indices(k, 1)] = np.arange(m)
+    problem += problem.T
+    coef = np.zeros((m, d))
+    ends = np.cumsum(model.counts)
+    for c in range(k):  # the vectors of a class have a coefficient against each other class
+        own = slice(ends[c] - model.counts[c], ends[c])
+        coef[np.delete(problem[c], c)] += model.coefficients[:, own] @ model.vectors[own]
+    return coef
 
 
 def _kernel(header: Header) -> Kernel:
@@ -172,26 +180,13 @@ def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
     return coefficients, sparse.csr_matrix(parts, shape=(total, d))
 
 
-def _shares(coefficients: Vector, owner: Any, k: int) -> Any:
-    """The matrix whose product with the support vectors is coef: one row per pair of classes."""
-    number = np.zeros((k, k), np.int64)
-    for place, (first, second) in enumerate(combinations(range(k), 2)):
-        number[first, second] = number[second, first] = place
-    column = np.arange(k - 1)
-    other = column + (column >= owner[:, np.newaxis])  # a class has no coefficient against itself
-    pair = number[owner[:, np.newaxis], other]
-    vector = np.broadcast_to(np.arange(len(owner))[:, np.newaxis], pair.shape)
-    shape = (k * (k - 1) // 2, len(owner))
-    return sparse.csr_matrix((coefficients.ravel(), (pair.ravel(), vector.ravel())), shape=shape)
-
-
 def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
     """What writes the model into an open file: support vectors, or w of a linear model of two classes."""
     if isinstance(model, SavedKernelModel):
         return _kernel_writer(model)
     assert isinstance(model, SavedModel)
     if model.support is not None:
-        return _kernel_writer(with_linear_kernel(model))
+        return _kernel_writer(model.support)
     return _linear_writer(model)
 
 
@@ -225,7 +220,7 @@ def _kernel_writer(model: SavedKernelModel) -> Callable[[BinaryIO], None]:
     order: NDArray[np.intp] = np.arange(total)
     if k == 2:
         labels, counts = labels[::-1], counts[::-1]
-        order = np.argsort(1 - model.owners, kind="stable")
+        order = np.roll(order, -counts[1])
     rho = " ".join(repr(-b) for b in model.intercept.tolist())
     header = (
         f"{start}nr_class {k}\ntotal_sv {total}\nrho {rho}\nlabel {' '.join(map(str, labels))}\n"

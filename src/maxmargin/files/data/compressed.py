@@ -76,11 +76,8 @@ class TextSource:
         try:
             return int(self._stream.readinto(buffer))
         except EOFError:
-            raise DataError(
-                "the compressed file ends too early",
-                path=self.path,
-                cure="It was cut off, perhaps in a copy or a download: get it again.",
-            ) from None
+            cure = "It was cut off, perhaps in a copy or a download: get it again."
+            raise DataError("the compressed file ends too early", path=self.path, cure=cure) from None
         except (OSError, zlib.error, _zstd_error()) as error:
             what = "decompressed" if self.compressed else "read"
             raise DataError(f"the file cannot be {what}: {error}", path=self.path) from error

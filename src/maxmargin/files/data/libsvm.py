@@ -149,8 +149,7 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
     spare: list[bytearray] = []
     texts = blocks(source, block, LONGEST_LINE, spare, skip_long=options.skip_bad_lines)
     for result in in_order(parse, texts, threads):
-        if options.progress is not None and source.size is not None:
-            options.progress(source.done, source.size)
+        options.report(source.done, source.size)
         if result is None:
             lines += 1
             if not options.skip_bad_lines:

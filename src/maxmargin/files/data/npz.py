@@ -48,8 +48,7 @@ def stream_npz(path: str, options: Options, *, whole: bool = False) -> Iterator[
                 for X, y in chunks:
                     yield checked(path, X, y, done, options)
                     done += X.shape[0]
-                    if options.progress is not None:
-                        options.progress(parts.size * done // rows, parts.size)
+                    options.report(parts.size * done // rows, parts.size)
         except DataError:
             raise
         except MemoryError as error:
@@ -126,11 +125,9 @@ class _Parts:
             )
         member = self._members[name]
         if member.file_size > bound(self.size):
-            raise DataError(
-                f"the array {name!r} claims {member.file_size} bytes, in a file of {self.size}",
-                path=self.path,
-                cure="If the file can be trusted, write it again with numpy.savez, not compressed.",
-            )
+            problem = f"the array {name!r} claims {member.file_size} bytes, in a file of {self.size}"
+            cure = "If the file can be trusted, write it again with numpy.savez, not compressed."
+            raise DataError(problem, path=self.path, cure=cure)
         return _Part(self.path, name, member, self._archive.open(member))
 
     def labels(self, rows: int, options: Options) -> _Part | None:
@@ -234,11 +231,9 @@ def _sparse_shape(parts: _Parts) -> tuple[int, int]:
     if rows < 0 or columns < 0:
         raise shape.error(f"must not be negative. Got {rows}, {columns} instead")
     if 8 * columns > bound(parts.size):
-        raise DataError(
-            f"a model of {columns} columns would take {8 * columns} bytes, for a file of {parts.size}",
-            path=parts.path,
-            cure="Correct 'shape', or write the file again without columns that do not occur.",
-        )
+        problem = f"a model of {columns} columns would take {8 * columns} bytes, for a file of {parts.size}"
+        cure = "Correct 'shape', or write the file again without columns that do not occur."
+        raise DataError(problem, path=parts.path, cure=cure)
     return rows, columns
 
 
@@ -253,11 +248,9 @@ def _csr(
     narrow = max(len(values), columns, options.columns or 0) < 2**31
     index_type = np.int32 if narrow else np.int64
     if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= columns):
-        raise DataError(
-            f"an index of the sparse matrix lies outside its {columns} columns",
-            path=path,
-            cure=_WRITE_AGAIN,
-        )
+        problem = f"an index of the sparse matrix lies outside its {columns} columns"
+        cure = _WRITE_AGAIN
+        raise DataError(problem, path=path, cure=cure)
     indices, offsets = indices.astype(index_type, copy=False), offsets.astype(index_type)
     try:
         data = core.Data.sparse(values, indices, offsets, columns)

@@ -45,6 +45,15 @@ from maxmargin.types import Vector
 
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
+_KERNELS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "linear": (Linear, ()),
+    "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
+    "rbf": (Gaussian, ("gamma",)),
+    "sigmoid": (Sigmoid, ("gamma", "coef0")),
+}
+"""LIBSVM's names of kernels, and the numbers that each of them has in the header."""
+_VALUES_AT_A_TIME = 4096
+"""Values of a vector that are turned into text at once: w may have millions of them."""
 _ALWAYS_ALLOWED = 1 << 26
 """Bytes that the weights of the smallest linear model may take, 64 MiB."""
 _BYTES_PER_BYTE = 64
@@ -136,24 +145,17 @@ def _kernel(header: Header) -> Kernel:
             f"line {line}: the kernel is precomputed. Its support vectors are numbers of rows of a matrix "
             "that is not in the file. Train with another kernel, or with SVC(kernel='precomputed')."
         )
-    makers: dict[str, Callable[[], Kernel]] = {
-        "linear": Linear,
-        "polynomial": lambda: Polynomial(
-            header.count("degree", 0), header.number("gamma"), header.number("coef0")
-        ),
-        "rbf": lambda: Gaussian(header.number("gamma")),
-        "sigmoid": lambda: Sigmoid(header.number("gamma"), header.number("coef0")),
-    }
-    if name not in makers:
+    if name not in _KERNELS:
         raise ModelError(
-            f"line {line}: the kernel is {name[:40]!r}. Those that can be read are {', '.join(makers)}."
+            f"line {line}: the kernel is {name[:40]!r}. Those that can be read are {', '.join(_KERNELS)}."
         )
+    kernel, numbers = _KERNELS[name]
+    given = {key: header.count(key, 0) if key == "degree" else header.number(key) for key in numbers}
     try:
-        return makers[name]()
-    except ModelError:
-        raise
+        made: Kernel = kernel(**given)
     except ValueError as error:
         raise ModelError(f"line {line}: {error}") from error
+    return made
 
 
 def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
@@ -181,33 +183,14 @@ def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
 
 
 def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
-    """What writes the model into an open file: support vectors, or w of a linear model of two classes."""
-    if isinstance(model, SavedKernelModel):
-        return _kernel_writer(model)
-    assert isinstance(model, SavedModel)
-    if model.support is not None:
-        return _kernel_writer(model.support)
-    return _linear_writer(model)
+    """What writes the support vectors of a model into an open file.
 
-
-def _kernel_header(kernel: Kernel) -> str:
-    names = {Linear: "linear", Polynomial: "polynomial", Gaussian: "rbf", Sigmoid: "sigmoid"}
-    name = names.get(type(kernel))
-    if name is None:
-        raise ModelError(
-            f"LIBSVM has no kernel {kernel}. Save it with format='maxmargin', or train with one of "
-            f"{', '.join(names.values())}."
-        )
-    stated = describe(kernel)
-    numbers = [f"{key} {stated[key]!r}\n" for key in ("degree", "gamma", "coef0") if key in stated]
-    return f"svm_type c_svc\nkernel_type {name}\n{''.join(numbers)}"
-
-
-def _kernel_writer(model: SavedKernelModel) -> Callable[[BinaryIO], None]:
-    """LIBSVM then computes the same values, and predicts the same but for ties between classes."""
-    k, total = len(model.classes), model.coefficients.shape[1]
-    start = _kernel_header(model.kernel)
-    if k > 2 and model.decision != "one_vs_one":
+    LIBSVM then computes the same values, and predicts the same but for ties between classes.
+    """
+    given = model if isinstance(model, SavedKernelModel) else _with_support_vectors(model)
+    k, total = len(given.classes), given.coefficients.shape[1]
+    start = _kernel_header(given.kernel)
+    if k > 2 and given.decision != "one_vs_one":
         raise ModelError(
             "LIBSVM tells every pair of classes apart, and this model one class from the rest. Save it "
             "with format='maxmargin', or train with multi_class='ovo'."
@@ -216,37 +199,42 @@ def _kernel_writer(model: SavedKernelModel) -> Callable[[BinaryIO], None]:
         raise ModelError(
             "It has no support vectors, and the text of LIBSVM needs one. Use format='maxmargin'."
         )
-    labels, counts = integer_labels(model.classes, "LIBSVM"), model.counts.tolist()
+    labels, counts = integer_labels(given.classes, "LIBSVM"), given.counts.tolist()
     order: NDArray[np.intp] = np.arange(total)
     if k == 2:
         labels, counts = labels[::-1], counts[::-1]
         order = np.roll(order, -counts[1])
-    rho = " ".join(repr(-b) for b in model.intercept.tolist())
+    rho = " ".join(repr(-b) for b in given.intercept.tolist())
     header = (
         f"{start}nr_class {k}\ntotal_sv {total}\nrho {rho}\nlabel {' '.join(map(str, labels))}\n"
         f"nr_sv {' '.join(map(str, counts))}\nSV\n"
     )
-    vectors = sparse.csr_matrix(model.vectors)
+    vectors = sparse.csr_matrix(given.vectors)
 
     def write(file: BinaryIO) -> None:
         file.write(header.encode())
         for s in order.tolist():
-            words = map(repr, model.coefficients[:, s].tolist())
-            stored = slice(vectors.indptr[s], vectors.indptr[s + 1])
-            pairs = zip((vectors.indices[stored] + 1).tolist(), vectors.data[stored].tolist(), strict=True)
-            line = " ".join([*words, *(f"{index}:{value!r}" for index, value in pairs)])
-            file.write(f"{line} \n".encode())
+            file.write("".join(f"{number!r} " for number in given.coefficients[:, s].tolist()).encode())
+            begin, end = vectors.indptr[s : s + 2].tolist()
+            for first in range(begin, end, _VALUES_AT_A_TIME):
+                part = slice(first, min(first + _VALUES_AT_A_TIME, end))
+                pairs = zip((vectors.indices[part] + 1).tolist(), vectors.data[part].tolist(), strict=True)
+                file.write("".join(f"{index}:{value!r} " for index, value in pairs).encode())
+            file.write(b"\n")
 
     return write
 
 
-def _linear_writer(model: SavedModel) -> Callable[[BinaryIO], None]:
-    """What writes a model of two classes into an open file.
+def _with_support_vectors(model: Any) -> SavedKernelModel:
+    """A linear model as its support vectors, or as w, if it is of two classes.
 
-    w itself is the one support vector, with the coefficient 1: LIBSVM then computes <w, x> - rho, and
-    predicts the same. The multipliers of the training rows are not in such a file, since the rows are not
-    here; and who reads it takes the loss for the hinge and the intercept for exact.
+    w is then the one support vector, with the coefficient 1: LIBSVM computes <w, x> - rho. The multipliers
+    of the training rows are not in such a file, since the rows are not here; and who reads it takes the
+    loss for the hinge and the intercept for exact.
     """
+    if model.support is not None:
+        support: SavedKernelModel = model.support
+        return support
     refuse_features(model, "LIBSVM")
     if len(model.coef) != 1:
         reason = "tells one class from the rest" if model.decision == "one_vs_rest" else "has none of them"
@@ -255,20 +243,25 @@ def _linear_writer(model: SavedModel) -> Callable[[BinaryIO], None]:
             "A LIBSVM file of more than two classes holds the support vectors of every pair of classes, "
             f"and this model {reason}. Save it with format={cure} instead."
         )
-    negative, positive = integer_labels(model.classes, "LIBSVM")
-    w = model.coef[0]
-    stored = np.flatnonzero(w)
+    return SavedKernelModel(
+        kernel=Linear(),
+        vectors=sparse.csr_matrix(model.coef),
+        coefficients=np.ones((1, 1)),
+        counts=np.array([0, 1]),
+        intercept=model.intercept,
+        classes=model.classes,
+        problem=dict(_PROBLEM),
+    )
 
-    def write(file: BinaryIO) -> None:
-        header = (
-            "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\n"
-            f"rho {-float(model.intercept[0])!r}\nlabel {positive} {negative}\nnr_sv 1 0\nSV\n1 "
-        )
-        file.write(header.encode())
-        for start in range(0, len(stored), 4096):
-            part = stored[start : start + 4096]
-            pairs = zip((part + 1).tolist(), w[part].tolist(), strict=True)
-            file.write("".join(f"{index}:{value!r} " for index, value in pairs).encode())
-        file.write(b"\n")
 
-    return write
+def _kernel_header(kernel: Kernel) -> str:
+    """The lines that name the kernel and its numbers."""
+    for name, (kind, numbers) in _KERNELS.items():
+        if type(kernel) is kind:
+            stated = describe(kernel)
+            lines = [f"{key} {stated[key]!r}\n" for key in numbers]
+            return f"svm_type c_svc\nkernel_type {name}\n{''.join(lines)}"
+    raise ModelError(
+        f"LIBSVM has no kernel {kernel}. Save it with format='maxmargin', or train with one of "
+        f"{', '.join(_KERNELS)}."
+    )

@@ -31,6 +31,7 @@ from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.saved import SavedModel
 from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.files.models.text import (
+    PROBLEM,
     Header,
     Lines,
     integer_labels,
@@ -58,16 +59,6 @@ _ALWAYS_ALLOWED = 1 << 26
 """Bytes that the weights of the smallest linear model may take, 64 MiB."""
 _BYTES_PER_BYTE = 64
 """Bytes of weights that each byte of a larger file allows: text of sparse vectors is far denser."""
-_PROBLEM = {
-    "loss": "hinge",
-    "C": None,
-    "intercept": "exact",
-    "intercept_scaling": 1.0,
-    "class_weight": None,
-    "sample_weights": False,
-    "penalty": "l2",
-    "formulation": "separate",
-}
 
 
 def read_model(file: BinaryIO, size: int) -> StoredModel:
@@ -97,7 +88,7 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         "intercept": -rho,
         "classes": labels,
         "decision": "one_vs_rest" if k == 2 else "one_vs_one",
-        "problem": dict(_PROBLEM),
+        "problem": dict(PROBLEM),
         "writer": "LIBSVM",
         "format": "libsvm",
     }
@@ -250,7 +241,7 @@ def _with_support_vectors(model: Any) -> SavedKernelModel:
         counts=np.array([0, 1]),
         intercept=model.intercept,
         classes=model.classes,
-        problem=dict(_PROBLEM),
+        problem=dict(PROBLEM),
     )
 
 

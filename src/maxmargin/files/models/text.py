@@ -15,7 +15,19 @@ from maxmargin.types import Vector
 if TYPE_CHECKING:
     from maxmargin.files.models.saved import SavedModel
 
+PROBLEM = {
+    "loss": "hinge",
+    "C": None,
+    "intercept": "exact",
+    "intercept_scaling": 1.0,
+    "class_weight": None,
+    "sample_weights": False,
+    "penalty": "l2",
+    "formulation": "separate",
+}
+"""The problem of a model as far as it is usual, or the text does not say."""
 _LONGEST_HEADER_LINE = 1 << 24
+"""Bytes of a header's line: 16 MiB have the labels of a million classes."""
 
 
 def shown(text: bytes) -> str:
@@ -62,19 +74,15 @@ class Lines:
         values: dict[str, tuple[int, list[bytes]]] = {}
         while True:
             line = self.next(_LONGEST_HEADER_LINE)
-            words = line.split()
+            words, number = line.split(), self.number
             if words == [end.encode()]:
-                return Header(values, self.number)
+                return Header(values, number)
             name = words[0].decode("latin-1") if words else ""
             if name not in known:
-                raise ModelError(
-                    f"line {self.number}: {shown(line.strip())} is not a line of such a header."
-                )
+                raise ModelError(f"line {number}: {shown(line.strip())} is not a line of such a header.")
             if name in values:
-                raise ModelError(
-                    f"line {self.number}: {name!r} was given before, in line {values[name][0]}."
-                )
-            values[name] = self.number, words[1:]
+                raise ModelError(f"line {number}: {name!r} was given before, in line {values[name][0]}.")
+            values[name] = number, words[1:]
 
     def room_for(self, count: int, what: str) -> None:
         """Refuse counts that the rest of the file, of at least two bytes per number, cannot hold."""

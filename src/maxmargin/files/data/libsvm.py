@@ -88,7 +88,7 @@ def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vect
 
 
 def read_text(path: str, options: Options, *, block: int | None = None) -> DataSet:
-    """All of a file of LIBSVM text, in little more memory than the result takes."""
+    """Read a whole file of LIBSVM text, in little more memory than the result takes."""
     table = _Table(options)
     with TextSource(path) as source:
         for chunk in _chunks(source, options, block):

@@ -34,7 +34,7 @@ _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImp
 
 
 def read_npz(path: str, options: Options) -> DataSet:
-    """All of the file."""
+    """Read the whole file."""
     (data,) = stream_npz(path, options, whole=True)
     return data
 

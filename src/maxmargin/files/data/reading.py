@@ -177,7 +177,7 @@ def _reader(
 
 
 def file_format(path: str, wanted: str | None = None) -> str:
-    """One of FORMATS: the one wanted, else by the name, else by the first bytes."""
+    """The format of a file: the one wanted, else what its name says, else what its first bytes say."""
     if wanted is not None:
         if wanted not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}. Got {wanted!r} instead.")
@@ -217,7 +217,7 @@ def shown(text: bytes) -> str:
 
 
 def printable(reason: str) -> str:
-    """The same for a sentence that may quote from a file, or from the message of another library."""
+    """A sentence that may quote from a file or from another library, as short and as harmless."""
     reason = reason.strip()
     cut = _escaped(reason[:_LONGEST_REASON])
     return cut if len(reason) <= _LONGEST_REASON else f"{cut}..."

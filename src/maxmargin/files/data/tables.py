@@ -37,7 +37,7 @@ _LAST_READ = 0.05
 
 
 def read_table(path: str, options: Options, *, format: str) -> DataSet:
-    """All of the table."""
+    """Read the whole table."""
     if format == "parquet":
         _require_modest_size(path)
     chunks = deque(stream_table(path, options, format=format))
@@ -54,7 +54,7 @@ def read_table(path: str, options: Options, *, format: str) -> DataSet:
 
 
 def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSet]:
-    """The rows of the table in chunks."""
+    """Read the rows of the table in chunks."""
     pyarrow = _pyarrow(path)
     rows = 0
     try:

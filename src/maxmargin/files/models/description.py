@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -62,6 +62,11 @@ def _plain(expected: str, fits: Callable[[Any], bool]) -> Kind:
         return value
 
     return Kind(read)
+
+
+def _one_of(choices: Collection[str], expected: str) -> Kind:
+    plain = _plain(expected, lambda value: value in choices)
+    return Kind(lambda value, where: plain.read(_TEXT.read(value, where), where))
 
 
 def _or_none(kind: Kind) -> Kind:
@@ -149,12 +154,6 @@ def _interval(value: Any, where: str) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def _status(value: Any, where: str) -> Status:
-    if _TEXT.read(value, where) not in Status.__members__:
-        raise _wrong(value, where, f"one of {', '.join(Status.__members__)}")
-    return Status[value]
-
-
 def _kernel(value: Any, where: str) -> Kernel:
     try:
         return from_description(value)
@@ -174,15 +173,8 @@ def _claim(found: dict[str, Any], where: str) -> Claim:
 
 def _expansion(found: dict[str, Any], where: str) -> Expansion:
     """The features' numbers are compared with each other and with coef when the model is made."""
-    if (kind := found.pop("map")) != "monomials":
-        raise _wrong(kind, f"'map' of {where}", "monomials")
+    found.pop("map")
     return Expansion(**found | {"scales": tuple(found["scales"])})
-
-
-def _held(found: dict[str, Any], where: str) -> dict[str, Any]:
-    if found["format"] not in ("dense", "csr", "none"):
-        raise _wrong(found["format"], f"'format' of {where}", "dense, csr or none")
-    return found
 
 
 def _factors(found: dict[str, Any], where: str) -> dict[Any, float]:
@@ -275,6 +267,7 @@ def _vector_format(model: Any) -> str:
     return "none" if model.vectors is None else "csr" if hasattr(model.vectors, "indptr") else "dense"
 
 
+_STATUS = _one_of(Status.__members__, f"one of {', '.join(Status.__members__)}")
 _SETTINGS = Kind(_read_settings, _write_settings)
 _CLAIM = _object(
     {"primal": _NUMBER, "dual": _NUMBER, "relative_gap": _NUMBER, "kkt_violation": _NUMBER}
@@ -300,14 +293,20 @@ def _proofs(fields: dict[str, Kind]) -> Kind:
 
 
 _FEATURES = _object(
-    {"map": _TEXT, "columns": _COUNT, "lowest": _COUNT, "scales": _list_of(Kind(_read_finite, float))}
-    | {"once": _FLAG, "shared_repeats": _FLAG},
+    {
+        "map": _one_of(["monomials"], "monomials"),
+        "columns": _COUNT,
+        "lowest": _COUNT,
+        "scales": _list_of(Kind(_read_finite, float)),
+        "once": _FLAG,
+        "shared_repeats": _FLAG,
+    },
     _expansion,
     derived={"map": lambda expansion: "monomials"},
 )
 _VECTORS = _object(
-    {"format": _TEXT, "columns": _COUNT, "open_ended": _FLAG},
-    _held,
+    {"format": _one_of(["dense", "csr", "none"], "dense, csr or none"), "columns": _COUNT}
+    | {"open_ended": _FLAG},
     derived={"format": _vector_format, "columns": attrgetter("features")},
 )
 _OF_ANY_MODEL: dict[str, Kind] = {
@@ -317,7 +316,7 @@ _OF_ANY_MODEL: dict[str, Kind] = {
     "problem": _SETTINGS,
     "parameters": _SETTINGS,
     "feature_names": _or_none(_list_of(_TEXT)),
-    "status": _or_none(Kind(_status, attrgetter("name"))),
+    "status": _or_none(Kind(lambda value, where: Status[_STATUS.read(value, where)], attrgetter("name"))),
     "steps": _or_none(_COUNT),
     "solver": _or_none(_TEXT),
     "tol": _or_none(_NUMBER),

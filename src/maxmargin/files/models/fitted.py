@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a fitted estimator to what a file holds, and back."""
+"""Fitted estimators are turned into what a file holds, and what a file holds into fitted estimators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.parameters import parameters_to_json, with_parameters
 from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import Claim, ModelError, StoredModel
+from maxmargin.files.models.stored import PROBLEM, Claim, ModelError, StoredModel
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.model import Trace, each_of
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from maxmargin.estimators import SVC, LinearSVC
 
 Estimator = TypeVar("Estimator", bound="LinearSVC | SVC")
-
-_STATED = ("loss", "C", "intercept", "intercept_scaling", "class_weight", "sample_weights")
-"""What says which problems were solved, besides the data and the kernel."""
 
 
 def prepared(
@@ -59,7 +56,7 @@ def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
     from maxmargin.estimators import SVC
 
     check_is_fitted(estimator)
-    own = _of_svc(estimator) if isinstance(estimator, SVC) else _of_linear_svc(estimator)
+    own = _of_svc(estimator) if isinstance(estimator, SVC) else {"coef": _dense(estimator.coef_)}
     proof = getattr(estimator, "certificate_", None)
     proofs = None if proof is None else list(each_of(proof))
     steps, traces = getattr(estimator, "n_iter_", None), getattr(estimator, "trace_", None)
@@ -68,7 +65,7 @@ def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
     fields: dict[str, Any] = {
         "classes": estimator.classes_,
         "intercept": np.array(estimator.intercept_, np.float64).reshape(-1),
-        "problem": {name: stated[name] for name in _STATED} | {"penalty": "l2", "formulation": "separate"},
+        "problem": {name: stated.get(name, usual) for name, usual in PROBLEM.items()},
         "parameters": parameters_to_json(estimator),
         "feature_names": None if names is None else [str(name) for name in names],
         "claims": proofs
@@ -81,6 +78,8 @@ def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
         "tol": stated["tol"],
         "rows": proofs and len(proofs[0].alpha),
     }
+    if hasattr(estimator, "expansion_"):
+        own["expansion"] = estimator.expansion_
     try:
         return (SavedKernelModel if isinstance(estimator, SVC) else SavedModel)(**fields | own)
     except ModelError as error:
@@ -91,11 +90,6 @@ def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
             f"{changed} must be those that the fit proved. Got others: they were changed since. Fit again, "
             "or delete certificate_ to save the changed numbers without any proof."
         ) from error
-
-
-def _of_linear_svc(estimator: LinearSVC) -> dict[str, Any]:
-    """The fields that only a linear model has."""
-    return {"coef": _dense(estimator.coef_), "expansion": getattr(estimator, "expansion_", None)}
 
 
 def _of_svc(estimator: SVC) -> dict[str, Any]:
@@ -204,7 +198,7 @@ def _svc_attributes(model: SavedKernelModel) -> dict[str, Any]:
     support = np.arange(count) if model.support is None else model.support
     is_sparse = sparse.issparse(model.vectors)
     rest = len(model.classes) > 2 and model.decision == "one_vs_rest"
-    stated = {name: model.problem[name] for name in _STATED}
+    stated = {"multi_class": "ovr" if rest else "ovo", "kernel": str(model.kernel), "tol": model.tol}
     return {
         "kernel_": model.kernel,
         "n_support_": model.counts.astype(np.int32),
@@ -216,6 +210,5 @@ def _svc_attributes(model: SavedKernelModel) -> dict[str, Any]:
         "class_weight_": np.array(model.class_factors or np.ones(len(model.classes)), np.float64),
         "n_iter_": None if each is None else np.array(each, np.int64).clip(max=2**31 - 1).astype(np.int32),
         "fit_status_": None if model.status is None else int(not model.status.certified),
-        "_stated_problem": stated
-        | {"multi_class": "ovr" if rest else "ovo", "kernel": str(model.kernel), "tol": model.tol},
+        "_stated_problem": model.problem | stated,
     }

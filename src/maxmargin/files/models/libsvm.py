@@ -29,9 +29,8 @@ from scipy import sparse
 from maxmargin.files.models.arrays import unjustified
 from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import ModelError, StoredModel
+from maxmargin.files.models.stored import PROBLEM, ModelError, StoredModel
 from maxmargin.files.models.text import (
-    PROBLEM,
     Header,
     Lines,
     integer_labels,

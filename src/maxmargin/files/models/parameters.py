@@ -37,7 +37,7 @@ _SVC_NAMES = {
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
-    """Those of an estimator's parameters that are plain values, and what can be described in such."""
+    """The parameters of an estimator that are plain values, or can be described in such."""
     parameters = {}
     for name, value in estimator.get_params(deep=False).items():
         value = _item(value)

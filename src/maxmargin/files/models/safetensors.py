@@ -73,7 +73,7 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
 def _checksum(
     texts: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], Iterable[memoryview]]]
 ) -> str:
-    """Over the metadata but the checksum itself, and names, types, shapes and bytes of the arrays."""
+    """The hash of the other metadata, and of the names, types, shapes and bytes of the arrays."""
     total = hashlib.blake2b(digest_size=32)
 
     def add_text(text: str) -> None:

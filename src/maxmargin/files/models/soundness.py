@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from maxmargin.files.models.stored import PROBLEM, StoredModel
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.problem import Intercept
 from maxmargin.problem.losses import LOSSES
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from maxmargin.features.expansion import Expansion
     from maxmargin.files.models.kernel_model import SavedKernelModel
     from maxmargin.files.models.saved import SavedModel
-    from maxmargin.files.models.stored import StoredModel
     from maxmargin.proof.certificate import Certificate
 
 _CHOICES: dict[str, list[Any]] = {
@@ -33,8 +33,6 @@ _CHOICES: dict[str, list[Any]] = {
     "sample_weights": [True, False],
 }
 """What a stated problem can choose between."""
-_STATED = {*_CHOICES, "C", "intercept_scaling", "class_weight"}
-"""All that a stated problem says."""
 
 
 def linear_contradictions(model: SavedModel) -> Iterator[str]:
@@ -106,8 +104,8 @@ def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
 
 def _of_problem(problem: dict[str, Any]) -> Iterator[str]:
     """What is wrong with what the model says it minimises."""
-    if set(problem) != _STATED:
-        yield f"the problem must state {', '.join(sorted(_STATED))}, not {', '.join(sorted(problem))}."
+    if set(problem) != set(PROBLEM):
+        yield f"the problem must state {', '.join(sorted(PROBLEM))}, not {', '.join(sorted(problem))}."
     for name, choices in _CHOICES.items():
         if not any(type(problem[name]) is type(c) and problem[name] == c for c in choices):
             yield f"the problem's {name} must be one of {choices}, not {problem[name]!r}."

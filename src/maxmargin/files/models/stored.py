@@ -21,6 +21,17 @@ from maxmargin.types import Vector
 
 Decision = Literal["one_vs_rest", "one_vs_one"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
+PROBLEM: dict[str, Any] = {
+    "loss": "hinge",
+    "C": None,
+    "intercept": "exact",
+    "intercept_scaling": 1.0,
+    "class_weight": None,
+    "sample_weights": False,
+    "penalty": "l2",
+    "formulation": "separate",
+}
+"""All that a stated problem says: what is usual, and what stands where a file does not say."""
 
 
 class ModelError(ValueError):
@@ -71,9 +82,9 @@ class StoredModel(ABC):
     """The estimator's parameters that JSON can hold; empty for the files of others."""
     feature_names: list[str] | None = None
     claims: list[Claim] | None = None
-    """One per problem; None for the files of others."""
+    """What each problem is claimed to be worth; None for the files of others."""
     certificates: list[Certificate] | None = None
-    """One per problem, without the data; None where the file has no proof."""
+    """The proof of each problem, without the data; None where the file has none."""
     traces: list[Trace] | None = None
     status: Status | None = None
     steps: int | None = None

@@ -15,17 +15,6 @@ from maxmargin.types import Vector
 if TYPE_CHECKING:
     from maxmargin.files.models.saved import SavedModel
 
-PROBLEM = {
-    "loss": "hinge",
-    "C": None,
-    "intercept": "exact",
-    "intercept_scaling": 1.0,
-    "class_weight": None,
-    "sample_weights": False,
-    "penalty": "l2",
-    "formulation": "separate",
-}
-"""The problem of a model as far as it is usual, or the text does not say."""
 _LONGEST_HEADER_LINE = 1 << 24
 """Bytes of a header's line: 16 MiB have the labels of a million classes."""
 
@@ -131,19 +120,19 @@ class Header:
         return words
 
     def word(self, name: str) -> str:
-        """One word."""
+        """The one word of a keyword."""
         return self.words(name, 1)[0].decode("latin-1")
 
     def count(self, name: str, least: int) -> int:
-        """One whole number of at least so much."""
+        """The one whole number of a keyword, which is at least so large."""
         return to_integer(self.words(name, 1)[0], self.line(name), least, 2**63 - 1)
 
     def number(self, name: str) -> float:
-        """One finite number."""
+        """The one finite number of a keyword."""
         return self.numbers(name, 1)[0]
 
     def numbers(self, name: str, count: int) -> list[float]:
-        """So many finite numbers."""
+        """The finite numbers of a keyword, of which there have to be so many."""
         return [to_number(word, self.line(name)) for word in self.words(name, count)]
 
     def labels(self, name: str, count: int) -> NDArray[np.int64]:

@@ -361,7 +361,7 @@ def test_the_objective_of_a_libsvm_file_is_that_of_its_own_vectors(answer, folde
     X, labels = read_libsvm(folder / "three.svm")
     _, said = answer("certify", model, folder / "three.svm", "-C", "2")
     assert isinstance(saved, SavedKernelModel)
-    for k, (i, j) in enumerate(saved.kind.sides):
+    for k, (i, j) in enumerate(saved.pairs):
         chosen = np.isin(labels, saved.classes[[i, j]])
         signs = np.where(labels[chosen] == saved.classes[i], 1.0, -1.0)
         scores = saved.decision_function(X[chosen])[:, k]

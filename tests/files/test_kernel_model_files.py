@@ -235,9 +235,9 @@ def test_classes_in_another_order(iris, several):
         if several == "ovr":
             np.testing.assert_allclose(found, scores[:, order], atol=1e-12)
             continue
-        for k, (a, b) in enumerate(turned.kind.pairs):
+        for k, (a, b) in enumerate(turned.pairs):
             i, j = order[a], order[b]
-            old = scores[:, saved.kind.pairs.index((min(i, j), max(i, j)))]
+            old = scores[:, saved.pairs.index((min(i, j), max(i, j)))]
             np.testing.assert_allclose(found[:, k], old if i < j else -old, atol=1e-12)
 
 

@@ -11,7 +11,7 @@ from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.ascent.momentum import LastMove
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
 
 N, D = 40, 15
 CURVATURE = 0.02
@@ -36,7 +36,7 @@ class Setting:
         if not squared:
             self.alpha[4:8] = self.upper[4:8]
         self.alpha[8:12] = self.before[8:12]
-        self.data = Rows(stored(self.X)).data
+        self.data = Rows(stored(self.X)).compiled
         self.coordinates = np.zeros((N, 5))
         self.coordinates[:, ALPHA] = self.alpha
         self.coordinates[:, INVERSE_CURVATURE] = 1.0

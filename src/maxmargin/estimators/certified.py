@@ -71,7 +71,8 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
             float(self.tol),
             max_steps,
             math.inf if self.max_time is None else float(self.max_time),
-            self._threads(),
+            self._threads,
+            self.random_state,
             self._draw_seed,
             partial(self._told_of, problems) if watched else None,
         )

@@ -24,7 +24,7 @@ from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.reductions.small_problems import Parts
@@ -344,7 +344,7 @@ class ClassProblems:
             self._first = problem
         return problem
 
-    def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> Rows:
+    def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
         """The rows of a problem."""
         return self.rows if which is None else self.rows.take(which)
 
@@ -422,7 +422,7 @@ class KernelProblems(ClassProblems):
             np.concatenate([weights, more]),
         )
 
-    def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> Rows:
+    def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
         rows = KernelRows(self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
         rows.spare = self._spare

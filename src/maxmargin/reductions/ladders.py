@@ -55,14 +55,17 @@ class Running:
     """Steps of the solver for each problem."""
     seconds: float
     """For all problems together."""
-    threads: int
+    threads: Callable[[], int]
+    """How many there may be."""
+    random_state: Any
     draw_seed: Callable[[], int]
+    """Draws a seed from ``random_state``."""
     callback: Callable[[Any], Callback] | None = None
     """Gives the callback of a problem, whose name it is told; None: nobody watches."""
 
     @cached_property
     def seed(self) -> int:
-        """Drawn when it is first needed, which takes a while; that of problem k is k more."""
+        """The seed of problem 0, that of problem k is k more; drawn when it is first needed."""
         return self.draw_seed()
 
     @property
@@ -113,7 +116,7 @@ class LinearFit:
             # Shared by all classes, so made before they start side by side.
             _ = self.running.seed, rows.squared_norms, rows.without_private_columns
         self._coefficients = np.empty((len(problems) if problems.several else 0, rows.columns))
-        threads = 1 if rows.stored <= sizes.ONE_THREAD_VALUES else self.running.threads
+        threads = 1 if rows.stored <= sizes.ONE_THREAD_VALUES else self.running.threads()
         models = solve_each(len(problems), self._solve_one, self.running.seconds, threads)
         return Models(models), self._coefficients if problems.several else models[0].w[np.newaxis]
 
@@ -126,8 +129,9 @@ class LinearFit:
         running, count = self.running, len(self.problems)
         plain = self.begin is None and not self.problems.hard and isinstance(running.solver, str)
         unseen = running.unseen and running.max_steps >= MANY_STEPS
+        small = self.first.rows.stored <= sizes.FEW_VALUES
         solver = self.way.solver
-        if not (plain and unseen and are_small(solver, self.first, count)):
+        if not (plain and unseen and small and are_small(solver, self.first, count)):
             return [None] * count
         return solve_small_classes(
             [self._problem(k) for k in range(count)],
@@ -135,7 +139,8 @@ class LinearFit:
             self.way.reason,
             tol=self.tol,
             max_steps=running.max_steps,
-            seed=running.seed,
+            # To draw from a number would take as long as to solve a small class.
+            seed=running.random_state if isinstance(running.random_state, int) else running.seed,
             budget=Budget(math.inf, 1),
         )
 
@@ -203,7 +208,7 @@ class KernelFit:
         self.problems, self.running = problems, running
         self._cache_size, self._shrinking, self._starts = cache_size, shrinking, starts
         # Steps of small problems are too short for threads to take turns.
-        self._threads = 1 if len(problems.codes) <= sizes.ALL_KERNEL_VALUES else running.threads
+        self._threads = 1 if len(problems.codes) <= sizes.ALL_KERNEL_VALUES else running.threads()
         self._side_by_side = min(self._threads, len(problems))
         self._at_will = running.automatic and running.max_steps == NO_LIMIT and not warm
         """Whether nobody has chosen how, sets a limit on steps, or goes on from somewhere."""

@@ -51,7 +51,7 @@ class Solver(ABC, Generic[State]):
     takes_fixed_intercept: ClassVar[bool] = False
     """Whether it solves problems whose b is given and not 0."""
     seed: int
-    """Of all random choices: the same seed gives the same result."""
+    """The seed of all random choices: the same seed gives the same result."""
 
     def with_seed(self, seed: int) -> Self:
         """The same solver with another seed."""
@@ -90,3 +90,13 @@ class Solver(ABC, Generic[State]):
 
 
 AnySolver = Solver[Any]
+
+
+def visits_single_rows(name: str, problem: Problem) -> str | None:
+    """Why a solver that visits one row after the other does not take the problem's rows, or None."""
+    if problem.rows.offers_single_rows:
+        return None
+    return (
+        f"{name} visits single rows, and these rows only offer whole passes. Use newton, "
+        "augmented_lagrangian, interior_point or subgradient, which need no more, or maxmargin.Rows(X)."
+    )

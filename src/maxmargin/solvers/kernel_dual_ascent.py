@@ -29,15 +29,15 @@ from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
 from maxmargin.solvers.base import Report, Solver
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
 from maxmargin.solvers.kernel.kernel_problem import (
-    DOUBLE,
     SINGLE_IS_EXHAUSTED,
     kernel_matrix,
     needs_a_kernel,
     starting_alpha,
 )
+from maxmargin.solvers.sizes import DOUBLE_ROWS
 from maxmargin.types import Indices, Vector
 
 _ROUNDING = 4e-15
@@ -100,7 +100,7 @@ class KernelDualAscent(Solver[State]):
         assert isinstance(rows, KernelRows)
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
-        single = rows.count > DOUBLE
+        single = rows.count > DOUBLE_ROWS
         cache = core.CacheCounts()
         matrix = kernel_matrix(rows, self.cache_size, cache, single=single)
         coordinates = np.zeros((rows.count, 5))

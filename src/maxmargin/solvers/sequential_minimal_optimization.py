@@ -33,13 +33,13 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
-    DOUBLE,
     SINGLE_IS_EXHAUSTED,
     balanced,
     kernel_matrix,
     needs_a_kernel,
     starting_alpha,
 )
+from maxmargin.solvers.sizes import DOUBLE_ROWS
 from maxmargin.types import Vector
 
 
@@ -124,7 +124,7 @@ class SequentialMinimalOptimization(Solver[State]):
         assert isinstance(rows, KernelRows)
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
-        single = rows.count > DOUBLE
+        single = rows.count > DOUBLE_ROWS
         cache = core.CacheCounts()
         matrix, pairs = self._machinery(rows, cache, single)
         state = State(

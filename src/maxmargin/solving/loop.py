@@ -25,8 +25,8 @@ from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver, Report
-from maxmargin.solving.lookout import LARGE, Lookout
-from maxmargin.solving.reserve import Reserve
+from maxmargin.solvers.sizes import LARGE_VALUES
+from maxmargin.solving.lookout import Lookout, Reserve
 from maxmargin.solving.ways import Way, find_way
 
 logger = logging.getLogger("maxmargin")
@@ -36,7 +36,7 @@ _SECONDS_BETWEEN_CALLS = 0.1
 _DEFAULT_STEPS = 1000
 """The limit on steps where none is given."""
 NO_LIMIT = sys.maxsize
-"""As ``max_steps``: a run then ends where it gains nothing any more, too."""
+"""The ``max_steps`` of a run without a limit: it ends where it gains nothing any more, too."""
 MANY_STEPS = 100
 """Steps: whoever allows fewer wants to count them, and gets them one by one."""
 _SECONDS_AFTER_INTERRUPT = 1.0
@@ -61,7 +61,7 @@ class Progress:
     estimate: float = math.nan
     """The relative gap now, as the solver guesses it without proof; NaN if it cannot tell."""
     label: Any = None
-    """Of the class that is being told from the rest; None if there are only two."""
+    """The class that is being told from the rest; None if there are only two."""
 
     @property
     def relative_gap(self) -> float:
@@ -198,7 +198,7 @@ class _Run:
         self.problem, self.way, self.limits, self.start = problem, way, limits, start
         self.solver = way.solver if limits.steps_are_counted else way.solver.at_once(limits.tol)
         self.state: Any = None
-        """Of the solver; None before it begins."""
+        """The state of the solver; None before it begins."""
         self.report = Report()
         """What the solver told after its last step."""
         self.steps = 0
@@ -253,7 +253,8 @@ class _Run:
     def step(self) -> None:
         """One call of the solver's step, as far as the time that is kept for the last proof allows."""
         self.budget_of_step = self.reserve.for_step(self.propose)
-        self._enter(self.solver.step(self.problem, self.state, self.budget_of_step))
+        self.state = self.solver.step(self.problem, self.state, self.budget_of_step)
+        self.report = self.solver.report(self.state)
         self.steps += self.report.steps
 
     def certificate_is_due(self) -> bool:
@@ -282,9 +283,10 @@ class _Run:
 
     def tell_now_and_then(self) -> None:
         """Call the callback if it has not been called for a while; it may end the run."""
-        self._tell_if_it_is_time()
-        if self.wants_to_stop:
-            self.status = Status.STOPPED
+        if self.limits.callback is not None:
+            self._tell_if_it_is_time()
+            if self.wants_to_stop:
+                self.status = Status.STOPPED
 
     def certify_last_steps(self) -> None:
         """Prove the steps since the last certificate, if there are any or there is none."""
@@ -298,7 +300,7 @@ class _Run:
         if self.state is None:
             return
         self._enter(self.state)  # the step that was cut short has changed it
-        if self.problem.rows.stored < LARGE and (
+        if self.problem.rows.stored < LARGE_VALUES and (
             self.certificate is None or self.reserve.seconds(self.propose) < _SECONDS_AFTER_INTERRUPT
         ):
             self.certify()
@@ -309,7 +311,7 @@ class _Run:
         assert status is not None
         interrupted = status is Status.INTERRUPTED
         certificate = self.certificate or self._certify_zero(self.start)
-        if certificate.primal > self._primal_of_zero():
+        if certificate.primal > self.problem.primal_of_zero:
             # A run cut short on badly scaled data can be worse than no model at all.
             certificate = self._certify_zero(None)
         tol = self.limits.tol
@@ -406,13 +408,7 @@ class _Run:
     def _certify_zero(self, start: Solution | None) -> Certificate:
         """For a run that ended before its first step: what it started from."""
         rows = self.problem.rows
-        if start is None or rows.stored >= LARGE:
+        if start is None or rows.stored >= LARGE_VALUES:
             start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
         self.certificate = certify(self.problem, start, known=self.certificate, budget=self.limits.budget)
         return self.certificate
-
-    def _primal_of_zero(self) -> float:
-        """The objective at w = 0 and b = 0, or at the b that is fixed."""
-        if self.problem.fixed_intercept:
-            return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
-        return self.problem.total_cost * self.problem.loss.at_zero

@@ -3,8 +3,8 @@
 
 A cost model makes the automatic choice, counted in visits of a stored value by a sweep of dual coordinate
 ascent. The constants that turn other work into such visits were measured once: see docs/how_to_choose.md.
-What a second-order method costs can be told beforehand, what the ascent costs cannot: where its first sweeps
-are cheap beside the other way, it is tried, and judged by what they gain (solving/hand_over.py).
+What a second-order method costs can be told beforehand, what the ascent costs cannot: where its first
+sweeps are cheap beside the other way, it is tried, and judged by what they gain (solving/hand_over.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers import (
     SOLVERS,
@@ -25,16 +24,15 @@ from maxmargin.solvers import (
     Subgradient,
     WorkingSet,
 )
-from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
+from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.second_order.opening import sample_size
-from maxmargin.solvers.second_order.system import (
+from maxmargin.solvers.second_order.system import is_compiled, nearly_full
+from maxmargin.solvers.sizes import (
     FEW_VALUES,
     LARGEST_SIDE,
-    SMALLEST_BLOCKED,
-    SMALLEST_BLOCKED_OF_FEW,
-    is_compiled,
-    nearly_full,
+    UNBLOCKED_COLUMNS,
+    UNBLOCKED_COLUMNS_OF_FEW,
 )
 from maxmargin.solving import hand_over
 from maxmargin.tools.changed import changed
@@ -122,7 +120,7 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
-    if isinstance(problem.rows, KernelRows):
+    if problem.rows.has_kernel:
         if problem.intercept is not Intercept.EXACT:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
@@ -138,6 +136,8 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     if loss == "logistic":
         return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
     second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
+    if not problem.rows.offers_single_rows:
+        return second, f"{second.name}: these rows only offer whole passes, and it needs no more."
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
     if takes_steps_at_once(problem):
         return second, (
@@ -160,7 +160,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
 
 def takes_steps_at_once(problem: Problem) -> bool:
     """Whether second-order steps follow one another in the core; each sweep of the ascent is a call."""
-    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < SMALLEST_BLOCKED_OF_FEW
+    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < UNBLOCKED_COLUMNS_OF_FEW
 
 
 def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
@@ -192,14 +192,14 @@ def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
     call = 0.0 if takes_steps_at_once(problem) else hand_over.CALL
     by_rows = matrix if loss == "squared_hinge" and n >= MANY_ROWS * d else 0.0
     part = 1.0
-    if d > SMALLEST_BLOCKED and full and is_compiled(problem):
+    if d > UNBLOCKED_COLUMNS and full and is_compiled(problem):
         part = _COMPILED_OF_HINGE if loss == "hinge" else _COMPILED
     return part * (steps * (2.0 * PASS * stored + factor + call) + matrix), part * by_rows
 
 
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
-    if isinstance(problem.rows, KernelRows) and not solver.takes_kernels:
+    if problem.rows.has_kernel and not solver.takes_kernels:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_kernels)
         return (
             f"{solver.name} works on the rows themselves and takes no kernel. Use one of {offered}, or a "

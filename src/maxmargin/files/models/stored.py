@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -121,11 +122,16 @@ class StoredModel(ABC):
         """How many columns of the data the model looks at; None: all, however many there are."""
         return self.features
 
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
+        return list(combinations(range(len(self.classes)), 2))
+
     @cached_property
     def kind(self) -> Decomposition:
-        """How the classes are told apart."""
-        if self.problem.get("formulation") == "crammer_singer":  # two classes have a w each
-            return OneAgainstRest(len(self.classes))
+        """How the classes are told apart; in Crammer and Singer's formulation two have a score each."""
+        if len(self.intercept) == len(self.classes) == 2:
+            return OneAgainstRest(2)
         return decomposition(len(self.classes), pairs=self.decision == "one_vs_one")
 
     @abstractmethod

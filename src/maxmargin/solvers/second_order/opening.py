@@ -17,19 +17,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxmargin.core import Budget, Data
+from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.sizes import ROWS_PER_COLUMN, SAMPLE_AT_LEAST, SAMPLE_AT_MOST, SAMPLED_ROWS
 
-_ROWS_PER_COLUMN = 200
-_LEAST_SHARE = 20
-"""One row in so many at least."""
-_LARGEST_SHARE = 8
-"""One row in so many at most: else the sample costs as much as it saves."""
-_FEW_ROWS = 1 << 14
 _ENOUGH = 1e-2
 """The relative gap on the sample; its rows tell no more about the others."""
 _MOST_STEPS = 50
@@ -38,9 +32,8 @@ _MOST_STEPS = 50
 def sample_size(problem: Problem) -> int:
     """How many rows tell enough about the others; 0 where the rows are too few to spare any."""
     n = problem.rows.count
-    size = max(_ROWS_PER_COLUMN * (problem.rows.columns + 1), n // _LEAST_SHARE)
-    copied = type(problem.rows) is Rows and isinstance(problem.rows.data, Data)
-    return size if copied and n >= _FEW_ROWS and size * _LARGEST_SHARE <= n else 0
+    size = max(ROWS_PER_COLUMN * (problem.rows.columns + 1), n // SAMPLE_AT_LEAST)
+    return size if problem.rows.is_stored and n >= SAMPLED_ROWS and size * SAMPLE_AT_MOST <= n else 0
 
 
 @dataclass

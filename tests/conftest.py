@@ -4,8 +4,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
+
+# A process of the tests has one core. Two threads of BLAS on it would wait for each other by spinning.
+# This comes before the first import of NumPy, which reads it once.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from maxmargin.command_line import main
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import maxmargin
+from combinations import every_pair
 from maxmargin import Certificate, Problem, Solution, Status, certify, path, solve
 from maxmargin.along_costs.model_path import Path
 from maxmargin.along_costs.other_costs import carried_over, start_of
@@ -78,12 +79,11 @@ def random_data(n, d):
     return X, np.where(X @ random.normal(size=d) + 0.7 * random.normal(size=n) > 0.5, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-6])
-@pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize(("n", "d"), [(1500, 12), (150, 400)], ids=["many rows", "many columns"])
-def test_every_point_is_within_tol_by_the_definition(n, d, loss, grid, tol):
-    X, y = random_data(n, d)
+@every_pair(
+    shape=[(1500, 12), (150, 400)], loss=["hinge", "squared_hinge"], grid=GRIDS, tol=[1e-3, 1e-4, 1e-6]
+)
+def test_every_point_is_within_tol_by_the_definition(shape, loss, grid, tol):
+    X, y = random_data(*shape)
     values = GRIDS[grid]
     found = path(Problem.of(X, y, loss=loss), values, tol=tol)
     assert found.certified
@@ -160,9 +160,7 @@ def test_warm_points_take_fewer_steps_than_cold_ones(loss):
     assert path(problem, many, solver=solver).steps.sum() < 0.6 * cold
 
 
-@pytest.mark.parametrize("factor", [0.01, 0.5, 1.0, 2.0, 100.0])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", LOSSES)
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, factor=[0.01, 0.5, 1.0, 2.0, 100.0])
 def test_a_certificate_that_is_carried_over_is_a_proof(loss, intercept, factor):
     problem = problem_of(loss, intercept)
     there = problem.with_costs_times(factor)

@@ -12,6 +12,7 @@ from libsvm import svmutil
 from scipy import sparse
 from test_peer_models import ATOL, as_rows, data_of, libsvm_values
 
+from combinations import every_pair
 from maxmargin import SVC, LinearSVC
 from maxmargin.files import ModelError, SavedKernelModel, load_model, save_model
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
@@ -60,9 +61,7 @@ def by_pair(labels, values, second=False):
 
 
 @pytest.mark.filterwarnings("ignore:No kernel")  # the sigmoid
-@pytest.mark.parametrize("classes", [2, 3, 4])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("options", [*KERNELS, "-t 0"])
+@every_pair(options=[*KERNELS, "-t 0"], form=[np.asarray, sparse.csr_matrix], classes=[2, 3, 4])
 def test_we_write_and_libsvm_reads(tmp_path, options, form, classes):
     X, y = data_of(classes)
     kernel = KERNELS.get(options, Linear())

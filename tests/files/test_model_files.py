@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.preprocessing import scale
 
+from combinations import every_pair
 from maxmargin import LinearSVC, Status
 from maxmargin.files import ModelError, SavedModel, fingerprint, load_model, save_model
 from maxmargin.files.models.arrays import Array
@@ -70,9 +71,11 @@ def assert_same_estimator(loaded, model, X):
 # Round trips of our own format
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize("form", ["none", "regularised", "exact"])
-@pytest.mark.parametrize("data", ["cancer", "iris"])
+@every_pair(
+    data=["cancer", "iris"],
+    form=["none", "regularised", "exact"],
+    loss=["hinge", "squared_hinge", "logistic"],
+)
 def test_what_is_saved_comes_back(tmp_path, request, data, loss, form):
     X, y = request.getfixturevalue(data)
     model = LinearSVC(

@@ -14,6 +14,7 @@ from libsvm import svmutil
 from scipy import sparse
 from sklearn.datasets import make_classification
 
+from combinations import every_pair
 from maxmargin import LinearSVC
 from maxmargin.files import ModelError, load_model, save_model
 from written_files import mutated, mutations
@@ -46,9 +47,7 @@ def libsvm_values(model, X):
 # LIBLINEAR
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("bias", [-1, 0, 1, 2.5])
-@pytest.mark.parametrize("solver", range(8))
+@every_pair(solver=range(8), bias=[-1, 0, 1, 2.5], classes=[2, 3])
 def test_liblinear_writes_and_we_read(tmp_path, solver, bias, classes):
     X, y = data_of(classes)
     theirs = liblinearutil.train(y, as_rows(X), f"-s {solver} -B {bias} -c 0.3 -e 0.01 -q")
@@ -88,9 +87,9 @@ def test_liblinear_writes_and_we_read(tmp_path, solver, bias, classes):
     assert second == equal.get(first, first)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("form", ["none", "regularised", "exact"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@every_pair(
+    loss=["hinge", "squared_hinge", "logistic"], form=["none", "regularised", "exact"], classes=[2, 4]
+)
 def test_we_write_and_liblinear_reads(tmp_path, loss, form, classes):
     X, y = data_of(classes)
     model = LinearSVC(

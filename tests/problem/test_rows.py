@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from combinations import every_pair
 from maxmargin import Problem, Rows, Solution, certify, core, solve
 from problems import LAYOUTS, clouds
 
@@ -341,9 +342,11 @@ def test_private_columns_stay_where_leaving_them_out_would_not_pay():
     assert Rows(shared_only).without_private_columns is None
 
 
-@pytest.mark.parametrize("value_type", [np.float32, np.float64])
-@pytest.mark.parametrize("intercept", ["none", "regularised", "exact"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@every_pair(
+    loss=["hinge", "squared_hinge"],
+    intercept=["none", "regularised", "exact"],
+    value_type=[np.float32, np.float64],
+)
 def test_private_columns_give_the_same_optimum(loss, intercept, value_type):
     wide, narrow, y = wide_and_narrow(value_type=value_type)
     ours = {"C": 0.3, "loss": loss, "intercept": intercept}

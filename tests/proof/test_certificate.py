@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from maxmargin import Intercept, Problem, RowClass, Solution, certify, solve
 from maxmargin.problem.losses import LOSSES
 from maxmargin.proof.certificate import feasible, longer
-from problems import CASES, INTERCEPTS, Case, name_of
+from problems import CASES, INTERCEPTS, Case, every_case
 from quadratic_program import objective, solve_by_quadratic_program
 
 # The same examples in every run, and no clock: these tests also run under the sanitizers.
@@ -110,9 +110,10 @@ def test_gap_bounds_the_true_suboptimality(case, seed):
         assert certificate.gap >= certificate.primal - optimum - slack
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_referee_s_point_is_certified(case):
+@every_case()
+def test_referee_s_point_is_certified(data, loss, intercept):
     """The optimum found elsewhere gets the primal value of the optimum, and no worse intercept."""
+    case = CASES[data, loss, intercept]
     w, b, optimum = case.referee
     certificate = certify(case.problem(), Solution(w=w, b=b))
     assert certificate.primal == pytest.approx(optimum, rel=1e-8)

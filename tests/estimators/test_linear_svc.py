@@ -23,16 +23,12 @@ from combinations import every_pair
 from maxmargin import LinearSVC, Problem, RowClass, Status
 from maxmargin.reductions.one_vs_rest import Certificates
 from maxmargin.solvers import LINEAR_SOLVERS, DualCoordinateAscent, Pegasos
+from scikit_learn import assert_passes
 
 
-@parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge"), LinearSVC(regularize_intercept=True)])
+@parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True)])
 def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        # Some checks fit with one iteration or on hostile data, where the warning is right.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        # Checks that skip themselves, such as those for array APIs that are not installed.
-        warnings.simplefilter("ignore", UserWarning)
-        check(estimator)
+    assert_passes(check, estimator)
 
 
 @pytest.fixture(scope="module")

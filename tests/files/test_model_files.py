@@ -530,7 +530,7 @@ def test_files_that_are_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("head", [None, 3000])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(changes=mutations)
 def test_mutations_of_our_format(sound, fitted, iris, head, changes):
     path = sound.with_name("mutated")
@@ -542,7 +542,7 @@ def test_mutations_of_our_format(sound, fitted, iris, head, changes):
     assert_same_estimator(loaded, fitted, iris[0])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_mutations_with_a_right_checksum(sound, data):
     texts, description, arrays = parts_of(sound)

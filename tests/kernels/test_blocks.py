@@ -15,10 +15,6 @@ from maxmargin import Problem, Rows, core, solve
 from maxmargin.kernels import ChiSquared, Gaussian, KernelRows, Laplacian, Linear, Polynomial, Sigmoid
 from maxmargin.kernels.uncoupled import split, whole
 
-# The same examples in every run, and no clock: these tests also run under the sanitizers.
-settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
-settings.load_profile("maxmargin")
-
 LOCAL = {
     "gaussian": Gaussian(6.0),
     "laplacian": Laplacian(12.0),

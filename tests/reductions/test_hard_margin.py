@@ -272,7 +272,7 @@ def test_cancer_data_as_they_are():
     factor=st.sampled_from([2.0**-20, 1e-3, 0.3, 7.0, 1e4, 2.0**20]),
     shift=st.integers(-3, 3),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_margin_scales_with_the_data(seed, factor, shift):
     X, y = separable(30, 3, seed=seed)
     before = solve_hard_margin(Problem.of(X, y), tol=1e-9).certificate
@@ -390,7 +390,7 @@ def in_exact_arithmetic(X, y, intercept):
 
 
 @given(data=st.data(), intercept=st.sampled_from(INTERCEPTS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_either_a_hyperplane_or_a_proof_against_it(data, intercept):
     n, d = data.draw(st.integers(2, 14)), data.draw(st.integers(1, 4))
     values = st.integers(-3, 3)
@@ -413,7 +413,7 @@ def test_either_a_hyperplane_or_a_proof_against_it(data, intercept):
 
 
 @given(data=st.data(), intercept=st.sampled_from(INTERCEPTS), seed=st.integers(0, 10))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_two_points_make_a_valid_bound(data, intercept, seed):
     X, y = separable(12, 3, seed=seed)
     best = 1.0 / least_norm(X, y, intercept)

@@ -498,7 +498,7 @@ def lines(draw):
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200)
 @given(lines())
 def test_line_search_ends_where_the_slope_is_gone(line):
     slope_at, size_at = line_of(*line)

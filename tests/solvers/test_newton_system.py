@@ -610,7 +610,7 @@ def test_line_search_takes_a_full_step_on_a_parabola():
 
 # ---- refusals ------------------------------------------------------------------------------------
 
-THREE_BY_TWO = Rows(np.ones((3, 2))).data
+THREE_BY_TWO = Rows(np.ones((3, 2))).compiled
 N, D = np.zeros(3), np.zeros(2)
 
 

@@ -10,7 +10,7 @@ from maxmargin import Problem, Solution, Status, core, solve
 from maxmargin.kernels import Gaussian, KernelRows, Linear
 from maxmargin.kernels.uncoupled import Blocks
 from maxmargin.solvers import KernelDualAscent, SequentialMinimalOptimization
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.ascent.state import ALPHA
 from oracles import sequential_minimal_optimization as lecture
 from oracles.kernel_dual_ascent import ascend
 from problems import clouds

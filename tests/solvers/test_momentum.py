@@ -11,7 +11,7 @@ from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.ascent.momentum import LastMove
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
 
 N, D = 40, 15
 CURVATURE = 0.02

@@ -21,7 +21,7 @@ from maxmargin.solvers import (
     Subgradient,
 )
 from maxmargin.solvers.ascent import shrinking
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.ascent.state import ALPHA
 from maxmargin.solvers.quadratic_program import dual_program, primal_program
 from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.opening import Opening

@@ -22,7 +22,7 @@ from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.types import Indices, Tell, Vector
 
 _SAMPLE = (64, 8192)
-"""Support vectors and rows that tell how long a value takes."""
+"""The numbers of support vectors and of rows in the sample that tells how long a value takes."""
 
 _NO_COLUMNS = (
     "Rows that are seen through a kernel have no columns at hand. Use a kernel solver, which does without "
@@ -76,7 +76,7 @@ class KernelRows(RowSpace):
 
     @property
     def columns(self) -> int:
-        """Of w: one coefficient for each row."""
+        """Number of entries of w: one coefficient for each row."""
         return self.count
 
     @property

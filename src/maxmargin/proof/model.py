@@ -50,7 +50,7 @@ class Status(Enum):
 
     @classmethod
     def within_tol(cls, certificate: Certificate) -> Status:
-        """Of a run that ended with a gap within tol."""
+        """The status of a run that ended with a gap within tol."""
         return cls.CERTIFIED if certificate.proven else cls.NOT_PROVEN
 
     def sentence(self, gap: float, tol: float, steps: int) -> str:

@@ -21,7 +21,8 @@ from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
 from maxmargin.solvers.ascent.pulled_intercept import first_reach
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
+from maxmargin.solvers.ascent.warm_up import visits_to_cross
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.sizes import FEW_VALUES, MOST_LABELS, SAMPLED_ROWS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving.loop import ROUNDING

@@ -51,7 +51,7 @@ class Solver(ABC, Generic[State]):
     takes_fixed_intercept: ClassVar[bool] = False
     """Whether it solves problems whose b is given and not 0."""
     seed: int
-    """Of all random choices: the same seed gives the same result."""
+    """The seed of all random choices: the same seed gives the same result."""
 
     def with_seed(self, seed: int) -> Self:
         """The same solver with another seed."""

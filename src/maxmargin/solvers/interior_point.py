@@ -53,14 +53,23 @@ Pairs = NDArray[np.float64]
 """One line for each kind of product, one column for each row of the data."""
 
 _TO_THE_WALL = 0.995
+"""The share of the way to the nearest wall in line 7."""
 _LONGER = 0.3
+"""How much longer line 6 wants the step to be."""
 _WORTH = 1.02
+"""The factor on the length of the step from which a correction is kept."""
 _LOWEST, _HIGHEST = 0.1, 10.0
+"""The ends of the interval in line 6, in units of sigma mu."""
 _WARM = 1e-2
+"""The least mu of a start, in units of the mean cost."""
 _REFINEMENTS = 2
+"""How often a step on the rows' side is solved for again with what it left."""
 _ROUNDS = 3
+"""Rounds in which the free multipliers make up for those that are taken to be on the walls."""
 _ROUNDING = 1e-15
+"""The share of the primal value below which the products are rounding."""
 _PATIENCE = 10
+"""Steps without a smaller gap after which nothing is left to gain."""
 
 
 @dataclass
@@ -80,18 +89,18 @@ class State:
     distances: Pairs
     """s and, for the hinge, xi."""
     equations: _Equations | None = None
-    """Those of the last step."""
+    """The equations of the last step."""
     vanishing: NDArray[np.bool_] | None = None
     """Which multipliers fell faster than their distances in the last step: Tapia's indicators."""
     relative_gap: float = np.inf
     smallest_gap: float = np.inf
     steps_since: int = 0
-    """Since the smallest gap."""
+    """Steps since the smallest gap."""
     finished: bool = False
 
     @property
     def w(self) -> Vector:
-        """Without the intercept."""
+        """The point without its intercept."""
         return self.v[: self.system.columns]
 
     @property

@@ -29,8 +29,8 @@ from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
 from maxmargin.solvers.base import Report, Solver
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
 from maxmargin.solvers.kernel.kernel_problem import (
     SINGLE_IS_EXHAUSTED,
     kernel_matrix,

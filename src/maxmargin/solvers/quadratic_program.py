@@ -36,13 +36,16 @@ from maxmargin.solvers.base import Report, Solver
 from maxmargin.types import Indices, Vector
 
 LARGEST_PRIMAL = 200_000
-"""Stored values: beyond it the factor's memory, and the time for it, are out of proportion."""
+"""Stored values of the primal form: beyond, the memory and the time of the factor are out of proportion."""
 LARGEST_DUAL = 2_000
-"""Rows: P has their square as its size."""
+"""Rows of the dual form: P has their square as its size."""
 
 _TOLERANCES = (1e-12, 1e-10, 1e-8)
+"""Accuracies that Clarabel is asked for, one after the other until it reaches one."""
 _CLOSE = 1e-9
+"""A multiplier this near to a wall of its box, as a share of the largest one, is taken to be there."""
 _BLOCK = 1 << 20
+"""Values of the rows that are written out at a time."""
 
 
 @dataclass(frozen=True)

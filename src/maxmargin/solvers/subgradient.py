@@ -47,7 +47,7 @@ class State:
     polish: DualPolish
     t: int = 0
     eta: float = 0.0
-    """Of the auto rule: found by trial and error."""
+    """The first step size of the rule "auto", found by trial and error; 0 before it is."""
     finished: bool = False
 
 

@@ -24,7 +24,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver, Report, Solver
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.tools.changed import changed
 
 CALL = 40_000.0
@@ -121,7 +121,7 @@ class HandOver(Solver[State]):
             state.gaps.append(gap)
         cost = state.cost
         if self.by_rows > 0.0:
-            held = np.count_nonzero(state.inner.coordinates[:, ALPHA]) / problem.rows.count
+            held = np.count_nonzero(state.inner.alpha) / problem.rows.count
             cost -= (1.0 - held) * self.by_rows
         if state.spent <= _LEAST_SPENT * cost:
             return state

@@ -13,11 +13,14 @@ from maxmargin.solvers.base import Report
 from maxmargin.solvers.sizes import LARGE_VALUES
 
 _LEAST_RATIO = 0.02
-"""Of certified gap to estimate: where C is large, the certificate finds a far better length of w."""
-_NEAR, _SOON = 4.0, 32
-"""Times tol: a certified gap after which tol may be near, whatever the estimate; and steps until a look."""
+"""The least ratio of a certified gap to its estimate that is believed. Where C is large, the certificate
+can find a far better length of w."""
+_NEAR = 4.0
+"""A certified gap of up to so many times tol may lack little, whatever the estimate says."""
+_SOON = 32
+"""Steps after such a certificate until the next look, at least."""
 _TRUST = 4
-"""Times as long as others, an estimate that is known to be near is relied upon."""
+"""An estimate that is known to be near the gap is relied upon for so many times as many steps as others."""
 _CAUTION = 1.2
 """A factor on the estimated time of the last certificate."""
 _SHARE_OF_STEP = 0.375
@@ -43,7 +46,7 @@ class Lookout:
         self.soon = self.patience // 8  # steps after a near one until a look, whatever the estimate
 
     def begins(self, gap: float) -> None:
-        """With a start of this gap."""
+        """The run begins with a start of this gap."""
         self.near = gap <= _NEAR * self.tol
 
     def due(self, step: int, report: Report) -> bool:

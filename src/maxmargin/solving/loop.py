@@ -36,7 +36,7 @@ _SECONDS_BETWEEN_CALLS = 0.1
 _DEFAULT_STEPS = 1000
 """The limit on steps where none is given."""
 NO_LIMIT = sys.maxsize
-"""As ``max_steps``: a run then ends where it gains nothing any more, too."""
+"""The ``max_steps`` of a run without a limit: it ends where it gains nothing any more, too."""
 MANY_STEPS = 100
 """Steps: whoever allows fewer wants to count them, and gets them one by one."""
 _SECONDS_AFTER_INTERRUPT = 1.0
@@ -61,7 +61,7 @@ class Progress:
     estimate: float = math.nan
     """The relative gap now, as the solver guesses it without proof; NaN if it cannot tell."""
     label: Any = None
-    """Of the class that is being told from the rest; None if there are only two."""
+    """The class that is being told from the rest; None if there are only two."""
 
     @property
     def relative_gap(self) -> float:
@@ -198,7 +198,7 @@ class _Run:
         self.problem, self.way, self.limits, self.start = problem, way, limits, start
         self.solver = way.solver if limits.steps_are_counted else way.solver.at_once(limits.tol)
         self.state: Any = None
-        """Of the solver; None before it begins."""
+        """The state of the solver; None before it begins."""
         self.report = Report()
         """What the solver told after its last step."""
         self.steps = 0
@@ -253,7 +253,8 @@ class _Run:
     def step(self) -> None:
         """One call of the solver's step, as far as the time that is kept for the last proof allows."""
         self.budget_of_step = self.reserve.for_step(self.propose)
-        self._enter(self.solver.step(self.problem, self.state, self.budget_of_step))
+        self.state = self.solver.step(self.problem, self.state, self.budget_of_step)
+        self.report = self.solver.report(self.state)
         self.steps += self.report.steps
 
     def certificate_is_due(self) -> bool:
@@ -282,9 +283,10 @@ class _Run:
 
     def tell_now_and_then(self) -> None:
         """Call the callback if it has not been called for a while; it may end the run."""
-        self._tell_if_it_is_time()
-        if self.wants_to_stop:
-            self.status = Status.STOPPED
+        if self.limits.callback is not None:
+            self._tell_if_it_is_time()
+            if self.wants_to_stop:
+                self.status = Status.STOPPED
 
     def certify_last_steps(self) -> None:
         """Prove the steps since the last certificate, if there are any or there is none."""

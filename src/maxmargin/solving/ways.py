@@ -25,7 +25,7 @@ from maxmargin.solvers import (
     Subgradient,
     WorkingSet,
 )
-from maxmargin.solvers.dual_coordinate_ascent import warm_up_stages
+from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import is_compiled, nearly_full

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent, State
+from maxmargin.solvers.ascent.state import State
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 
 
 @dataclass
@@ -43,7 +44,7 @@ class DualPolish:
         return Solution(
             w=primal.w,
             b=primal.b,
-            alpha=self.state.coordinates[:, ALPHA].copy(),
+            alpha=self.state.alpha.copy(),
             alpha_from="a dual polish (sweeps of dual coordinate ascent)",
             notes=primal.notes,
         )

@@ -120,7 +120,7 @@ def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certi
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
-    """Those of an estimator that are plain values, and what can be described in such."""
+    """The parameters of an estimator that are plain values, and what can be described in such."""
     parameters = {}
     for name, value in estimator.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -208,7 +208,7 @@ def made(kind: type[Any], parameters: dict[str, Any]) -> Any:
 
 
 def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
-    """Those of the file; for the files of others, what their problem says."""
+    """The parameters that the file has; for the files of others, what their problem says."""
     if saved.parameters:
         return parameters_from_json(saved.parameters, kind)
     problem = saved.problem

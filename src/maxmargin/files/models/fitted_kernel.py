@@ -141,7 +141,7 @@ def _set_proof(estimator: Any, model: SavedKernelModel) -> None:
 
 
 def _parameters(model: SavedKernelModel, kind: type[SVC]) -> dict[str, Any]:
-    """Those of the file; for the files of others, what their problem says."""
+    """The parameters that the file has; for the files of others, what their problem says."""
     if model.parameters:
         return parameters_from_json(model.parameters, kind)
     problem = model.problem

@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 
@@ -27,25 +28,28 @@ decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVecto
   return visitor(AugmentedHinge{costs.data(), centre.data(), stiffness});
 }
 
-using View = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
-using ConstView = nb::ndarray<nb::numpy, const double, nb::ndim<1>>;
+// Arrays shown in place: what is returned lives as long as its owner, an argument as long as the call.
+auto shown(std::span<double> values) {
+  return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values.data(), {values.size()});
+}
+nb::object argument(std::span<const double> values) {
+  const nb::ndarray<nb::numpy, const double, nb::ndim<1>> array(values.data(), {values.size()});
+  return nb::cast(array, nb::rv_policy::reference);
+}
 
-// Rows and a system that a Python object offers, under the names of the virtual functions.
+// A system that a Python object offers, by methods of the same names.
 class PythonSystem final : public System {
  public:
   explicit PythonSystem(nb::handle object) : object_(object) {}
 
   void scores(std::span<const double> p, std::span<double> out, const Budget& budget) override {
-    const nb::gil_scoped_acquire lock;
-    take(object_.attr("scores")(view(p), nb::find(budget)), out);
+    ask("scores", out, budget, p);
   }
   void combine(std::span<const double> c, std::span<double> out, const Budget& budget) override {
-    const nb::gil_scoped_acquire lock;
-    take(object_.attr("combine")(view(c), nb::find(budget)), out);
+    ask("combine", out, budget, c);
   }
   bool solve(std::span<const double> h, std::span<double> x, const Budget& budget) override {
-    const nb::gil_scoped_acquire lock;
-    take(object_.attr("solve")(view(h), view(x), nb::find(budget)), x);
+    ask("solve", x, budget, h, x);
     return true;
   }
   void scale(double factor) override {
@@ -54,148 +58,80 @@ class PythonSystem final : public System {
   }
 
  private:
-  // Without a copy: it is gone when the call is over.
-  static nb::object view(std::span<const double> values) {
-    return nb::cast(ConstView(values.data(), {values.size()}), nb::rv_policy::reference);
-  }
-  static void take(const nb::object& result, std::span<double> out) {
-    const auto values = nb::cast<ConstVector>(result);
-    require(values.size() == out.size(), "a system must answer with arrays of the right lengths");
-    std::copy_n(values.data(), out.size(), out.begin());
+  template <class... Arrays>
+  void ask(const char* name, std::span<double> out, const Budget& budget, Arrays... arrays) {
+    const nb::gil_scoped_acquire lock;
+    const auto answer = nb::cast<ConstVector>(object_.attr(name)(argument(arrays)..., nb::find(budget)));
+    require(answer.size() == out.size(), "a system must answer with arrays of the right lengths");
+    std::copy_n(answer.data(), out.size(), out.begin());
   }
 
   nb::handle object_;
 };
 
-// Calls visitor(system), without the interpreter's lock.
+// Calls visitor(system) without the interpreter's lock.
 template <class Visitor>
 auto with_system(nb::handle object, const Visitor& visitor) {
-  if (nb::isinstance<System>(object)) {
-    System& system = nb::cast<System&>(object);
-    const nb::gil_scoped_release unlocked;
-    return visitor(system);
-  }
-  PythonSystem system(object);
+  PythonSystem in_python(object);
+  System& system = nb::isinstance<System>(object) ? nb::cast<System&>(object) : in_python;
   const nb::gil_scoped_release unlocked;
-  return visitor(static_cast<System&>(system));
+  return visitor(system);
 }
 
-// The arrays that a method's terms point into, kept alive with it.
-template <class Method>
-class Bound : public Method {
- public:
-  template <class Options>
-  Bound(const Options& options, ConstVector labels, ConstVector costs, ConstVector regulariser)
-      : Method(options, Terms{span(labels), span(costs), span(regulariser)}),
-        labels_(labels),
-        costs_(costs),
-        regulariser_(regulariser) {
-    require(labels.size() == costs.size(), "one number per row is needed");
-  }
-  void place(ConstVector v, ConstVector margins) {
-    require(v.size() == regulariser_.size(), "one number per column is needed");
-    require(margins.size() == labels_.size(), "one number per row is needed");
-    this->at.place(span(v), span(margins));
-  }
+// Terms point into arrays: these are not converted, and live as long as whoever has the terms.
+const auto labels = "labels"_a.noconvert(), costs = "costs"_a.noconvert(),
+           regulariser = "regulariser"_a.noconvert();
 
- private:
-  ConstVector labels_, costs_, regulariser_;
-};
-using BoundNewton = Bound<NewtonMethod>;
-using BoundLagrangian = Bound<AugmentedLagrangian>;
-
-NewtonMethod::Loss smooth_loss(const std::string& name) {
-  if (name == "squared_hinge") return SquaredHinge{};
-  require(name == "logistic", "a smooth loss is needed");
-  return Logistic{};
+Terms terms_of(ConstVector y, ConstVector C, ConstVector R) {
+  require(y.size() == C.size(), "one number per row is needed");
+  return {span(y), span(C), span(R)};
 }
 
-// Classes against the rest, with what has been found for each of them.
-class BoundSmallClasses {
- public:
-  BoundSmallClasses(const Data& data, const std::string& loss, ConstTable labels, ConstTable costs,
-                    ConstVector regulariser, const SmallOptions& options)
-      : data_(data),
-        squared_(loss == "squared_hinge"),
-        labels_(labels),
-        costs_(costs),
-        regulariser_(regulariser),
-        options_(options),
-        v_(labels.shape(0) * regulariser.size()),
-        multipliers_(labels.size()) {
-    const std::size_t count = labels.shape(0), n = labels.shape(1), size = regulariser.size();
-    const std::size_t d = static_cast<std::size_t>(data.columns());
-    data.require_lengths(n, d);
-    require(squared_ || loss == "hinge", "the hinge or the squared hinge is needed");
-    require(costs.shape(0) == count && costs.shape(1) == n, "a row for every class is needed");
-    require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
-    for (std::size_t k = 0; k < count; ++k) {
-      const Terms terms{{labels.data() + k * n, n}, {costs.data() + k * n, n}, span(regulariser_)};
-      classes_.push_back({terms, {v_.data() + k * size, size}, {multipliers_.data() + k * n, n}});
-    }
-  }
-  void solve(const Budget& budget) {
-    interruptibly(budget, [&](Watch& watch) {
-      solve_small_classes(data_, squared_, options_, classes_, budget, watch);
-      return true;
-    });
-  }
-  SmallClass& one(std::size_t k) { return classes_.at(k); }
+void place(SecondOrderMethod& method, ConstVector v, ConstVector margins) {
+  require(v.size() == method.at.terms.regulariser.size(), "one number per column is needed");
+  require(margins.size() == method.at.terms.labels.size(), "one number per row is needed");
+  method.at.place(span(v), span(margins));
+}
 
- private:
-  Data data_;
-  bool squared_;
-  ConstTable labels_, costs_;
-  ConstVector regulariser_;
-  SmallOptions options_;
-  std::vector<double> v_, multipliers_;
-  std::vector<SmallClass> classes_;
-};
-
-// A property that shows an array of an object in place; it lives as long as the object.
-template <class Class, class Array>
-void def_array(Class& bound, const char* name, Array array) {
-  using Owner = typename Class::Type;
-  bound.def_prop_ro(name, [array](Owner& self) {
-    std::vector<double>& values = array(self);
-    return View(values.data(), {values.size()});
-  });
+std::span<const double> known(const std::optional<ConstVector>& array, std::size_t size) {
+  if (!array) return {};
+  require(array->size() == size, "a number for every row and column is needed");
+  return span(*array);
 }
 
 void bind_methods(nb::module_& m) {
-  nb::class_<System>(m, "SmallSystem").def("scale", &System::scale, "factor"_a);
-
-  nb::class_<SecondOrderMethod> method(m, "SecondOrderMethod");
-  method
+  using Method = SecondOrderMethod;
+  nb::class_<Method>(m, "SecondOrderMethod")
       .def(
           "steps",
-          [](SecondOrderMethod& self, nb::handle system, Integer most, double until, const Budget& budget) {
+          [](Method& self, nb::handle system, Integer most, double until, const Budget& budget) {
             return with_system(system, [&](System& s) { return self.steps(s, most, until, budget); });
           },
           "system"_a, "most"_a, "until"_a, "budget"_a)
-      .def_prop_ro("relative_gap", &SecondOrderMethod::relative_gap)
-      .def_prop_ro("finished", &SecondOrderMethod::finished)
-      .def_prop_ro("primal", [](const SecondOrderMethod& self) { return self.at.primal(); })
-      .def_prop_ro("dual", &SecondOrderMethod::dual);
-  def_array(method, "v", [](SecondOrderMethod& self) -> auto& { return self.at.v; });
-  def_array(method, "margins", [](SecondOrderMethod& self) -> auto& { return self.at.margins; });
-  def_array(method, "multipliers", [](SecondOrderMethod& self) -> auto& { return self.at.multipliers; });
-  def_array(method, "combined", [](SecondOrderMethod& self) -> auto& { return self.at.combined; });
-  def_array(method, "curvatures", [](SecondOrderMethod& self) -> auto& { return self.at.curvatures; });
+      .def_prop_ro("relative_gap", &Method::relative_gap)
+      .def_prop_ro("finished", &Method::finished)
+      .def_prop_ro("primal", [](const Method& self) { return self.at.primal(); })
+      .def_prop_ro("v", [](Method& self) { return shown(self.at.v); })
+      .def_prop_ro("margins", [](Method& self) { return shown(self.at.margins); })
+      .def_prop_ro("multipliers", [](Method& self) { return shown(self.at.multipliers); })
+      .def_prop_ro("combined", [](Method& self) { return shown(self.at.combined); })
+      .def_prop_ro("curvatures", [](Method& self) { return shown(self.at.curvatures); });
 
-  nb::class_<BoundNewton, SecondOrderMethod>(m, "NewtonMethod")
+  nb::class_<NewtonMethod, Method>(m, "NewtonMethod")
       .def(
           "__init__",
-          [](BoundNewton* self, const std::string& loss, ConstVector labels, ConstVector costs,
-             ConstVector regulariser) {
-            new (self) BoundNewton(smooth_loss(loss), labels, costs, regulariser);
+          [](NewtonMethod* self, const std::string& loss, ConstVector y, ConstVector C, ConstVector R) {
+            require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
+            const NewtonMethod::Loss logistic = Logistic{}, squared = SquaredHinge{};
+            new (self) NewtonMethod(loss == "logistic" ? logistic : squared, terms_of(y, C, R));
           },
-          "loss"_a, "labels"_a, "costs"_a, "regulariser"_a)
+          "loss"_a, labels, costs, regulariser, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
+          nb::keep_alive<1, 5>())
       .def(
           "begin",
-          [](BoundNewton& self, nb::handle system, ConstVector v, ConstVector margins,
+          [](NewtonMethod& self, nb::handle system, ConstVector v, ConstVector margins,
              const Budget& budget) {
-            self.place(v, margins);
+            place(self, v, margins);
             with_system(system, [&](System& s) { self.begin(s, budget); });
           },
           "system"_a, "v"_a, "margins"_a, "budget"_a);
@@ -208,31 +144,44 @@ void bind_methods(nb::module_& m) {
           },
           nb::kw_only(), "stiffness"_a, "raise_by"_a, "small_part"_a)
       .def_rw("stiffness", &LagrangianOptions::stiffness);
-  nb::class_<BoundLagrangian, SecondOrderMethod> lagrangian(m, "AugmentedLagrangian");
-  lagrangian
-      .def(nb::init<const LagrangianOptions&, ConstVector, ConstVector, ConstVector>(), "options"_a,
-           "labels"_a, "costs"_a, "regulariser"_a)
+  using Lagrangian = AugmentedLagrangian;
+  nb::class_<Lagrangian, Method>(m, "AugmentedLagrangian")
+      .def(
+          "__init__",
+          [](Lagrangian* self, const LagrangianOptions& options, ConstVector y, ConstVector C,
+             ConstVector R) { new (self) Lagrangian(options, terms_of(y, C, R)); },
+          "options"_a, labels, costs, regulariser, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
+          nb::keep_alive<1, 5>())
       .def(
           "begin",
-          [](BoundLagrangian& self, nb::handle system, ConstVector v, ConstVector margins,
+          [](Lagrangian& self, nb::handle system, ConstVector v, ConstVector margins,
              std::optional<ConstVector> alpha, std::optional<ConstVector> combined, const Budget& budget) {
-            self.place(v, margins);
-            std::optional<std::span<const double>> multipliers, sums;
-            if (alpha) multipliers = span(*alpha);
-            if (combined) sums = span(*combined);
-            require(!alpha || alpha->size() == margins.size(), "one number per row is needed");
-            require(!combined || combined->size() == v.size(), "one number per column is needed");
+            place(self, v, margins);
+            const auto multipliers = known(alpha, margins.size()), sums = known(combined, v.size());
             with_system(system, [&](System& s) { self.begin(s, multipliers, sums, budget); });
           },
           "system"_a, "v"_a, "margins"_a, "alpha"_a.none(), "combined"_a.none(), "budget"_a)
-      .def_rw("options", &BoundLagrangian::options)
-      .def_ro("stiffness", &BoundLagrangian::stiffness)
-      .def_prop_ro("best_primal", [](const BoundLagrangian& self) { return self.standing.primal; })
-      .def_prop_ro("best_dual", [](const BoundLagrangian& self) { return self.standing.dual; });
-  def_array(lagrangian, "alpha", [](BoundLagrangian& self) -> auto& { return self.alpha; });
-  def_array(lagrangian, "best_v", [](BoundLagrangian& self) -> auto& { return self.standing.v; });
-  def_array(lagrangian, "best_multipliers",
-            [](BoundLagrangian& self) -> auto& { return self.standing.multipliers; });
+      .def_rw("options", &Lagrangian::options)
+      .def_ro("stiffness", &Lagrangian::stiffness)
+      .def_prop_ro("alpha", [](Lagrangian& self) { return shown(self.alpha); })
+      .def_prop_ro("best_primal", [](const Lagrangian& self) { return self.standing.primal; })
+      .def_prop_ro("best_dual", [](const Lagrangian& self) { return self.standing.dual; })
+      .def_prop_ro("best_v", [](Lagrangian& self) { return shown(self.standing.v); })
+      .def_prop_ro("best_multipliers", [](Lagrangian& self) { return shown(self.standing.multipliers); });
+}
+
+void solve_classes(const Data& data, const std::string& loss, const std::vector<SmallClass*>& classes,
+                   const SmallOptions& options, const Budget& budget) {
+  require(loss == "squared_hinge" || loss == "hinge", "the hinge or the squared hinge is needed");
+  for (const SmallClass* one : classes) {
+    const std::size_t d = static_cast<std::size_t>(data.columns()), size = one->v.size();
+    data.require_lengths(one->multipliers.size(), d);
+    require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
+  }
+  interruptibly(budget, [&](Watch& watch) {
+    solve_small_classes(data, loss == "squared_hinge", options, classes, budget, watch);
+    return true;
+  });
 }
 
 void bind_small_classes(nb::module_& m) {
@@ -246,19 +195,42 @@ void bind_small_classes(nb::module_& m) {
           },
           nb::kw_only(), "sweeps"_a = 0, "relaxation"_a = 1.0, "bias_reach"_a = 1.0, "first_part"_a = 1.0,
           "lagrangian"_a = LagrangianOptions{}, "most"_a, "until"_a, "seed"_a);
-  nb::class_<BoundSmallClasses>(m, "SmallClasses")
-      .def(nb::init<const Data&, const std::string&, ConstTable, ConstTable, ConstVector,
-                    const SmallOptions&>(),
-           "data"_a, "loss"_a, "labels"_a, "costs"_a, "regulariser"_a, "options"_a)
-      .def("solve", &BoundSmallClasses::solve, "budget"_a)
-      .def("__getitem__", &BoundSmallClasses::one, "k"_a, nb::rv_policy::reference_internal);
   nb::class_<SmallClass>(m, "SmallClass")
-      .def_prop_ro("v", [](SmallClass& self) { return View(self.v.data(), {self.v.size()}); })
-      .def_prop_ro(
-          "multipliers",
-          [](SmallClass& self) { return View(self.multipliers.data(), {self.multipliers.size()}); })
+      .def(
+          "__init__",
+          [](SmallClass* self, ConstVector y, ConstVector C, ConstVector R) {
+            new (self) SmallClass(terms_of(y, C, R));
+          },
+          labels, costs, regulariser, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 4>())
+      .def_prop_ro("v", [](SmallClass& self) { return shown(self.v); })
+      .def_prop_ro("multipliers", [](SmallClass& self) { return shown(self.multipliers); })
       .def_ro("steps", &SmallClass::steps)
       .def_ro("finished", &SmallClass::finished);
+  m.def("solve_small_classes", &solve_classes, "data"_a, "loss"_a, "classes"_a, "options"_a, "budget"_a);
+}
+
+void bind_systems(nb::module_& m) {
+  nb::class_<System>(m, "SmallSystem").def("scale", &System::scale, "factor"_a);
+  nb::class_<Hessian>(m, "Hessian")
+      .def(
+          "__init__",
+          [](Hessian* self, std::size_t count, ConstVector regulariser) {
+            new (self) Hessian(count, span(regulariser));
+          },
+          "count"_a, "regulariser"_a)
+      .def(
+          "update",
+          [](Hessian& self, ConstVector curvatures, const nb::callable& add) {
+            require(curvatures.size() == self.count(), "one number per row is needed");
+            self.update(span(curvatures), [&](std::span<const double> c, auto) { add(argument(c)); });
+          },
+          "curvatures"_a, "add"_a)
+      .def("scale", &Hessian::scale, "factor"_a)
+      .def_prop_ro("lower", [](Hessian& self) {
+        const std::size_t size = self.regulariser().size();
+        return nb::ndarray<nb::numpy, double, nb::ndim<2>>(self.lower().data(), {size, size});
+      });
 }
 
 template <class AnyRows>
@@ -332,27 +304,7 @@ void bind_newton_over(nb::module_& m) {
 void bind_second_order(nb::module_& m) {
   bind_methods(m);
   bind_small_classes(m);
-  nb::class_<Hessian>(m, "Hessian")
-      .def(
-          "__init__",
-          [](Hessian* self, std::size_t count, ConstVector regulariser) {
-            new (self) Hessian(count, span(regulariser));
-          },
-          "count"_a, "regulariser"_a)
-      .def(
-          "update",
-          [](Hessian& self, ConstVector curvatures, const nb::callable& add) {
-            require(curvatures.size() == self.count(), "one number per row is needed");
-            self.update(span(curvatures), [&](std::span<const double> c, std::span<double>) {
-              add(nb::cast(ConstView(c.data(), {c.size()}), nb::rv_policy::reference));
-            });
-          },
-          "curvatures"_a, "add"_a)
-      .def("scale", &Hessian::scale, "factor"_a)
-      .def_prop_ro("lower", [](Hessian& self) {
-        const std::size_t size = self.regulariser().size();
-        return nb::ndarray<nb::numpy, double, nb::ndim<2>>(self.lower().data(), {size, size});
-      });
+  bind_systems(m);
   bind_newton_over<Data>(m);
   bind_newton_over<MonomialData>(m);
   m.def("inner_products", &multiplied<CompactData>);

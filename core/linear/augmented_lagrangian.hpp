@@ -57,7 +57,7 @@ struct Standing {
     finished = false;
   }
 
-  void remember(const Values& now, double balancing, const Iterate& at) {
+  void remember(const Values& now, double balancing, const NewtonPoint& at) {
     const double before = primal - dual;
     remember_point(now.primal, at.v);
     remember_multipliers(now, balancing, at);
@@ -82,7 +82,7 @@ struct Standing {
     }
     if (is_false(dual, imbalance)) dual = -INFINITY;
   }
-  void remember_multipliers(const Values& now, double balancing, const Iterate& at) {
+  void remember_multipliers(const Values& now, double balancing, const NewtonPoint& at) {
     double value = now.dual - balancing;
     if (now.imbalance != 0) value -= now.imbalance * (v.back() - at.v.back());
     if (is_false(value, now.imbalance)) value = -INFINITY;
@@ -110,32 +110,29 @@ class AugmentedLagrangian : public SecondOrderMethod {
   AugmentedLagrangian(const LagrangianOptions& options, const Terms& terms)
       : SecondOrderMethod(terms), options(options) {}
 
-  // At the point where the iterate has been placed, with multipliers in their boxes that go with it, and
-  // their sum_i alpha_i y_i z_i where that is known. Without any, they are in the middle of their boxes:
-  // the rounded kink is then around m = 1, and the margins tell which rows are free. What an earlier run
-  // has reached stays remembered.
-  void begin(System& system, std::optional<std::span<const double>> known,
-             std::optional<std::span<const double>> combined, const Budget& budget) {
+  // At the point where `at` has been placed, with multipliers in their boxes, and with their sum_i alpha_i
+  // y_i z_i; either may be empty, for not known. Without multipliers, they are in the middle of their
+  // boxes: the rounded kink is then around m = 1, and the margins tell which rows are free. What an earlier
+  // run has reached stays remembered.
+  void begin(System& system, std::span<const double> known, std::span<const double> combined,
+             const Budget& budget) {
     const Terms& terms = at.terms;
     at.forget();
     alpha.resize(terms.costs.size());
     stiffness = options.stiffness;
+    begun_ = known.empty();
     for (std::size_t i = 0; i < alpha.size(); ++i) {
       const double cost = terms.costs[i];
-      alpha[i] = known ? (*known)[i] : 0.5 * cost;
+      alpha[i] = begun_ ? 0.5 * cost : known[i];
       at.curvatures[i] = alpha[i] > 0 && alpha[i] < cost ? stiffness * cost : 0.0;
       at.per_row[i] = alpha[i] * terms.labels[i];
     }
-    begun_ = !known;
-    if (!known) {
+    if (begun_) {
       at.refresh(piece(), system, budget);
     } else {
       at.multipliers = alpha;
-      if (combined) {
-        at.combined.assign(combined->begin(), combined->end());
-      } else {
-        system.combine(at.per_row, at.combined, budget);
-      }
+      std::copy(combined.begin(), combined.end(), at.combined.begin());
+      if (combined.empty()) system.combine(at.per_row, at.combined, budget);
       at.sums.loss = loss_sum<Hinge>(at.margins, terms.costs.data());
     }
     standing.begin(at.primal(), at.v, alpha);
@@ -143,7 +140,6 @@ class AugmentedLagrangian : public SecondOrderMethod {
 
   double relative_gap() const override { return standing.relative_gap; }
   bool finished() const override { return standing.finished; }
-  double dual() const override { return values().dual; }
 
   LagrangianOptions options;
   std::vector<double> alpha;

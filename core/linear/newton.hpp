@@ -43,7 +43,7 @@ struct Terms {
 };
 
 // A point v with what follows from its margins.
-struct Iterate {
+struct NewtonPoint {
   // Another point, of whose multipliers and curvatures nothing is known.
   void place(std::span<const double> point, std::span<const double> its_margins) {
     v.assign(point.begin(), point.end());
@@ -136,9 +136,8 @@ class SecondOrderMethod {
   }
   virtual double relative_gap() const = 0;
   virtual bool finished() const = 0;
-  virtual double dual() const = 0;  // the dual value of the multipliers; see the certificate for a proof
 
-  Iterate at;
+  NewtonPoint at;
 
  private:
   virtual bool step(System& system, const Budget& budget) = 0;
@@ -149,7 +148,7 @@ class NewtonMethod : public SecondOrderMethod {
   using Loss = std::variant<SquaredHinge, Logistic>;
   NewtonMethod(Loss loss, const Terms& terms) : SecondOrderMethod(terms), loss_(loss) {}
 
-  // At the point where the iterate has been placed.
+  // At the point where `at` has been placed.
   void begin(System& system, const Budget& budget) {
     at.forget();
     std::visit([&]<class L>(L) { at.refresh(piece_of<L>(), system, budget); }, loss_);
@@ -158,8 +157,6 @@ class NewtonMethod : public SecondOrderMethod {
   }
   double relative_gap() const override { return relative_gap_; }
   bool finished() const override { return finished_; }
-  // Multipliers of a smooth loss meet Fenchel's inequality with equality.
-  double dual() const override { return at.primal() - at.residual(); }
 
  private:
   static constexpr double kRounding = 1e-15;  // a relative gap that float64 cannot tell from 0
@@ -175,6 +172,7 @@ class NewtonMethod : public SecondOrderMethod {
         std::visit([&]<class L>(L) { return at.move(piece_of<L>(), system, budget); }, loss_);  // 4, 5, 2
     if (!length) return false;
     const double primal = std::abs(at.primal());
+    // The gap: multipliers of a smooth loss meet Fenchel's inequality with equality.
     relative_gap_ = primal > 0 ? at.residual() / primal : 0.0;
     finished_ = *length == 0 || relative_gap_ <= kRounding;
     return true;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,10 +29,13 @@ struct SmallOptions {
   std::uint64_t seed = 0;
 };
 
-// One class against the rest. The answer is written to v and, for the hinge, to the multipliers.
+// One class against the rest, with the answer: v and, for the hinge, the multipliers.
 struct SmallClass {
+  explicit SmallClass(const Terms& terms)
+      : terms(terms), v(terms.regulariser.size()), multipliers(terms.labels.size()) {}
+
   Terms terms;
-  std::span<double> v, multipliers;
+  std::vector<double> v, multipliers;
   Integer steps = 0;
   bool finished = false;  // nothing was left to gain
 };
@@ -156,7 +158,7 @@ class SmallClasses {
     }
     newton_.begin(system_, budget_);
     take_steps(newton_, one);
-    std::copy(newton_.at.v.begin(), newton_.at.v.end(), one.v.begin());
+    one.v = newton_.at.v;
   }
 
   void solve_hinge(SmallClass& one) {
@@ -165,7 +167,7 @@ class SmallClasses {
       constexpr double kStiffer = 20, kSmall = 0.1;  // the next smooth problem can be that much less so
       place(newton_, one, true);
       take_rough_steps(options_.first_part, one);
-      std::copy(newton_.at.v.begin(), newton_.at.v.end(), one.v.begin());
+      one.v = newton_.at.v;
       for (std::size_t i = 0; i < one.multipliers.size(); ++i) {
         one.multipliers[i] = std::min(newton_.at.multipliers[i], one.terms.costs[i]);
       }
@@ -174,13 +176,12 @@ class SmallClasses {
     }
     place(lagrangian_, one, false);
     lagrangian_.standing = {};
-    std::optional<std::span<const double>> alpha;
+    std::span<const double> alpha;
     if (options_.sweeps > 0) alpha = one.multipliers;
-    lagrangian_.begin(system_, alpha, std::nullopt, budget_);
+    lagrangian_.begin(system_, alpha, {}, budget_);
     take_steps(lagrangian_, one);
-    const Standing& best = lagrangian_.standing;
-    std::copy(best.v.begin(), best.v.end(), one.v.begin());
-    std::copy(best.multipliers.begin(), best.multipliers.end(), one.multipliers.begin());
+    one.v = lagrangian_.standing.v;
+    one.multipliers = lagrangian_.standing.multipliers;
   }
 
   // Whether the sweeps found few support vectors, and hardly one at its wall: then those of the squared
@@ -210,11 +211,11 @@ class SmallClasses {
 // Every class in turn, until the budget is spent; those that had no turn keep a v of zeros.
 template <class Data>
 void solve_small_classes(const Data& data, bool squared, const SmallOptions& options,
-                         std::span<SmallClass> classes, const Budget& budget, Watch& watch) {
+                         std::span<SmallClass* const> classes, const Budget& budget, Watch& watch) {
   if (classes.empty()) return;
-  SmallClasses<Data> solver(data, squared, options, classes[0].terms, budget, watch);
+  SmallClasses<Data> solver(data, squared, options, classes[0]->terms, budget, watch);
   for (std::size_t k = 0; k < classes.size(); ++k) {
-    solver.solve(classes[k], Random(options.seed + k));
+    solver.solve(*classes[k], Random(options.seed + k));
     if (watch.spend(0) || budget.spent()) break;
   }
 }

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import LinearSVC, Status, core, solve
 from maxmargin.core import Budget
-from maxmargin.reductions import small_classes
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.solvers import AugmentedLagrangian, DualCoordinateAscent, Newton
 from maxmargin.tools.changed import changed
@@ -115,32 +114,16 @@ def test_a_fit_that_is_watched_finds_the_same(shape, loss):
     assert unseen.solver_ == watched.solver_
 
 
-def replaced(monkeypatch, change):
-    """``change(classes)`` runs in place of the compiled call, and may call ``classes.solve`` itself."""
-
-    class Replaced:
-        def __init__(self, *arguments):
-            self.classes = original(*arguments)
-
-        def solve(self, budget):
-            return change(self.classes, budget)
-
-        def __getitem__(self, k):
-            return self.classes[k]
-
-    original = core.SmallClasses
-    monkeypatch.setattr(small_classes.core, "SmallClasses", Replaced)
-
-
 def calls_of(monkeypatch):
     """Counts the calls of the core from here on."""
     calls = []
 
-    def counted(classes, budget):
-        calls.append(classes)
-        classes.solve(budget)
+    def counted(*arguments):
+        calls.append(arguments)
+        return original(*arguments)
 
-    replaced(monkeypatch, counted)
+    original = core.solve_small_classes
+    monkeypatch.setattr(core, "solve_small_classes", counted)
     return calls
 
 
@@ -189,7 +172,7 @@ def test_what_is_small():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
-    replaced(monkeypatch, lambda classes, budget: None)
+    monkeypatch.setattr(core, "solve_small_classes", lambda *_: None)
     X, y = classes_of("long rows")
     model = LinearSVC(loss=loss, random_state=0).fit(X, y)
     assert model.status_ is Status.CERTIFIED
@@ -197,14 +180,13 @@ def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
 
 
 def test_an_interrupt_keeps_what_there_is(monkeypatch):
-    def interrupted(classes, budget):
-        classes.solve(budget)
-        for k in (1, 2):  # the classes that had no turn
-            classes[k].v[:] = 0.0
-            classes[k].multipliers[:] = 0.0
+    original = core.solve_small_classes
+
+    def interrupted(data, loss, classes, *arguments):
+        original(data, loss, classes[:1], *arguments)  # the others had no turn
         raise KeyboardInterrupt
 
-    replaced(monkeypatch, interrupted)
+    monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC(loss="hinge", random_state=0).fit(X, y)
@@ -215,12 +197,12 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch):
 
 
 def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch):
-    def interrupted(classes, budget):
-        for k in range(3):
-            classes[k].v[:] = 100.0
+    def interrupted(data, loss, classes, *_):
+        for one in classes:
+            one.v[:] = 100.0
         raise KeyboardInterrupt
 
-    replaced(monkeypatch, interrupted)
+    monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC(random_state=0).fit(X, y)
@@ -274,23 +256,15 @@ def test_the_log_has_every_proof(caplog):
     assert sum("newton: step" in record.getMessage() for record in caplog.records) == 3
 
 
-def three_rows(*, loss="hinge", labels=(2, 3), costs=(2, 3), regulariser=3):
-    options = core.SmallOptions(most=5, until=0.1, seed=0)
+@pytest.mark.parametrize(("n", "size", "loss"), [(4, 3, "hinge"), (3, 4, "hinge"), (3, 3, "logistic")])
+def test_inconsistent_arguments_are_refused(n, size, loss):
     data = core.Data.dense(np.ones((3, 2)))
-    return core.SmallClasses(data, loss, np.ones(labels), np.ones(costs), np.ones(regulariser), options)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"loss": "logistic"}, {"labels": (2, 4)}, {"costs": (2, 2)}, {"costs": (3, 3)}, {"regulariser": 4}],
-)
-def test_inconsistent_arguments_are_refused(wrong):
+    classes = [core.SmallClass(np.ones(n), np.ones(n), np.ones(size))]
+    options = core.SmallOptions(most=5, until=0.1, seed=0)
     with pytest.raises(ValueError, match="needed"):
-        three_rows(**wrong)
+        core.solve_small_classes(data, loss, classes, options, Budget(np.inf, 1))
 
 
-def test_there_is_no_class_beyond_the_last():
-    classes = three_rows()
-    assert classes[1].steps == 0
-    with pytest.raises(IndexError):
-        classes[2]
+def test_a_class_needs_a_cost_for_every_label():
+    with pytest.raises(ValueError, match="per row"):
+        core.SmallClass(np.ones(3), np.ones(4), np.ones(2))

@@ -65,24 +65,17 @@ def solve_small_classes(
     """
     began = time.perf_counter()
     first = problems[0]
-    rows, d = first.rows, first.rows.columns
-    classes = core.SmallClasses(
-        rows.stored_data,
-        first.loss.name,
-        np.array([problem.y for problem in problems]),
-        np.array([problem.costs for problem in problems]),
-        first.regulariser_diagonal(),
-        core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first)),
-    )
+    data, d, regulariser = first.rows.stored_data, first.rows.columns, first.regulariser_diagonal()
+    classes = [core.SmallClass(problem.y, problem.costs, regulariser) for problem in problems]
+    options = core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first))
     interrupted = False
     try:
-        classes.solve(budget)
+        core.solve_small_classes(data, first.loss.name, classes, options, budget)
     except KeyboardInterrupt:
         budget.stop()
         interrupted = True
     models: list[Model | None] = []
-    for k, problem in enumerate(problems):
-        found = classes[k]
+    for problem, found in zip(problems, classes, strict=True):
         alpha = None if isinstance(solver, Newton) else found.multipliers
         before = time.perf_counter()
         certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget)

@@ -118,12 +118,14 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
-        return check_count(self, "n_jobs", 1, "None and -1 take all cores.")
+        return int(self.n_jobs)
 
     def _check_running(self) -> None:
         """The parameters that say how a fit runs, not what is fitted."""
         if self.max_time is not None:
             check_number(self, "max_time", at_least=0, cure="None sets no limit on the seconds.")
+        if self.n_jobs is not None and self.n_jobs != -1:
+            check_count(self, "n_jobs", 1, "None and -1 take all cores.")
         weight = self.class_weight
         balanced = isinstance(weight, str) and weight == "balanced"
         if not (weight is None or balanced or isinstance(weight, dict)):

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.problem.rows import Rows
+from maxmargin.tools.parameters import check_options
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
 _LARGE_PAGE = 2**21
@@ -85,10 +86,8 @@ class Expansion:
 
     def refuse_too_large(self, owner: Any, X: Any, *, lazy: bool = False) -> None:
         """Raises if the result would take more than the ``max_bytes`` of the map that asks."""
-        from maxmargin.tools.parameters import check_count  # with it all of scikit-learn
-
-        limit = check_count(owner, "max_bytes", 1)
-        needed = self.bytes(X, lazy=lazy)
+        check_options(owner)
+        needed, limit = self.bytes(X, lazy=lazy), owner.max_bytes
         if needed > limit:
             what = "their weights alone" if lazy else "for this X"
             raise ValueError(

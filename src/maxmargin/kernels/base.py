@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,30 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.problem.rows import Rows
+from maxmargin.tools.parameters import AnyNumber, NotNegative, Range, check_options
 
 Factor = tuple[str, str, float, float, int]
 """(common sum, shape, gamma, shift, degree): see core/kernel/kernels.hpp."""
 Term = tuple[float, tuple[Factor, ...]]
 """A coefficient and the factors of a product."""
 HIGHEST_DEGREE = 64
+"""Higher powers leave the range of floats, and rarely help."""
+Gamma = Annotated[
+    NotNegative, "1 / (X.shape[1] * X.var()) is a good start; a larger gamma tells nearer rows apart."
+]
+Coef0 = Annotated[AnyNumber, "0 leaves the inner product as it is."]
+Degree = Annotated[
+    int,
+    Range(f"[0, {HIGHEST_DEGREE}]"),
+    "Powers above that leave the range of floats; high degrees rarely help.",
+]
 
 
 class Kernel(ABC):
     """A symmetric function of two rows; ``kernel(X, Z)`` is the matrix of its values, in float64."""
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     @property
     @abstractmethod
@@ -138,18 +152,9 @@ class Linear(Kernel):
 class Polynomial(Kernel):
     """``(gamma <x, z> + coef0)^degree``: all monomials up to the degree (003, 004), for coef0 >= 0."""
 
-    degree: int = 3
-    gamma: float = 1.0
-    coef0: float = 0.0
-
-    def __post_init__(self) -> None:
-        degree = self.degree
-        whole = isinstance(degree, Integral) and not isinstance(degree, bool)
-        if not (whole and 0 <= degree <= HIGHEST_DEGREE):
-            cure = "Powers above that leave the range of floats; high degrees rarely help."
-            raise _wrong(self, "degree", f"an int in the range [0, {HIGHEST_DEGREE}]", cure)
-        _check_gamma(self)
-        _check_coef0(self)
+    degree: Degree = 3
+    gamma: Gamma = 1.0
+    coef0: Coef0 = 0.0
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -161,10 +166,7 @@ class Polynomial(Kernel):
 class Gaussian(Kernel):
     """``exp(-gamma |x - z|^2)``; with 004's sigma, gamma = 1 / (2 sigma^2): ``Gaussian.with_sigma``."""
 
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_gamma(self)
+    gamma: Gamma = 1.0
 
     @classmethod
     def with_sigma(cls, sigma: float) -> Gaussian:
@@ -186,10 +188,7 @@ class Gaussian(Kernel):
 class Laplacian(Kernel):
     """``exp(-gamma sum_k |x_k - z_k|)``."""
 
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_gamma(self)
+    gamma: Gamma = 1.0
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -201,10 +200,7 @@ class Laplacian(Kernel):
 class ChiSquared(Kernel):
     """``exp(-gamma sum_k (x_k - z_k)^2 / (x_k + z_k))``, for values that are not negative."""
 
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_gamma(self)
+    gamma: Gamma = 1.0
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -216,12 +212,8 @@ class ChiSquared(Kernel):
 class Sigmoid(Kernel):
     """``tanh(gamma <x, z> + coef0)``: in use, but no kernel for most parameters (see ``is_valid``)."""
 
-    gamma: float = 1.0
-    coef0: float = 0.0
-
-    def __post_init__(self) -> None:
-        _check_gamma(self)
-        _check_coef0(self)
+    gamma: Gamma = 1.0
+    coef0: Coef0 = 0.0
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -280,34 +272,6 @@ def _refuse_given(*kernels: Kernel) -> None:
             "Kernels whose values are given cannot be combined with others. Combine the matrices, or the "
             "functions, themselves."
         )
-
-
-def _wrong(kernel: Kernel, name: str, expected: str, cure: str) -> ValueError:
-    value = getattr(kernel, name)
-    owner = type(kernel).__name__
-    return ValueError(
-        f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead. {cure}"
-    )
-
-
-def _is_finite(value: Any) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:  # an integer beyond all floats
-        return False
-
-
-def _check_gamma(kernel: Any) -> None:
-    if not (_is_finite(kernel.gamma) and kernel.gamma >= 0):
-        cure = "1 / (X.shape[1] * X.var()) is a good start; a larger gamma tells nearer rows apart."
-        raise _wrong(kernel, "gamma", "a finite float in the range [0, inf)", cure)
-
-
-def _check_coef0(kernel: Any) -> None:
-    if not _is_finite(kernel.coef0):
-        raise _wrong(kernel, "coef0", "a finite float", "0 leaves the inner product as it is.")
 
 
 def _bracketed(kernel: Kernel) -> str:

@@ -27,7 +27,7 @@ number of steps hardly depends on C. Three things make them few:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from maxmargin.solvers.second_order.base import Begun, SecondOrder
 from maxmargin.solvers.second_order.opening import Opening
 from maxmargin.solvers.second_order.step import Iterate, Pieces, steps_at_once
 from maxmargin.solvers.second_order.system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
+from maxmargin.tools.parameters import Positive, Range
 from maxmargin.types import Vector
 
 _STIFFEST = 1e7
@@ -80,12 +81,12 @@ class AugmentedLagrangian(SecondOrder[State]):
     """Augmented Lagrangian with semismooth Newton inside; for the hinge."""
 
     name: ClassVar[str] = "augmented_lagrangian"
-    stiffness: float = 3.0
+    stiffness: Positive = 3.0
     """The first k."""
-    raise_by: float | None = None
+    raise_by: Annotated[float, Range("[1, inf)")] | None = None
     """The factor on k in line 4. None: 3; 10 for at most 20 columns, since few rows can then be free, and a
     step finds them from further away."""
-    small_part: float = 0.2
+    small_part: Positive = 0.2
     """How small |g|^2 / 2 must be beside the gap in line 4."""
 
     def accepts(self, problem: Problem) -> str | None:

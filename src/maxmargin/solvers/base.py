@@ -10,6 +10,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import check_options
 
 State = TypeVar("State")
 
@@ -33,9 +34,18 @@ class Solver(ABC, Generic[State]):
     seed: int
     """Of all random choices: the same seed gives the same result."""
 
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    def with_options(self, **options: Any) -> Self:
+        """The same solver with other options, which are checked as they are when a solver is made."""
+        other = changed(self, **options)
+        check_options(other)
+        return other
+
     def with_seed(self, seed: int) -> Self:
         """The same solver with another seed."""
-        return changed(self, seed=seed)
+        return self.with_options(seed=seed)
 
     def at_once(self, tol: float) -> Self:
         """The same solver for a run that nobody watches: a ``step`` may be several, until this gap."""

@@ -34,6 +34,7 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Solver
+from maxmargin.tools.parameters import Seed
 from maxmargin.types import Indices, Vector
 
 LARGEST_PRIMAL = 200_000
@@ -74,7 +75,7 @@ class QuadraticProgram(Solver[State]):
     takes_kernels: ClassVar[bool] = True
     form: Literal["primal", "dual", "auto"] = "auto"
     """auto: the dual if there are more columns than rows, else the primal; the other if it alone fits."""
-    seed: int = 0
+    seed: Seed = 0
     """Nothing here is random."""
 
     def accepts(self, problem: Problem) -> str | None:

@@ -1,12 +1,149 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks of an estimator's parameters: scikit-learn's form of error, and then the cure."""
+"""Options that say in their annotation which values they take, and the error for all others.
+
+The annotation of a dataclass's field, or of an argument of an estimator's ``__init__``, is the declaration:
+
+    eta: Annotated[float, Range("(0, inf)"), "It is the size of the first step."] = 1.0
+    order: Literal["epochs", "uniform"] = "epochs"
+    sweeps: Natural | None = None
+
+Solvers and kernels are checked when they are made, feature maps when they are fitted.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
+from functools import cache
+from inspect import signature
 from numbers import Integral, Real
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+
+class Range(NamedTuple):
+    """The numbers of an interval, which is written as in mathematics: ``(0, 2]`` has 2 but not 0."""
+
+    interval: str
+
+
+class Expected(NamedTuple):
+    """What an annotation stands for, where its own words would be hard to read."""
+
+    words: str
+
+
+AnyNumber = Annotated[float, Range("(-inf, inf)")]
+Positive = Annotated[float, Range("(0, inf)")]
+NotNegative = Annotated[float, Range("[0, inf)")]
+Natural = Annotated[int, Range("[0, inf)")]
+Count = Annotated[int, Range("[1, inf)")]
+Seed = Annotated[int, Range(f"[0, {2**63 - 1}]"), "The same seed gives the same result."]
+
+
+class Rule(NamedTuple):
+    """Which values an option takes."""
+
+    takes: Callable[[Any], bool]
+    expected: str
+    cure: str = ""
+
+
+def check_options(owner: Any) -> None:
+    """Raises ``ValueError`` for the first option of the object that has a value it does not take.
+
+    A value that is the default itself is not looked at: nearly all are, and small fits make many objects.
+    """
+    values: dict[str, Any] = vars(owner)
+    kind: Any = type(owner)
+    for name, default in _defaults(kind):
+        value = values[name]
+        if value is not default:
+            rule = rules(kind)[name]
+            if not rule.takes(value):
+                raise wrong(owner, name, value, rule.expected, rule.cure or f"The default is {default!r}.")
+
+
+@cache
+def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
+    parameters = signature(kind).parameters.values()
+    return tuple((parameter.name, parameter.default) for parameter in parameters)
+
+
+@cache
+def rules(kind: type) -> dict[str, Rule]:
+    """The rule of every option of a class, by its name."""
+    annotated: Any = kind if is_dataclass(kind) else kind.__init__  # type: ignore[misc]
+    hints = get_type_hints(annotated, include_extras=True)
+    return {name: _rule(hints[name]) for name, _ in _defaults(kind)}
+
+
+def _rule(hint: Any) -> Rule:
+    """The rule that an annotation declares; a text among the notes of its ``Annotated`` is the cure."""
+    within, words, cure = "[-inf, inf]", "", ""
+    if get_origin(hint) is Annotated:
+        for note in hint.__metadata__:
+            match note:
+                case Range(interval):
+                    within = interval
+                case Expected(text):
+                    words = text
+                case str(text):
+                    cure = text
+        hint = hint.__origin__
+    rule = _plain_rule(hint, within)
+    return Rule(rule.takes, words or rule.expected, cure)
+
+
+def _plain_rule(hint: Any, interval: str) -> Rule:
+    kind = get_origin(hint) or hint
+    if kind in (Union, UnionType):
+        parts = [_rule(part) for part in get_args(hint)]
+        expected = " or ".join(part.expected for part in parts)
+        return Rule(lambda value: any(part.takes(value) for part in parts), expected)
+    if kind is Literal:
+        return _choice(get_args(hint))
+    if kind is bool:
+        return _choice([True, False])
+    if kind is type(None):
+        return _choice([None])._replace(expected="None")
+    if kind in (int, float):
+        return _numbers(interval, whole=kind is int)
+    if kind is Callable:
+        return Rule(callable, "a callable")
+    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return Rule(lambda value: True, "anything")  # whoever declares it so checks it
+    return Rule(lambda value: isinstance(value, kind), f"a {kind.__name__}")
+
+
+@cache
+def _numbers(interval: str, whole: bool, cure: str = "") -> Rule:
+    # Whole bounds stay exact.
+    low, high = (int(end) if end.strip("- ").isdigit() else float(end) for end in interval[1:-1].split(","))
+    has_low, has_high = interval[0] == "[", interval[-1] == "]"
+    kind: Any = Integral if whole else Real
+    convert: Any = int if whole else float
+
+    def takes(value: Any) -> bool:
+        if isinstance(value, bool) or not isinstance(value, kind):
+            return False
+        try:
+            number = convert(value)
+        except OverflowError:  # an integer beyond all floats
+            return False
+        return low < number < high or (has_low and number == low) or (has_high and number == high)
+
+    return Rule(takes, f"{'an int' if whole else 'a float'} in the range {interval}", cure)
+
+
+def _choice(choices: Iterable[Any], cure: str = "") -> Rule:
+    choices = list(choices)
+
+    def takes(value: Any) -> bool:
+        return any(value is choice or (isinstance(value, str) and value == choice) for choice in choices)
+
+    return Rule(takes, f"one of {', '.join(map(repr, choices))}", cure)
 
 
 def wrong(owner: object, name: str, value: Any, expected: str, cure: str = "") -> ValueError:
@@ -24,31 +161,22 @@ def check_number(
     cure: str = "",
 ) -> float:
     """A finite real number in the range."""
-    value: Any = getattr(owner, name)
-    if isinstance(value, Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:  # an integer beyond all floats
-            number = math.inf
-        if math.isfinite(number) and number > above and number >= at_least:
-            return number
-    bound = f"({above}, inf)" if above > -math.inf else f"[{at_least}, inf)"
-    raise wrong(owner, name, value, f"a float in the range {bound}", cure)
+    low = f"[{at_least}" if at_least > -math.inf else f"({above}"
+    return float(_checked(owner, name, _numbers(f"{low}, inf)", whole=False, cure=cure)))
 
 
 def check_count(owner: object, name: str, at_least: int, cure: str = "") -> int:
     """A whole number of at least so many."""
-    value = getattr(owner, name)
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= at_least:
-        return int(value)
-    raise wrong(owner, name, value, f"an int in the range [{at_least}, inf)", cure)
+    return int(_checked(owner, name, _numbers(f"[{at_least}, inf)", whole=True, cure=cure)))
 
 
 def check_choice(owner: object, name: str, choices: Iterable[Any], cure: str = "") -> Any:
     """One of a few values."""
+    return _checked(owner, name, _choice(choices, cure))
+
+
+def _checked(owner: object, name: str, rule: Rule) -> Any:
     value = getattr(owner, name)
-    choices = list(choices)
-    if any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-        return value
-    listed = ", ".join(map(repr, choices))
-    raise wrong(owner, name, value, f"one of {listed}", cure)
+    if not rule.takes(value):
+        raise wrong(owner, name, value, rule.expected, rule.cure)
+    return value

@@ -19,8 +19,8 @@ from fuzz.mutations import mutated
 from fuzz.oracles import Outcome, attempt, reason, require
 from fuzz.targets import Input, Target, Verdict
 from maxmargin.estimators import SVC, LinearSVC
-from maxmargin.files import kernel_soundness, soundness
 from maxmargin.files.models import arrays as own_arrays
+from maxmargin.files.models import kernel_soundness, soundness
 from maxmargin.files.models import safetensors as own_format
 from maxmargin.files.models import saved as model_files
 from maxmargin.files.models.kernel_model import SavedKernelModel

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from maxmargin import Problem, scalings, solve
+from maxmargin import Problem, solve
+from maxmargin.problem import scalings
 from problems import clouds
 
 N = 40

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from maxmargin import Intercept, Problem, Solution, Status, certify, choose_solver, loop, solve
+from maxmargin import Intercept, Problem, Solution, Status, certify, choose_solver, solve
 from maxmargin.kernels import KernelRows, Linear
 from maxmargin.solvers import SOLVERS
+from maxmargin.solving import loop
 from problems import CASES, HARD_DATA, INTERCEPTS, LAYOUTS, Case, clouds, name_of
 
 # What a solver may do before its budget is spent: some are done after a few steps.

@@ -13,7 +13,8 @@ from scipy import sparse
 
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
-from maxmargin.solvers import AugmentedLagrangian, Newton, newton_system
+from maxmargin.solvers import AugmentedLagrangian, Newton
+from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.step import Iterate, Pieces
 from maxmargin.solvers.second_order.system import NewtonSystem
 from oracles.newton import solve_system, with_intercept

@@ -19,11 +19,11 @@ from maxmargin.solvers import (
     Pegasos,
     StochasticSubgradient,
     Subgradient,
-    newton_system,
-    shrinking,
 )
+from maxmargin.solvers.ascent import shrinking
 from maxmargin.solvers.dual_coordinate_ascent import ALPHA
 from maxmargin.solvers.quadratic_program import dual_program, primal_program
+from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.opening import Opening
 from oracles import quadratic_program as written_out
 from oracles.augmented_lagrangian import augmented_lagrangian

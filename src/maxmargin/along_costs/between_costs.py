@@ -32,11 +32,11 @@ class Segment:
     """The line from the certificate at one C to that at a larger one."""
 
     problem: Problem
-    """At C = 1."""
+    """The problem at C = 1."""
     low: float
-    """C0."""
+    """The smaller C, C0 in the derivation."""
     high: float
-    """C1."""
+    """The larger C, C1 in the derivation."""
     first: Certificate
     second: Certificate
 
@@ -94,7 +94,7 @@ class Segment:
 
 
 def _roots(a: float, b: float, c: float) -> list[float]:
-    """Of a s^2 + b s + c."""
+    """The real roots of a s^2 + b s + c."""
     if a == 0.0:
         return [] if b == 0.0 else [-c / b]
     inside = b * b - 4.0 * a * c

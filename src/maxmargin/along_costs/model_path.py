@@ -27,9 +27,9 @@ class Path(Sequence[Model]):
     """The values of C."""
     models: tuple[Model, ...]
     seconds: float
-    """Of the whole path."""
+    """Seconds that the whole path took."""
     problem: Problem
-    """At C = 1."""
+    """The problem at C = 1."""
 
     @property
     def primal(self) -> Vector:
@@ -73,7 +73,7 @@ class Path(Sequence[Model]):
 
     @cached_property
     def _segments(self) -> list[Segment]:
-        """Between neighbours, upwards."""
+        """The segments between neighbouring values of C, in ascending order."""
         C, places = np.unique(self.C, return_index=True)
         proofs = [self.models[int(place)].certificate for place in places]
         if len(C) > 1 and not can_combine(self.problem):

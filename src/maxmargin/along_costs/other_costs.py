@@ -32,6 +32,7 @@ _SAME_POINT = 1e-6
 """Relative distance: the direction from one point to another as near as this is mostly rounding."""
 _QUADRATIC = ("hinge", "squared_hinge")
 _ROUNDING = 1e-14
+"""The share of the upper wall that rounding may take from a multiplier that rests on it."""
 _SHARERS = 64
 """Rows, at least, that share what a cut has left unbalanced where they can."""
 
@@ -45,7 +46,7 @@ class Point(NamedTuple):
 
     @classmethod
     def of(cls, proof: Certificate) -> Point:
-        """That of a certificate."""
+        """The primal point of a certificate."""
         return cls(proof.w, proof.b, proof.margins)
 
 
@@ -57,7 +58,7 @@ class _DualPoint(NamedTuple):
 
 
 def start_of(known: Certificate) -> Solution:
-    """Its points, with what it knows of them."""
+    """The points of a certificate as a start, with its margins and sums, which spare two passes."""
     return Solution(
         w=known.w, b=known.b, alpha=known.alpha, margins=known.margins, w_of_alpha=known.w_of_alpha
     )
@@ -235,13 +236,13 @@ def _best_on_line(problem: Problem, first: Point, second: Point, budget: core.Bu
 def point_between(
     problem: Problem, first: Certificate, second: Certificate, share: float
 ) -> tuple[Point, float]:
-    """On the line from one's point to the other's, at this share of it; and what it is worth."""
+    """The point at a share of the line from one point to the other, and the objective there."""
     point = _between(Point.of(first), Point.of(second), share)
     return point, _value(problem, point)
 
 
 def _between(first: Point, second: Point, share: float) -> Point:
-    """On the line from the first to the second, at this share of it."""
+    """The point at a share of the line from the first to the second."""
     multiples = np.array([1.0 - share, share])
     b = float(multiples @ [first.b, second.b])
     return Point(_sum(multiples, first.w, second.w), b, _sum(multiples, first.margins, second.margins))
@@ -263,7 +264,7 @@ def _dual_in_multiples(pair: tuple[Certificate, Certificate], problem: Problem) 
 
 
 def _solve(quadratic: Vector, linear: Vector) -> Vector:
-    """Where the gradient is zero; of points that are nearly parallel, the second alone."""
+    """The multiples at which the gradient is zero; of nearly parallel points only the second counts."""
     (a, b), (_, c) = quadratic
     determinant = a * c - b * b
     if not determinant > 1e-10 * a * c:

@@ -40,13 +40,14 @@ from maxmargin.solving.loop import Callback, Progress, _check_arguments, solve_a
 from maxmargin.types import Vector
 
 _WORTH_A_LEAP = 1000.0
-"""Times tol: the gap of a start one value ahead, up to which it is worth trying to leap over a value."""
+"""A leap over a value of C is tried where the start one value ahead has a gap of at most so many tol."""
 _SHARE_OF_ENDS = 0.2
-"""Of tol: the relative gap at the values that ``whole_path`` solves. The rest is for what lies between."""
+"""The share of tol that is the goal at the values which ``whole_path`` solves. The rest is for what lies
+between them."""
 _FIRST_FACTOR, _SMALLEST_FACTOR, _LARGEST_FACTOR = 2.0, 1.0 + 1e-6, 1e6
-"""From one value of C to the next in ``whole_path``."""
+"""The factors from one value of C to the next in ``whole_path``: the first one, and the limits of all."""
 _LARGEST_CHANGE = 3.0
-"""Of the logarithm of that factor, from step to step."""
+"""The largest factor by which the logarithm of that factor changes from one step to the next."""
 
 
 def path(
@@ -165,7 +166,7 @@ class _Walk:
         self.problem, self.solver = problem, solver
         self.tol, self.max_steps, self.budget, self.teller = tol, max_steps, budget, teller
         self.models: dict[float, Model] = {}
-        """By their C."""
+        """The models by their C."""
         self.solved: list[float] = []
         """The values at which steps were taken, in ascending order; all others follow from these."""
         self.last: tuple[AnySolver | None, Any] = None, None

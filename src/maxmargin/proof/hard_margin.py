@@ -28,6 +28,7 @@ from maxmargin.types import Vector
 
 _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING = 1e-12
+"""A dual value above the primal one by at most this share of it differs by rounding alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,10 +22,11 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.types import Indices, Vector
 
 _MOST_NAMED = 10
+"""Rows that a message names at most."""
 _MOST_VALUES = 1_000_000
-"""In the least squares that look for a proof with few rows."""
+"""The size limit, in stored values, of the least squares that look for a proof with few rows."""
 _MEET = 1e-12
-"""Of the data's scale: hulls nearer than this meet."""
+"""Hulls that are nearer than this share of the data's scale meet."""
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -48,9 +49,9 @@ class InseparabilityProof:
     """One for each row, 0 for rows of the negative class; not negative."""
     weights_negative: Vector
     distance: float
-    """Of the two points; no hyperplane can have a margin above half of it. 0, but for rounding."""
+    """The distance of the two points, 0 but for rounding: no margin can be above half of it."""
     scale: float
-    """Of the data: the largest distance of a row from their mean; without intercept, from 0."""
+    """The scale of the data: the largest distance of a row from their mean, or from 0 without intercept."""
     blur: float
     """What rounding can make of a distance of 0."""
     intercept: Intercept
@@ -59,7 +60,7 @@ class InseparabilityProof:
 
     @property
     def weights(self) -> Vector:
-        """Of all rows; each belongs to one class."""
+        """The weights of all rows; each row belongs to one class."""
         return self.weights_positive + self.weights_negative
 
     @property
@@ -75,7 +76,7 @@ class InseparabilityProof:
         return self.distance <= max(_MEET * self.scale, self.blur)
 
     def about(self, label: Any, several: bool) -> InseparabilityProof:
-        """The same for labels of any kind: ``label`` is the positive one, of two or of several."""
+        """The same proof for labels of any kind, of which ``label`` is the positive one."""
         plain = label.item() if isinstance(label, np.generic) else label
         return replace(self, positive_label=plain, several_classes=several)
 

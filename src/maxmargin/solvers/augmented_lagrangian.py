@@ -3,9 +3,9 @@
 
     minimise over v = (w, b)   1/2 v'Rv + sum_i C_i max(0, 1 - m_i),      m_i = y_i <v, z_i>
 
-R and z_i as in newton_system.py. The kink of each loss is rounded off over a stretch of 1/k around a place
-that alpha_i says; when the smooth problem is nearly solved, its multipliers are the next alpha, and k
-grows.
+R and z_i as in second_order/system.py. The kink of each loss is rounded off over a stretch of 1/k around
+a place that alpha_i says; when the smooth problem is nearly solved, its multipliers are the next alpha,
+and k grows.
 
     1  repeat
     2      a_i = clip(alpha_i + k C_i (1 - m_i), 0, C_i);      J = the rows with 0 < a_i < C_i

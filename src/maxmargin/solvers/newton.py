@@ -9,9 +9,9 @@
     4      solve (R + sum_i h_i z_i z_i') p = -g
     5      s   = the best step along p;   v += s p;   m_i += s y_i <p, z_i>
 
-R and z_i as in newton_system.py. The squared hinge has a second derivative everywhere but at m = 1: h_i is
-2 C_i below and 0 above. Along a line the objective is a parabola from kink to kink. A few steps are enough:
-the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
+R and z_i as in second_order/system.py. The squared hinge has a second derivative everywhere but at m = 1:
+h_i is 2 C_i below and 0 above. Along a line the objective is a parabola from kink to kink. A few steps
+are enough: the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_certificate import any_w, cases
-from test_model_files import parts_of, signed
 
 from maxmargin import SVC, LinearSVC, Problem, Solution, certify, solve
 from maxmargin.estimators.summary import fitted_summary
@@ -18,6 +17,7 @@ from maxmargin.files import ModelError, load_model
 from maxmargin.kernels import KernelRows, Linear
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from quadratic_program import objective
+from written_files import parts_of, signed
 
 # x = 1 against x = -1 with C = 1/8: both multipliers are at C, w = 2 C = 1/4, and the objective
 # 1/32 + (max(0, 3/4 - b) + max(0, 3/4 + b)) / 8 is the same for all b in [-3/4, 3/4].

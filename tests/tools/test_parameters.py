@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every option of every solver, kernel and feature map refuses wrong values, in one form of error."""
+"""Every option of every solver, kernel, feature map and estimator refuses wrong values, in one form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import maxmargin.features
-from maxmargin import kernels
+from maxmargin import SVC, LinearSVC, LinearSVCCV, kernels
 from maxmargin.features.base import FeatureMap
 from maxmargin.kernels import Kernel
 from maxmargin.solvers import (
@@ -46,6 +46,14 @@ RIGHT = {
     ("Squares", "columns"): [-1],
     ("Pretrained", "onnx_file"): ["bogus", ""],  # names, of files that are missing
     ("Pretrained", "layer"): ["bogus", ""],
+    ("LinearSVC", "class_weight"): [{}],
+    ("LinearSVCCV", "class_weight"): [{}],
+    ("SVC", "class_weight"): [{}],
+    ("LinearSVC", "n_jobs"): [-1],
+    ("LinearSVCCV", "n_jobs"): [-1],
+    ("SVC", "n_jobs"): [-1],
+    ("SVC", "coef0"): [-1, -0.5],
+    ("SVC", "max_iter"): [-1],
 }
 """What an option does take."""
 MAPS = [
@@ -53,6 +61,7 @@ MAPS = [
     for found in (getattr(maxmargin.features, name) for name in maxmargin.features.__all__)
     if isinstance(found, type) and issubclass(found, FeatureMap)
 ]
+ESTIMATORS = [LinearSVC, LinearSVCCV, SVC]
 KERNELS = [
     found
     for found in (getattr(kernels, name) for name in kernels.__all__)
@@ -74,7 +83,11 @@ def wrong_values(kind, name):
     more = {"an int": [True, 0.5, 10.0], "a float": [True, 10**400], "one of True": [0, 1, None]}
     more = next((values for form, values in more.items() if expected.startswith(form)), [])
     right = RIGHT.get((kind.__name__, name), [])
-    return [value for value in WRONG + more if not any(value is other for other in right)]
+    return [
+        value
+        for value in WRONG + more
+        if not any(type(value) is type(other) and value == other for other in right)
+    ]
 
 
 def refused(kind, name, value, make):
@@ -110,6 +123,15 @@ def test_every_parameter_of_a_map_refuses_wrong_values(kind, name):
         other = kind(**(needed | {name: value}))  # scikit-learn wants that nothing is checked here
         refused(kind, name, value, lambda value, other=other: other.fit(X))
         refused(kind, name, value, lambda value, other=other: other.fit_transform(X))
+
+
+@pytest.mark.parametrize(("kind", "name"), options_of(ESTIMATORS), ids=name_of)
+def test_every_parameter_of_an_estimator_refuses_wrong_values(kind, name):
+    X, y = np.arange(20.0)[:, None], np.arange(20) % 2
+    for value in wrong_values(kind, name):
+        if name == "cv" or (name == "scoring" and isinstance(value, str)):
+            continue  # scikit-learn reads these
+        refused(kind, name, value, lambda value: kind(**{name: value}).fit(X, y))
 
 
 def test_all_kinds_are_walked():

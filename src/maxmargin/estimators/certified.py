@@ -18,7 +18,7 @@ from maxmargin.proof.model import Model, Status
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.solving.loop import Callback, Progress
 from maxmargin.tools.changed import changed
-from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.tools.parameters import check_choice, wrong
 from maxmargin.types import Vector
 
 logger = logging.getLogger("maxmargin")
@@ -107,16 +107,13 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
-        return check_count(self, "n_jobs", 1, "None and -1 take all cores.")
+        return int(self.n_jobs)
 
-    def _check_running(self) -> None:
-        """The parameters that say how a fit runs, not what is fitted."""
-        if self.max_time is not None:
-            check_number(self, "max_time", at_least=0, cure="None sets no limit on the seconds.")
-        if self.callback is not None and not callable(self.callback):
-            raise wrong(self, "callback", self.callback, "a callable or None")
-        if isinstance(self.solver, str):
-            check_choice(self, "solver", ["auto", *SOLVERS])
-        elif not isinstance(self.solver, Solver):
-            names = ", ".join(map(repr, SOLVERS))
-            raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
+
+def check_solver(estimator: Any) -> None:
+    """The parameter ``solver``, whose names are those of the registry."""
+    if isinstance(estimator.solver, str):
+        check_choice(estimator, "solver", ["auto", *SOLVERS])
+    elif not isinstance(estimator.solver, Solver):
+        names = ", ".join(map(repr, SOLVERS))
+        raise wrong(estimator, "solver", estimator.solver, f"'auto', one of {names}, or a Solver")

@@ -16,6 +16,7 @@ import math
 import os
 import time
 import warnings
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Literal, Self
 
@@ -32,7 +33,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.core import default_threads
-from maxmargin.estimators.certified import ShowsProof
+from maxmargin.estimators.certified import ShowsProof, check_solver
 from maxmargin.estimators.folds import (
     CLOSER,
     Data,
@@ -46,10 +47,24 @@ from maxmargin.estimators.folds import (
     settle,
 )
 from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.parameter_types import (
+    ClassWeight,
+    Dual,
+    Epochs,
+    Flag,
+    Jobs,
+    LossName,
+    OneVsRest,
+    Penalty,
+    RandomState,
+    Seconds,
+    Tolerance,
+    Verbose,
+)
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import check_count, wrong
+from maxmargin.tools.parameters import Positive, check_count, check_options, wrong
 from maxmargin.types import Vector
 
 
@@ -108,27 +123,27 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
 
     def __init__(
         self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
+        penalty: Penalty = "l2",
+        loss: LossName = "squared_hinge",
         *,
         Cs: int | ArrayLike = 10,
         cv: Any = None,
-        scoring: Any = None,
-        refit: bool = True,
-        dual: str | bool = "auto",
-        tol: float = 1e-4,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
+        scoring: str | Callable[..., Any] | None = None,
+        refit: Flag = True,
+        dual: Dual = "auto",
+        tol: Tolerance = 1e-4,
+        multi_class: OneVsRest = "ovr",
+        fit_intercept: Flag = True,
+        intercept_scaling: Positive = 1.0,
+        class_weight: ClassWeight = None,
+        verbose: Verbose = 0,
+        random_state: RandomState = None,
+        max_iter: Epochs = 1000,
         solver: str | AnySolver = "auto",
-        regularize_intercept: bool = False,
-        max_time: float | None = None,
+        regularize_intercept: Flag = False,
+        max_time: Seconds = None,
         callback: Callback | None = None,
-        n_jobs: int | None = None,
+        n_jobs: Jobs = None,
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -220,9 +235,9 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
 
     def _check_parameters(self) -> None:
         """Before any data are read."""
+        check_solver(self)
+        check_options(self)
         self._values_of_C()
-        if self.n_jobs != -1 and self.n_jobs is not None:
-            check_count(self, "n_jobs", 1, "None and -1 take all cores.")
         self._template(0, Watch(self.callback))._check_parameters()
 
     def _values_of_C(self) -> Vector:

@@ -66,13 +66,13 @@ class Monomials(FeatureMap):
         self,
         degree: Annotated[int, Range(f"[1, {_HIGHEST}]")] = 2,
         interaction_only: bool = False,
-        scaling: Literal["plain", "kernel"] = "plain",
+        scaling: Annotated[str, Literal["plain", "kernel"]] = "plain",
         *,
         gamma: Positive = 1.0,
         coef0: KernelShift = 1.0,
-        include_bias: Literal["auto", True, False] = "auto",
+        include_bias: Annotated[bool | str, Literal["auto", True, False]] = "auto",
         max_bytes: Count = 2**32,
-        lazy: Literal["auto", True, False] = False,
+        lazy: Annotated[bool | str, Literal["auto", True, False]] = False,
     ) -> None:
         self.degree = degree
         self.interaction_only = interaction_only
@@ -98,7 +98,7 @@ class Monomials(FeatureMap):
         if self.lazy and self.expansion_.degree != 2:
             cure = "Only products of two columns are formed on the way: use degree=2, or lazy=False."
             raise wrong(self, "lazy", True, f"False with degree={self.expansion_.degree}", cure)
-        return self.lazy
+        return bool(self.lazy)
 
     def _expansion(self, columns: int) -> Expansion:
         check_options(self)

@@ -65,7 +65,7 @@ class Nystroem(NumberedMap):
         self,
         count: Count = 1000,
         kernel: Annotated[
-            Literal["gaussian", "rbf", "poly", "laplacian", "linear"] | Kernel,
+            Annotated[str, Literal["gaussian", "rbf", "poly", "laplacian", "linear"]] | Kernel,
             "Or give an object of maxmargin.kernels.",
         ] = "gaussian",
         *,

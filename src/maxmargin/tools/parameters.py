@@ -58,7 +58,7 @@ def check_options(owner: Any) -> None:
     values: dict[str, Any] = vars(owner)
     kind: Any = type(owner)
     for name, default in _defaults(kind):
-        value = values[name]
+        value = values.get(name, default)
         if value is not default:
             rule = rules(kind)[name]
             if not rule.takes(value):
@@ -67,23 +67,35 @@ def check_options(owner: Any) -> None:
 
 @cache
 def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
-    parameters = signature(kind).parameters.values()
-    return tuple((parameter.name, parameter.default) for parameter in parameters)
+    """The options in the order of ``__init__``, with those that a subclass hands on."""
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        if "__init__" in vars(base) and base is not object:
+            parameters = list(signature(base.__init__).parameters.values())[1:]  # type: ignore[misc]
+            found |= {parameter.name: parameter.default for parameter in parameters}
+    return tuple(found.items())
 
 
 @cache
 def rules(kind: type) -> dict[str, Rule]:
     """The rule of every option of a class, by its name."""
-    annotated: Any = kind if is_dataclass(kind) else kind.__init__  # type: ignore[misc]
-    hints = get_type_hints(annotated, include_extras=True)
-    return {name: _rule(hints[name]) for name, _ in _defaults(kind)}
+    declared: list[Any] = [kind] if is_dataclass(kind) else [base.__init__ for base in kind.__mro__[::-1]]  # type: ignore[misc]
+    hints: dict[str, Any] = {}
+    for annotated in declared:
+        hints |= get_type_hints(annotated, include_extras=True)
+    return {name: _rule(hints.get(name, Any)) for name, _ in _defaults(kind)}
 
 
 def _rule(hint: Any) -> Rule:
-    """The rule that an annotation declares; a text among the notes of its ``Annotated`` is the cure."""
+    """The rule that an annotation declares.
+
+    Among the notes of an ``Annotated`` a text is the cure, and a ``Literal`` says which values there are,
+    where type checkers shall take any text.
+    """
     within, words, cure = "[-inf, inf]", "", ""
     if get_origin(hint) is Annotated:
-        for note in hint.__metadata__:
+        notes, hint = hint.__metadata__, hint.__origin__
+        for note in notes:
             match note:
                 case Range(interval):
                     within = interval
@@ -91,7 +103,8 @@ def _rule(hint: Any) -> Rule:
                     words = text
                 case str(text):
                     cure = text
-        hint = hint.__origin__
+                case _ if get_origin(note) is Literal:
+                    hint = note
     rule = _plain_rule(hint, within)
     return Rule(rule.takes, words or rule.expected, cure)
 
@@ -112,7 +125,7 @@ def _plain_rule(hint: Any, interval: str) -> Rule:
         return _numbers(interval, whole=kind is int)
     if kind is Callable:
         return Rule(callable, "a callable")
-    if not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+    if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
         return Rule(lambda value: True, "anything")  # whoever declares it so checks it
     return Rule(lambda value: isinstance(value, kind), f"a {kind.__name__}")
 
@@ -139,11 +152,12 @@ def _numbers(interval: str, whole: bool, cure: str = "") -> Rule:
 
 def _choice(choices: Iterable[Any], cure: str = "") -> Rule:
     choices = list(choices)
+    return Rule(lambda value: _is_among(value, choices), f"one of {', '.join(map(repr, choices))}", cure)
 
-    def takes(value: Any) -> bool:
-        return any(value is choice or (isinstance(value, str) and value == choice) for choice in choices)
 
-    return Rule(takes, f"one of {', '.join(map(repr, choices))}", cure)
+def _is_among(value: Any, choices: Iterable[Any]) -> bool:
+    # By their identity, since 1 is not True and an array is not compared with a word.
+    return any(value is choice or (isinstance(value, str) and value == choice) for choice in choices)
 
 
 def wrong(owner: object, name: str, value: Any, expected: str, cure: str = "") -> ValueError:
@@ -172,7 +186,8 @@ def check_count(owner: object, name: str, at_least: int, cure: str = "") -> int:
 
 def check_choice(owner: object, name: str, choices: Iterable[Any], cure: str = "") -> Any:
     """One of a few values."""
-    return _checked(owner, name, _choice(choices, cure))
+    value = getattr(owner, name)
+    return value if _is_among(value, choices) else _checked(owner, name, _choice(choices, cure))
 
 
 def _checked(owner: object, name: str, rule: Rule) -> Any:

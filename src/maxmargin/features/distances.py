@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.kernel_values import values_at
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian
 from maxmargin.tools.parameters import Count, Natural, Positive, check_choice, wrong
 

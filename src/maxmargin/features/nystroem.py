@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy.linalg import rq
 
 from maxmargin.features.base import KernelDegree, KernelShift
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
 from maxmargin.features.kernel_values import pair_values, values_at
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Natural, Positive, wrong

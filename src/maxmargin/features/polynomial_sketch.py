@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from scipy import fft, sparse
 
 from maxmargin.features.base import KernelDegree, KernelShift
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Polynomial
 from maxmargin.tools.parameters import Count, Natural, Positive
 

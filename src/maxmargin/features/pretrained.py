@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from maxmargin.core import default_threads
+from maxmargin.features.dense_maps import NumberedMap
 from maxmargin.features.network import first_part
-from maxmargin.features.numbered import NumberedMap
 from maxmargin.tools.parameters import Count
 
 _TYPES = {

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian
 from maxmargin.tools.parameters import Natural, Positive, Range, wrong
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from maxmargin.plot.fitted import last_step
+from maxmargin.plot.estimator_checks import last_step
 from maxmargin.plot.styles import axes_or_new, line, tidy
 from maxmargin.proof.model import Trace
 

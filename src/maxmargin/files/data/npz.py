@@ -22,7 +22,7 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.files.data.compressed import bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file
-from maxmargin.files.models.checked import checked
+from maxmargin.files.data.row_checks import checked
 
 _VALUES_AT_A_TIME = 1 << 18
 _ROWS_AT_A_TIME = 1 << 16

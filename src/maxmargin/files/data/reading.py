@@ -61,7 +61,7 @@ class DataSet:
     y: Any
     """The labels, an array; None only where labels are optional and the file has none."""
     feature_names: list[str] | None = None
-    """Of the columns of a table."""
+    """The names of a table's columns; None for files that have no names."""
     skipped: int = 0
     """Bad lines that were left out."""
     dropped: int = 0
@@ -126,19 +126,9 @@ def read(
         threads: None takes all cores.
         progress: Called now and then with the bytes done and the bytes in all.
     """
-    options = Options.of(
-        label=label,
-        columns=columns,
-        zero_based=zero_based,
-        skip_bad_lines=skip_bad_lines,
-        ignore_extra=ignore_extra,
-        labelled=labelled,
-        dtype=dtype,
-        threads=threads,
-        progress=progress,
-    )
-    read_all, _ = _reader(os.fspath(path), format)
-    return read_all(os.fspath(path), options)
+    arguments = locals()
+    name, (read_all, _), options = _prepared(**arguments)
+    return read_all(name, options)
 
 
 def stream(
@@ -160,25 +150,25 @@ def stream(
     The arguments are those of ``read``. Without ``columns``, a chunk of LIBSVM text has as many columns
     as its own largest index asks for.
     """
-    options = Options.of(
-        label=label,
-        columns=columns,
-        zero_based=zero_based,
-        skip_bad_lines=skip_bad_lines,
-        ignore_extra=ignore_extra,
-        labelled=labelled,
-        dtype=dtype,
-        threads=threads,
-        progress=progress,
-    )
-    _, in_chunks = _reader(os.fspath(path), format)
-    return in_chunks(os.fspath(path), options)
+    arguments = locals()
+    name, (_, in_chunks), options = _prepared(**arguments)
+    return in_chunks(name, options)
 
 
-def _reader(
-    path: str, format: str | None
-) -> tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]:
-    """What reads such a file whole, and what reads it in chunks; imported only where it is needed."""
+Readers = tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]
+"""What reads a file whole, and what reads it in chunks."""
+
+
+def _prepared(
+    path: str | os.PathLike[str], format: str | None, **others: Any
+) -> tuple[str, Readers, Options]:
+    """The arguments of ``read`` and ``stream``: the path as text, what reads such files, and how."""
+    options, name = Options.of(**others), os.fspath(path)
+    return name, _readers(name, format), options
+
+
+def _readers(path: str, format: str | None) -> Readers:
+    """Those of the file's format, which are imported only where they are needed."""
     chosen = file_format(path, format)
     if chosen == "npz":
         from maxmargin.files.data.npz import read_npz, stream_npz

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from maxmargin.files.data.compressed import TextSource, bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file, shown
-from maxmargin.files.models.checked import checked
+from maxmargin.files.data.row_checks import checked
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -17,6 +17,7 @@ from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Trace
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.tools.parameters import rules
 
 if TYPE_CHECKING:
     from maxmargin.estimators import SVC, LinearSVC
@@ -225,34 +226,12 @@ def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
     return {**parameters, "fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
 
 
-_TRUE_OR_FALSE = (
-    "fit_intercept",
-    "regularize_intercept",
-    "warm_start",
-    "shrinking",
-    "probability",
-    "break_ties",
-)
-
-
 def parameters_from_json(stored: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """The parameters that a file holds, looked at where the estimator itself does not."""
-    defaults = kind().get_params(deep=False)
+    """The parameters that a file holds; ``made`` checks their values."""
     parameters = dict(stored)
-    for name, value in stored.items():
-        if name not in defaults or name == "callback":
+    for name in stored:
+        if name not in kind._get_param_names() or name == "callback":
             raise ModelError(f"it has a parameter {name!r:.60} that {kind.__name__} does not have.")
-        whole = type(value) is int
-        if name in _TRUE_OR_FALSE:
-            sound = isinstance(value, bool)
-        elif name in ("random_state", "n_jobs"):
-            sound = value is None or (whole and -1 <= value < 2**32 and (value or name != "n_jobs"))
-        elif name == "verbose":
-            sound = whole or isinstance(value, bool)
-        else:
-            sound = True  # the estimator looks at the others itself
-        if not sound:
-            raise ModelError(f"its parameter {name!r:.60} has the value {value!r:.60}.")
     if isinstance(stored.get("solver"), dict):
         parameters["solver"] = _solver_from_json(stored["solver"])
     if isinstance(stored.get("kernel"), dict):
@@ -264,19 +243,14 @@ def _solver_from_json(stored: dict[str, Any]) -> AnySolver:
     name = stored.get("name")
     if name not in SOLVERS:
         raise ModelError(f"its solver {name!r:.60} is not one of {', '.join(SOLVERS)}.")
-    standard: Any = SOLVERS[name]()
-    options = {}
-    known = {f.name for f in fields(standard)}
+    known, options = rules(SOLVERS[name]), {}
     for option, value in stored.items():
         if option == "name":
             continue
         value = float(value) if value in ("inf", "-inf", "nan") else value
-        usual = getattr(standard, option, None) if option in known else ModelError
-        fits = usual is None or type(value) is type(usual) or (type(usual) is float and type(value) is int)
-        if not fits:
+        if option not in known or not known[option].takes(value):
             raise ModelError(
                 f"its solver {name!r} has no option {option!r:.60} of the value {value!r:.60}."
             )
         options[option] = value
-    solver: AnySolver = replace(standard, **options)
-    return solver
+    return SOLVERS[name](**options)

@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.files.models.arrays import Array, read_traces, taken, trace_array
+from maxmargin.files.models.arrays import Array, read_traces, stored_certificate, taken, trace_array
 from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.stored import ModelError
 from maxmargin.proof.certificate import Certificate
 
 _ALWAYS_ALLOWED = 1 << 20
+"""Columns that a file of any size may have: predictions need a few MB for them."""
 _COLUMNS_PER_BYTE = 4
+"""Columns that each byte of a file justifies beyond that."""
 
 
 def unjustified(columns: int, size: int) -> str | None:
@@ -115,26 +117,15 @@ def _certificates(
     if lengths != {sum(sizes)} or len(others) != wanted or len(claims) != len(proofs):
         raise ModelError("the arrays of the proof do not have the rows that its description speaks of.")
     cuts = list(accumulate(sizes))[:-1]
-    parts = {name: np.split(array, cuts) for name, array in whole.items()}
-    classes = np.split(row_classes, cuts)
+    parts = {name: np.split(array, cuts) for name, array in (*whole.items(), ("row_classes", row_classes))}
     certificates, used = [], 0
     for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True)):
-        w = w_of_alpha = parts["w"][k]
+        of_problem = {name: part[k] for name, part in parts.items()}
+        w_of_alpha = of_problem["w"]
         if not proof["w_is_w_of_alpha"]:
             w_of_alpha = others[used : used + sizes[k]]
             used += sizes[k]
-        certificate = Certificate(
-            None,
-            w,
-            proof["b"],
-            claim.primal,
-            parts["alpha"][k],
-            claim.dual,
-            claim.alpha_from,
-            parts["margins"][k],
-            w_of_alpha,
+        certificates.append(
+            stored_certificate(Certificate, claim, proof, w_of_alpha=w_of_alpha, **of_problem)
         )
-        # What follows from the data, which are not here; see Certificate.without_problem.
-        known = claim.kkt_violation, classes[k], proof["b_interval"], proof["proven"]
-        certificates.append(certificate.with_known(*known))
     return certificates

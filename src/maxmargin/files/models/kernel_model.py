@@ -41,14 +41,13 @@ class SavedKernelModel(StoredModel):
     """Whether rows may have more columns than the support vectors: files of LIBSVM do not tell how many
     there were."""
     steps_each: list[int] | None = None
-    """Of each problem."""
+    """The steps of each problem."""
     class_factors: list[float] | None = None
-    """On C, of each class."""
+    """The factor on C of each class."""
 
-    def __post_init__(self) -> None:
-        message = contradiction(self)
-        if message is not None:
-            raise ModelError(message)
+    def contradiction(self) -> str | None:
+        """What is wrong with the fields, compared with each other; None for a sound model."""
+        return contradiction(self)
 
     @property
     def features(self) -> int:

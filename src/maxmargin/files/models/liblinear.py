@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from maxmargin.files.data.text import Lines, integer_labels, refuse_features
+from maxmargin.files.models.peer_text import Lines, integer_labels, refuse_features
 from maxmargin.files.models.saved import SavedModel
 from maxmargin.files.models.stored import ModelError, StoredModel
 

@@ -27,7 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.files.data.text import (
+from maxmargin.files.models.kernel_arrays import unjustified
+from maxmargin.files.models.kernel_model import SavedKernelModel, with_linear_kernel
+from maxmargin.files.models.peer_text import (
     Header,
     Lines,
     integer_labels,
@@ -36,8 +38,6 @@ from maxmargin.files.data.text import (
     to_integer,
     to_number,
 )
-from maxmargin.files.models.kernel_arrays import unjustified
-from maxmargin.files.models.kernel_model import SavedKernelModel, with_linear_kernel
 from maxmargin.files.models.saved import SavedModel, Support
 from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Gaussian, Kernel, Linear, Polynomial, Sigmoid

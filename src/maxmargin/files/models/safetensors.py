@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.files.models import kernel_arrays
-from maxmargin.files.models.arrays import TYPES, Array, read_traces, taken, trace_array
+from maxmargin.files.models.arrays import TYPES, Array, read_traces, stored_certificate, taken, trace_array
 from maxmargin.files.models.description import described, read_description
 from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.saved import SavedModel
@@ -229,22 +229,16 @@ def _certificates(
     remaining = iter(others)
     if sum(not proof["w_is_w_of_alpha"] for proof in proofs) != len(others):
         raise ModelError("the number of rows of w_of_alpha is not that of the problems that have one.")
-    certificates = []
-    for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True)):
-        w = coef[k]
-        w_of_alpha = w if proof["w_is_w_of_alpha"] else next(remaining)
-        certificate = kind(
-            None,
-            w,
-            proof["b"],
-            claim.primal,
-            alpha[k],
-            claim.dual,
-            claim.alpha_from,
-            margins[k],
-            w_of_alpha,
+    return [
+        stored_certificate(
+            kind,
+            claim,
+            proof,
+            w=coef[k],
+            w_of_alpha=coef[k] if proof["w_is_w_of_alpha"] else next(remaining),
+            alpha=alpha[k],
+            margins=margins[k],
+            row_classes=row_classes[k],
         )
-        # What follows from the data, which are not here; see Certificate.without_problem.
-        known = claim.kkt_violation, row_classes[k], proof["b_interval"], proof["proven"]
-        certificates.append(certificate.with_known(*known))
-    return certificates
+        for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True))
+    ]

@@ -52,10 +52,9 @@ class SavedModel(StoredModel):
     support: Support | None = None
     """For LIBSVM files."""
 
-    def __post_init__(self) -> None:
-        message = contradiction(self)
-        if message is not None:
-            raise ModelError(message)
+    def contradiction(self) -> str | None:
+        """What is wrong with the fields, compared with each other; None for a sound model."""
+        return contradiction(self)
 
     @property
     def features(self) -> int:

@@ -59,8 +59,7 @@ class StoredModel(ABC):
     decision: Decision = "one_vs_rest"
     problem: dict[str, Any] = field(default_factory=dict[str, Any])
     """loss, C (None when the file does not say; inf: a hard margin), intercept ("none", "regularised",
-    "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: they are not in the
-    file),
+    "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: the file has none),
     penalty ("l2", "l1") and formulation ("separate": one problem per intercept; "crammer_singer")."""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     """Those of the estimator that JSON can hold; empty for the files of others."""
@@ -72,16 +71,25 @@ class StoredModel(ABC):
     traces: list[Trace] | None = None
     status: Status | None = None
     steps: int | None = None
-    """Of several problems, the largest number."""
+    """The steps of the solver; with several problems, the largest number of them."""
     solver: str | None = None
     """What ran and why, in one sentence."""
     tol: float | None = None
     fingerprint: str | None = None
-    """Of the training data, as ``maxmargin.files.fingerprint`` gives it."""
+    """The fingerprint of the training data, as ``maxmargin.files.fingerprint`` gives it."""
     rows: int | None = None
-    """Of the training data."""
+    """How many rows the training data had."""
     writer: str = "maxmargin"
     format: Format = "maxmargin"
+
+    def __post_init__(self) -> None:
+        message = self.contradiction()
+        if message is not None:
+            raise ModelError(message)
+
+    @abstractmethod
+    def contradiction(self) -> str | None:
+        """What is wrong with the fields, compared with each other; None for a sound model."""
 
     @property
     @abstractmethod

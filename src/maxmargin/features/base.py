@@ -32,7 +32,7 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _map(self, X: Any) -> Any:
-        """phi(x) of every row."""
+        """The matrix with phi(x) for every row of X."""
 
     @abstractmethod
     def _names(self, given: Sequence[str]) -> Sequence[str]:

@@ -15,7 +15,7 @@ from maxmargin.features.base import FeatureMap
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 _BLOCK_VALUES = 2**19
-"""Values of a block: a few of these stay in the cache while they are worked on."""
+"""The values of a block of rows: a few such blocks stay in the cache while they are worked on."""
 
 
 class NumberedMap(FeatureMap):

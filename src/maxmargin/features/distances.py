@@ -30,7 +30,7 @@ class Distances(NumberedMap):
     gamma : float
         How fast closeness fades.
     seed : int
-        Of the sample and of k-means.
+        The seed of the sample and of k-means.
 
     Attributes
     ----------

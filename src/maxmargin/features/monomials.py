@@ -14,7 +14,7 @@ from maxmargin.features.lazy import LazyMonomials, forming_pays
 from maxmargin.tools.parameters import Count, Positive, Range, check_options, wrong
 
 _HIGHEST = 255
-"""See core/features/monomials.hpp."""
+"""The highest degree that the core takes (core/features/monomials.hpp)."""
 
 
 class Monomials(FeatureMap):
@@ -33,14 +33,14 @@ class Monomials(FeatureMap):
     Parameters
     ----------
     degree : int
-        The highest one.
+        The highest degree of a monomial.
     interaction_only : bool
         Every column at most once in a monomial. Only with plain scaling.
     scaling : "plain" or "kernel"
         The bare products, or those of the polynomial kernel.
     gamma, coef0 : float
-        Of the kernel. With ``coef0=0`` only the monomials of exactly this degree remain. No effect on plain
-        scaling.
+        The parameters of the kernel, without effect on plain scaling. With ``coef0=0`` only the monomials
+        of exactly this degree remain.
     include_bias : bool or "auto"
         Whether the constant is a column. "auto": as the kernel needs it, but not with plain scaling, since
         ``LinearSVC`` has an intercept of its own.

@@ -35,9 +35,9 @@ class Nystroem(NumberedMap):
     kernel : Kernel or name
         From ``maxmargin.kernels``, or "gaussian" (also "rbf"), "poly", "laplacian" or "linear".
     gamma, degree, coef0 :
-        Of a kernel given by name.
+        The parameters of a kernel that is given by name.
     seed : int
-        Of the sample.
+        The seed of the sample.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ class PolynomialSketch(NumberedMap):
     Parameters
     ----------
     degree, gamma, coef0 :
-        Of the kernel; coef0 >= 0.
+        The parameters of the kernel; coef0 is at least 0.
     columns : int
         Columns of the result.
     seed : int

@@ -27,7 +27,7 @@ class RandomFourier(NumberedMap):
     count : int
         Columns of the result, an even number.
     gamma : float
-        Of the kernel.
+        The gamma of the kernel.
     seed : int
         The same seed gives the same map.
 

@@ -112,7 +112,7 @@ class Kernel(ABC):
         if not (math.isfinite(factor) and factor > 0):
             raise ValueError(
                 f"A kernel can be multiplied by finite numbers above 0. Got {factor!r} instead: "
-                "a negative multiple of a kernel is none."
+                "a negative multiple of a kernel is not a kernel."
             )
         _refuse_given(self)
         scaled = tuple((float(factor) * coefficient, factors) for coefficient, factors in self.terms)
@@ -128,7 +128,7 @@ class Combination(Kernel):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
+        """The kernel as a sum of products of the compiled ones."""
         return self.parts
 
     def __str__(self) -> str:
@@ -138,32 +138,41 @@ class Combination(Kernel):
         return self.words
 
 
-@dataclass(frozen=True)
-class Linear(Kernel):
-    """``<x, z>``."""
+class _Simple(Kernel):
+    """A kernel that is one of the compiled ones."""
+
+    @abstractmethod
+    def _factor(self) -> Factor:
+        """The compiled kernel with its numbers."""
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "power", 1.0, 0.0, 1),)),)
+        """The kernel as a sum of products of the compiled ones: one product of one factor."""
+        return ((1.0, (self._factor(),)),)
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Linear(_Simple):
+    """``<x, z>``."""
+
+    def _factor(self) -> Factor:
+        return "product", "power", 1.0, 0.0, 1
+
+
+@dataclass(frozen=True)
+class Polynomial(_Simple):
     """``(gamma <x, z> + coef0)^degree``: all monomials up to the degree (003, 004), for coef0 >= 0."""
 
     degree: Degree = 3
     gamma: Gamma = 1.0
     coef0: Coef0 = 0.0
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "power", float(self.gamma), float(self.coef0), int(self.degree)),)),)
+    def _factor(self) -> Factor:
+        return "product", "power", float(self.gamma), float(self.coef0), int(self.degree)
 
 
 @dataclass(frozen=True)
-class Gaussian(Kernel):
+class Gaussian(_Simple):
     """``exp(-gamma |x - z|^2)``; with 004's sigma, gamma = 1 / (2 sigma^2): ``Gaussian.with_sigma``."""
 
     gamma: Gamma = 1.0
@@ -178,57 +187,47 @@ class Gaussian(Kernel):
             )
         return cls(1.0 / (2.0 * sigma**2))
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "exponential", float(self.gamma), 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "product", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
-class Laplacian(Kernel):
+class Laplacian(_Simple):
     """``exp(-gamma sum_k |x_k - z_k|)``."""
 
     gamma: Gamma = 1.0
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("minimum", "exponential", float(self.gamma), 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "minimum", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
-class ChiSquared(Kernel):
+class ChiSquared(_Simple):
     """``exp(-gamma sum_k (x_k - z_k)^2 / (x_k + z_k))``, for values that are not negative."""
 
     gamma: Gamma = 1.0
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("harmonic", "exponential", float(self.gamma), 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "harmonic", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
-class Sigmoid(Kernel):
-    """``tanh(gamma <x, z> + coef0)``: in use, but no kernel for most parameters (see ``is_valid``)."""
+class Sigmoid(_Simple):
+    """``tanh(gamma <x, z> + coef0)``: in use, but not a kernel for most parameters (see ``is_valid``)."""
 
     gamma: Gamma = 1.0
     coef0: Coef0 = 0.0
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "tanh", float(self.gamma), float(self.coef0), 1),)),)
+    def _factor(self) -> Factor:
+        return "product", "tanh", float(self.gamma), float(self.coef0), 1
 
 
 @dataclass(frozen=True)
-class Precomputed(Kernel):
+class Precomputed(_Simple):
     """The matrix of all values is given in the place of the data."""
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("given", "power", 1.0, 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "given", "power", 1.0, 0.0, 1
 
     def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
         """The matrix of all values."""
@@ -238,15 +237,13 @@ class Precomputed(Kernel):
 
 
 @dataclass(frozen=True)
-class Function(Kernel):
+class Function(_Simple):
     """Any function of two matrices that returns the matrix of all values, as scikit-learn takes them."""
 
     function: Callable[[Any, Any], Any]
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return Precomputed().terms
+    def _factor(self) -> Factor:
+        return Precomputed()._factor()
 
     def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
         """The matrix of all values."""

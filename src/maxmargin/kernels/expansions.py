@@ -16,7 +16,7 @@ from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.problem.rows import Rows
 
 _BLOCK_BYTES = 64_000_000
-"""Of what one block of rows needs beside the data."""
+"""The bytes that one block of rows may need beside the data."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,12 +69,12 @@ class KernelRows(Rows):
 
     @property
     def count(self) -> int:
-        """Number of rows, n."""
+        """The number of rows, n."""
         return len(self.which)
 
     @property
     def columns(self) -> int:
-        """Of w: one coefficient for each row."""
+        """The length of w, which has one coefficient for each row."""
         return self.count
 
     @cached_property

@@ -13,6 +13,7 @@ from maxmargin.plot.estimator_checks import check_classifier, check_labels
 from maxmargin.plot.styles import axes_or_new, tidy
 
 _BARS = 60
+"""Bars of a histogram, at most."""
 
 
 def margins(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None) -> Axes:

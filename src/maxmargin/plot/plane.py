@@ -14,6 +14,7 @@ from maxmargin.plot.styles import GREYS, POINTS, axes_or_new, legend_below
 from maxmargin.proof.certificate import RowClass
 
 _GRID = 240
+"""Points in each direction at which the scores are computed."""
 _LEVELS = {-1.0: "--", 0.0: "-", 1.0: "--"}
 _RINGS = {
     RowClass.ON_MARGIN: ("o", "on the margin"),

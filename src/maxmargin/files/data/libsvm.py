@@ -24,11 +24,17 @@ from maxmargin.files.data.text_blocks import blocks, in_order
 from maxmargin.types import Vector
 
 LONGEST_LINE = 64 << 20
+"""Bytes of a line, at most: it is held in memory whole."""
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 20
+"""Bytes of a block: handing one out has its price, and every block in flight takes memory."""
 _BLOCKS_PER_FILE = 128
-_MOST_THREADS = 8  # one thread alone hands out the text, and every block in flight takes memory
+"""Blocks that a file is cut into between these bounds, so that all threads end at about the same time."""
+_MOST_THREADS = 8
+"""Threads that parse: one alone hands out the text, and every block in flight takes memory."""
 _COLUMNS_WITHOUT_ASKING = 1 << 20
+"""Columns that a file of any size may have: a model of them takes 8 MB."""
 _WIDEST_NARROW = np.iinfo(np.int32).max
+"""The largest index that 32 bits hold."""
 
 # What is wrong, and the cure.
 _FAULTS = {
@@ -109,7 +115,7 @@ def stream_text(path: str, options: Options, *, block: int | None = None) -> Ite
 
 
 Position = tuple[int, int, str]
-"""Line, column and text."""
+"""The line, the column and the text there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +125,7 @@ class _Chunk:
     values: NDArray[Any]
     indices: NDArray[Any]
     ends: NDArray[np.int32]
-    """Where each row ends in ``values``."""
+    """The place in ``values`` where each row ends."""
     labels: Vector
     skipped: int
     dropped: int

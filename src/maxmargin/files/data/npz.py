@@ -25,14 +25,16 @@ from maxmargin.files.data.reading import DataError, DataSet, Options, open_file
 from maxmargin.files.data.row_checks import checked
 
 _VALUES_AT_A_TIME = 1 << 18
+"""Values of a chunk: 2 MB of them."""
 _ROWS_AT_A_TIME = 1 << 16
+"""Rows whose ends are read at a time: half a MB of them."""
 _SPARSE = ("data", "indices", "indptr", "shape")
 _WRITE_AGAIN = "Write the file again from a correct CSR matrix."
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
 
 def read_npz(path: str, options: Options) -> DataSet:
-    """All of the file."""
+    """The whole file."""
     (data,) = stream_npz(path, options, whole=True)
     return data
 
@@ -204,7 +206,7 @@ def _sparse_chunks(
 
 
 def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
-    """Where rows end, for as many rows at a time as make a chunk."""
+    """The places where rows end, for as many rows at a time as make a chunk."""
     step = rows if whole else _ROWS_AT_A_TIME
     begin = 0
     for first in range(0, rows, step):

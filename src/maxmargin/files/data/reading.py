@@ -17,7 +17,9 @@ FORMATS = ("libsvm", "npz", "csv", "parquet")
 _SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _LONGEST_TEXT = 60
-_LONGEST_REASON = 600  # since it may quote from a hostile file
+"""Characters of a file that a message quotes, at most."""
+_LONGEST_REASON = 600
+"""Characters of a message, at most, since it may quote from a hostile file."""
 
 Progress = Callable[[int, int], None]
 """Called now and then with the bytes of the file that are done and the bytes it has."""
@@ -168,7 +170,7 @@ def _prepared(
 
 
 def _readers(path: str, format: str | None) -> Readers:
-    """Those of the file's format, which are imported only where they are needed."""
+    """The readers of the file's format, which are imported only where they are needed."""
     chosen = file_format(path, format)
     if chosen == "npz":
         from maxmargin.files.data.npz import read_npz, stream_npz

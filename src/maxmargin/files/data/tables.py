@@ -24,14 +24,19 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _LABEL_NAMES = ("label", "target", "y", "class")
+"""The names that a label column usually has, the likeliest first."""
 _BLOCK = 1 << 22
+"""Bytes of CSV that pyarrow parses at a time."""
 _VALUES_AT_A_TIME = 1 << 18
+"""Values of a chunk: 2 MB of them."""
 _LONGEST_LABEL = 256
-_LAST_READ = 0.05  # seconds after which a thread that reads ahead has begun its next read, if it does
+"""Characters of a label, at most: longer ones are texts, not classes."""
+_LAST_READ = 0.05
+"""Seconds after which a thread that reads ahead has begun its next read, if it does."""
 
 
 def read_table(path: str, options: Options, *, format: str) -> DataSet:
-    """All of the table."""
+    """The whole table."""
     if format == "parquet":
         _require_modest_size(path)
     chunks = deque(stream_table(path, options, format=format))

@@ -22,8 +22,10 @@ TYPES: dict[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
     "I8": np.dtype("i1"),
 }
+"""The types of arrays that a file can hold, by their names in safetensors."""
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _COLUMNS = len(Record._fields)
+"""The columns of a trace, one for each field of a record."""
 
 
 class Array(NamedTuple):
@@ -45,7 +47,7 @@ class Array(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The bytes of the array."""
         return int(np.prod(self.shape, dtype=object)) * TYPES[self.type].itemsize
 
 

@@ -26,7 +26,7 @@ _NUMBERS += ["float16", "float32", "float64"]
 
 
 def described(model: StoredModel) -> str:
-    """The JSON text."""
+    """The description of a model as JSON text."""
     whole: dict[str, Any] = {
         "library": f"maxmargin {_library_version()}",
         "classes": _classes_to_json(model.classes),
@@ -116,7 +116,7 @@ def _library_version() -> str:
 
 
 def _number_to_json(value: float) -> float | str:
-    """JSON has no infinity."""
+    """The number, or its name where JSON has none: infinity."""
     return float(value) if math.isfinite(value) else str(float(value))
 
 
@@ -204,7 +204,7 @@ class _Fields:
         return check(self.left.pop(name), f"{name!r} of {self.where}")
 
     def if_there(self, name: str, check: Callable[[Any, str], Any]) -> Any:
-        """None for a field that files of earlier versions lack."""
+        """As ``__call__``, and None for a field that files of earlier versions lack."""
         return self(name, _or_none(check)) if name in self.left else None
 
     def nothing_is_left(self) -> None:
@@ -338,7 +338,7 @@ def _kernel(value: Any, where: str) -> Kernel:
 
 
 def _features(value: Any, where: str) -> Expansion:
-    """Their numbers are compared with each other and with coef when the model is made."""
+    """The features of a model; their numbers are compared with coef when the model is made."""
     from maxmargin.features.expansion import Expansion
 
     taken = _Fields(value, where)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a fitted estimator to what a file holds, and back; SVC's part is in fitted_kernel.py."""
+"""A fitted estimator becomes what a file holds, and the way back; SVC's part is in fitted_kernel.py."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certi
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
-    """Those of an estimator that are plain values, and what can be described in such."""
+    """The parameters of an estimator that are plain values or can be described by such."""
     parameters = {}
     for name, value in estimator.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -211,7 +211,7 @@ def made(kind: type[Any], parameters: dict[str, Any]) -> Any:
 
 
 def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
-    """Those of the file; for the files of others, what their problem says."""
+    """The parameters that the file holds; for the files of others, what their problem says."""
     if saved.parameters:
         return parameters_from_json(saved.parameters, kind)
     problem = saved.problem

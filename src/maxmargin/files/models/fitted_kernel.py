@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a fitted SVC to what a file holds, and back."""
+"""A fitted SVC becomes what a file holds, and the way back."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def from_kernel_estimator(estimator: SVC) -> SavedKernelModel:
 
 
 def _vectors(vectors: Any) -> Any:
-    """As a file holds them: in C order, or CSR with sorted columns and nothing twice."""
+    """The vectors as a file holds them: in C order, or CSR with sorted columns and nothing twice."""
     if not sparse.issparse(vectors):
         return np.ascontiguousarray(vectors)
     matrix = sparse.csr_matrix(vectors)
@@ -149,7 +149,7 @@ def _set_proof(estimator: Any, model: SavedKernelModel) -> None:
 
 
 def _parameters(model: SavedKernelModel, kind: type[SVC]) -> dict[str, Any]:
-    """Those of the file; for the files of others, what their problem says."""
+    """The parameters that the file holds; for the files of others, what their problem says."""
     if model.parameters:
         return parameters_from_json(model.parameters, kind)
     problem = model.problem

@@ -38,7 +38,7 @@ def unjustified(columns: int, size: int) -> str | None:
 
 
 def arrays_of(model: SavedKernelModel) -> dict[str, Array]:
-    """What is written."""
+    """The arrays that are written."""
     arrays = {"coefficients": Array.of(model.coefficients), "intercept": Array.of(model.intercept)}
     if model.support is not None:
         arrays["support"] = Array.of(model.support)

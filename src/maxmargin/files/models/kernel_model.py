@@ -36,7 +36,7 @@ class SavedKernelModel(StoredModel):
     counts: NDArray[np.int64]
     """Support vectors of each class."""
     support: NDArray[np.int64] | None = None
-    """Their rows in the training data; None for the files of others."""
+    """The rows of the support vectors in the training data; None for the files of others."""
     open_ended: bool = False
     """Whether rows may have more columns than the support vectors: files of LIBSVM do not tell how many
     there were."""

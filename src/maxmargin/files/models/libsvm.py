@@ -47,7 +47,9 @@ from maxmargin.types import Vector
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
 _ALWAYS_ALLOWED = 1 << 26
+"""Bytes that the weights of a file of any size may take."""
 _BYTES_PER_BYTE = 64
+"""Bytes of weights that each byte of a file justifies beyond that."""
 _PROBLEM = {
     "loss": "hinge",
     "C": None,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.files.models.saved import SavedModel
 
 _LONGEST_HEADER_LINE = 1 << 24
+"""Bytes of a line of a header, at most: it has a few numbers for each class."""
 
 
 def shown(text: bytes) -> str:
@@ -110,7 +111,7 @@ class Header:
         self.values, self.end = values, end
 
     def line(self, name: str) -> int:
-        """Where a keyword stands."""
+        """The line in which a keyword stands."""
         return self.values[name][0]
 
     def words(self, name: str, count: int | None = None) -> list[bytes]:
@@ -123,19 +124,19 @@ class Header:
         return words
 
     def word(self, name: str) -> str:
-        """One word."""
+        """The one word of a keyword."""
         return self.words(name, 1)[0].decode("latin-1")
 
     def count(self, name: str, least: int) -> int:
-        """One whole number of at least so much."""
+        """The one whole number of a keyword, of at least so much."""
         return to_integer(self.words(name, 1)[0], self.line(name), least, 2**63 - 1)
 
     def number(self, name: str) -> float:
-        """One finite number."""
+        """The one finite number of a keyword."""
         return self.numbers(name, 1)[0]
 
     def numbers(self, name: str, count: int) -> list[float]:
-        """So many finite numbers."""
+        """The finite numbers of a keyword, of which there have to be so many."""
         return [to_number(word, self.line(name)) for word in self.words(name, count)]
 
     def labels(self, name: str, count: int) -> NDArray[np.int64]:

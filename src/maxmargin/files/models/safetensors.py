@@ -42,7 +42,8 @@ VERSION = WITH_FEATURES
 Features have a version of their own, and only they: an older maxmargin goes on reading plain linear models,
 and of these says that they are newer, instead of taking their weights for those of columns or the file
 for a damaged one."""
-_LONGEST_HEADER = 100_000_000  # what readers of safetensors accept
+_LONGEST_HEADER = 100_000_000
+"""Bytes of a header, at most: readers of safetensors accept no more."""
 
 
 def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
@@ -98,7 +99,7 @@ def _arrays(model: SavedModel) -> dict[str, Array]:
 def _checksum(
     texts: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], Iterable[memoryview]]]
 ) -> str:
-    """Over the metadata but the checksum itself, and names, types, shapes and bytes of the arrays."""
+    """The checksum of the metadata without itself, and of names, types, shapes and bytes of the arrays."""
     total = hashlib.blake2b(digest_size=32)
 
     def add_text(text: str) -> None:

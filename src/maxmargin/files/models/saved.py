@@ -35,7 +35,7 @@ class Support:
     vectors: Any
     """CSR matrix, one row per support vector; LIBSVM keeps 8 digits of each value."""
     coefficients: Vector
-    """Of shape (support vectors, classes - 1)."""
+    """A matrix of shape (support vectors, classes - 1)."""
     labels: NDArray[Any]
     order: NDArray[Any]
     """The classes in the order of the file."""
@@ -50,7 +50,7 @@ class SavedModel(StoredModel):
     expansion: Expansion | None = None
     """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
     support: Support | None = None
-    """For LIBSVM files."""
+    """The support vectors, which only LIBSVM files have."""
 
     def contradiction(self) -> str | None:
         """What is wrong with the fields, compared with each other; None for a sound model."""

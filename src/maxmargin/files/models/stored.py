@@ -62,7 +62,7 @@ class StoredModel(ABC):
     "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: the file has none),
     penalty ("l2", "l1") and formulation ("separate": one problem per intercept; "crammer_singer")."""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Those of the estimator that JSON can hold; empty for the files of others."""
+    """The parameters of the estimator that JSON can hold; empty for the files of others."""
     feature_names: list[str] | None = None
     claims: list[Claim] | None = None
     """One per problem; None for the files of others."""
@@ -94,7 +94,7 @@ class StoredModel(ABC):
     @property
     @abstractmethod
     def features(self) -> int:
-        """Number of columns, d."""
+        """The number of columns, d."""
 
     @property
     def width(self) -> int | None:
@@ -145,5 +145,5 @@ class StoredModel(ABC):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
+        """The two classes of each one-vs-one problem: indices into ``classes``, the positive one first."""
         return list(combinations(range(len(self.classes)), 2))

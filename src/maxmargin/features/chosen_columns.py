@@ -24,7 +24,8 @@ class ColumnMap(FeatureMap):
     Names are those of the data frame that ``fit`` was given. Sets ``columns_``, the indices.
     """
 
-    columns: Columns
+    def __init__(self, columns: Columns = None) -> None:
+        self.columns = columns
 
     def _learn(self, X: Any) -> None:
         self.columns_ = self._find_columns(X.shape[1])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -178,8 +179,8 @@ def read_description(text: str, *, with_kernel: bool, with_features: bool) -> di
             "steps_each": taken("steps_each", _or_none(_list_of(_count))),
             "class_factors": taken("class_factors", _or_none(_list_of(_finite_number))),
         }
-    proofs = taken("certificates", _or_none(_list_of(_kernel_proof if with_kernel else _proof)))
-    traces = taken("traces", _or_none(_list_of(_trace)))
+    proofs = taken("certificates", _or_none(_list_of(partial(_proof, with_rows=with_kernel))))
+    traces = taken("traces", _or_none(_list_of(_object({"records": _count, "certifying": _number}))))
     taken.nothing_is_left()
     if proofs is not None:
         if fields["claims"] is None:
@@ -274,6 +275,18 @@ def _flag(value: Any, where: str) -> bool:
     return value
 
 
+def _object(checks: dict[str, Callable[[Any, str], Any]]) -> Callable[[Any, str], dict[str, Any]]:
+    """A JSON object with exactly these fields."""
+
+    def fields(value: Any, where: str) -> dict[str, Any]:
+        taken = _Fields(value, where)
+        found = {name: taken(name, check) for name, check in checks.items()}
+        taken.nothing_is_left()
+        return found
+
+    return fields
+
+
 def _or_none(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     return lambda value, where: None if value is None else check(value, where)
 
@@ -295,15 +308,10 @@ def _status(value: Any, where: str) -> Status:
 
 
 def _claim(value: Any, where: str) -> Claim:
-    taken = _Fields(value, where)
-    claim = Claim(
-        taken("primal", _number),
-        taken("dual", _number),
-        taken("kkt_violation", _number),
-        taken("alpha_from", _text),
-    )
-    stated = taken("relative_gap", _number)
-    taken.nothing_is_left()
+    numbers = dict.fromkeys(("primal", "dual", "kkt_violation", "relative_gap"), _number)
+    fields = _object({**numbers, "alpha_from": _text})(value, where)
+    stated = fields.pop("relative_gap")
+    claim = Claim(**fields)
     if not math.isclose(stated, claim.relative_gap, rel_tol=1e-9):
         raise ModelError(
             f"{where} states a relative gap of {stated:g}, its values have one of {claim.relative_gap:g}."
@@ -311,9 +319,10 @@ def _claim(value: Any, where: str) -> Claim:
     return claim
 
 
-def _proof(value: Any, where: str) -> dict[str, Any]:
+def _proof(value: Any, where: str, *, with_rows: bool = False) -> dict[str, Any]:
     taken = _Fields(value, where)
     proof = {
+        **({"rows": taken("rows", _count)} if with_rows else {}),
         "b": taken("b", _finite_number),
         "b_interval": taken.if_there("b_interval", _interval),
         "proven": taken.if_there("proven", _flag) is not False,
@@ -321,13 +330,6 @@ def _proof(value: Any, where: str) -> dict[str, Any]:
     }
     taken.nothing_is_left()
     return proof
-
-
-def _kernel_proof(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or "rows" not in value:
-        raise ModelError(f"{where} lacks 'rows'.")
-    rows = _count(value["rows"], f"'rows' of {where}")
-    return {"rows": rows, **_proof({name: part for name, part in value.items() if name != "rows"}, where)}
 
 
 def _kernel(value: Any, where: str) -> Kernel:
@@ -341,29 +343,24 @@ def _features(value: Any, where: str) -> Expansion:
     """The features of a model; their numbers are compared with coef when the model is made."""
     from maxmargin.features.expansion import Expansion
 
-    taken = _Fields(value, where)
-    if (kind := taken("map", _text)) != "monomials":
+    fields = _object(
+        {
+            "map": _text,
+            "columns": _count,
+            "lowest": _count,
+            "scales": _list_of(_finite_number),
+            "once": _flag,
+            "shared_repeats": _flag,
+        }
+    )(value, where)
+    if (kind := fields.pop("map")) != "monomials":
         raise _wrong(kind, f"'map' of {where}", "monomials")
-    expansion = Expansion(
-        columns=taken("columns", _count),
-        lowest=taken("lowest", _count),
-        scales=tuple(taken("scales", _list_of(_finite_number))),
-        once=taken("once", _flag),
-        shared_repeats=taken("shared_repeats", _flag),
-    )
-    taken.nothing_is_left()
-    return expansion
+    return Expansion(**fields | {"scales": tuple(fields["scales"])})
 
 
 def _held(value: Any, where: str) -> dict[str, Any]:
     """How the support vectors are held."""
-    taken = _Fields(value, where)
-    held = {
-        "format": taken("format", _text),
-        "columns": taken("columns", _count),
-        "open_ended": taken("open_ended", _flag),
-    }
-    taken.nothing_is_left()
+    held = _object({"format": _text, "columns": _count, "open_ended": _flag})(value, where)
     if held["format"] not in ("dense", "csr", "none"):
         raise _wrong(held["format"], f"'format' of {where}", "dense, csr or none")
     return held
@@ -371,13 +368,6 @@ def _held(value: Any, where: str) -> dict[str, Any]:
 
 def _whole_numbers(value: Any, where: str) -> NDArray[np.int64]:
     return np.array(_list_of(_count)(value, where), np.int64)
-
-
-def _trace(value: Any, where: str) -> dict[str, Any]:
-    taken = _Fields(value, where)
-    trace = {"records": taken("records", _count), "certifying": taken("certifying", _number)}
-    taken.nothing_is_left()
-    return trace
 
 
 def _plain(value: Any, where: str) -> str | bool | int | float:
@@ -392,9 +382,8 @@ def _settings(value: Any, where: str) -> dict[str, Any]:
     for name, setting in settings.items():
         there = f"{_short(name)} of {where}"
         if name == "class_weight" and isinstance(setting, dict):
-            taken = _Fields(setting, there)
-            labels, factors = taken("labels", _list_of(_plain)), taken("factors", _list_of(_finite_number))
-            taken.nothing_is_left()
+            lists = {"labels": _list_of(_plain), "factors": _list_of(_finite_number)}
+            labels, factors = _object(lists)(setting, there).values()
             if len(set(labels)) != len(factors) or len(labels) != len(factors):
                 raise ModelError(f"{there} should have one factor for each label.")
             settings[name] = dict(zip(labels, factors, strict=True))
@@ -413,9 +402,7 @@ _plain_or_none = _or_none(_plain)
 
 
 def _classes(value: Any, where: str) -> NDArray[Any]:
-    taken = _Fields(value, where)
-    kind, values = taken("type", _text), taken("values", _list_of(_plain))
-    taken.nothing_is_left()
+    kind, values = _object({"type": _text, "values": _list_of(_plain)})(value, where).values()
     expected: type | tuple[type, ...]
     if kind == "object":
         if len({isinstance(value, str) for value in values}) > 1:

@@ -30,6 +30,7 @@ from scipy import sparse
 from maxmargin.files.models.kernel_arrays import unjustified
 from maxmargin.files.models.kernel_model import SavedKernelModel, with_linear_kernel
 from maxmargin.files.models.peer_text import (
+    PEER_PROBLEM,
     Header,
     Lines,
     integer_labels,
@@ -50,16 +51,6 @@ _ALWAYS_ALLOWED = 1 << 26
 """Bytes that the weights of a file of any size may take."""
 _BYTES_PER_BYTE = 64
 """Bytes of weights that each byte of a file justifies beyond that."""
-_PROBLEM = {
-    "loss": "hinge",
-    "C": None,
-    "intercept": "exact",
-    "intercept_scaling": 1.0,
-    "class_weight": None,
-    "sample_weights": False,
-    "penalty": "l2",
-    "formulation": "separate",
-}
 
 
 def read_model(file: BinaryIO, size: int) -> StoredModel:
@@ -83,7 +74,7 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         "intercept": -rho,
         "classes": labels[::-1] if k == 2 else labels,
         "decision": "one_vs_rest" if k == 2 else "one_vs_one",
-        "problem": dict(_PROBLEM),
+        "problem": dict(PEER_PROBLEM),
         "writer": "LIBSVM",
         "format": "libsvm",
     }

@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 _LONGEST_HEADER_LINE = 1 << 24
 """Bytes of a line of a header, at most: it has a few numbers for each class."""
 
+PEER_PROBLEM = {
+    "loss": "hinge",
+    "C": None,
+    "intercept": "exact",
+    "intercept_scaling": 1.0,
+    "class_weight": None,
+    "sample_weights": False,
+    "penalty": "l2",
+    "formulation": "separate",
+}
+"""What a file of LIBSVM is about; those of LIBLINEAR say where they differ."""
+
 
 def shown(text: bytes) -> str:
     """Offending text for a message: short and printable."""

@@ -13,8 +13,7 @@ Flag = Annotated[bool | np.bool_, Expected("a bool")]
 Verbose = Annotated[Natural | bool, Expected("a bool or an int in the range [0, inf)")]
 ClassWeight = Annotated[
     dict[Any, float] | Annotated[str, Literal["balanced"]] | None,
-    Expected("a dict, 'balanced' or None"),
-    "A dict has a factor on C for each class that shall have one.",
+    Expected("a dict from labels to factors on C, 'balanced' or None"),
 ]
 RandomState = Annotated[int, Range(f"[0, {2**32 - 1}]")] | np.random.RandomState | None
 Cost = Annotated[Positive, "C weighs the losses: a larger C fits the data harder."]

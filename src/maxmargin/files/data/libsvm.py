@@ -20,7 +20,7 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.files.data.compressed import TextSource
 from maxmargin.files.data.reading import DataError, DataSet, Options, read, shown
-from maxmargin.files.data.text_blocks import blocks, in_order
+from maxmargin.files.data.text_blocks import line_blocks, mapped_in_order
 from maxmargin.types import Vector
 
 LONGEST_LINE = 64 << 20
@@ -90,7 +90,7 @@ def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vect
 
 def read_text(path: str, options: Options, *, block: int | None = None) -> DataSet:
     """All of a file of LIBSVM text, in little more memory than the result takes."""
-    table = _Table(options)
+    table = _RowsSoFar(options)
     with TextSource(path) as source:
         for chunk in _chunks(source, options, block):
             table.add(chunk)
@@ -108,7 +108,7 @@ def stream_text(path: str, options: Options, *, block: int | None = None) -> Ite
         for chunk in _chunks(source, options, block):
             rows += chunk.rows
             if chunk.rows or chunk.skipped:
-                table = _Table(options)
+                table = _RowsSoFar(options)
                 table.add(chunk)
                 yield table.data_set()
     _require_rows(rows, path)
@@ -153,8 +153,8 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
 
     lines = 0
     spare: list[bytearray] = []
-    texts = blocks(source, block, LONGEST_LINE, spare, skip_long=options.skip_bad_lines)
-    for result in in_order(parse, texts, threads):
+    texts = line_blocks(source, block, LONGEST_LINE, spare, skip_long=options.skip_bad_lines)
+    for result in mapped_in_order(parse, texts, threads):
         if options.progress is not None and source.size is not None:
             options.progress(source.done, source.size)
         if result is None:
@@ -202,7 +202,7 @@ def _parse(text: memoryview, options: Options, columns: int) -> tuple[Any, core.
     return arrays, facts
 
 
-class _Table:
+class _RowsSoFar:
     """The rows read so far, in memory that grows in place: only the last blocks are ever held twice."""
 
     def __init__(self, options: Options) -> None:

@@ -61,7 +61,7 @@ def stream_npz(path: str, options: Options, *, whole: bool = False) -> Iterator[
             raise DataError(f"the file cannot be read: {error}", path=path, cure=cure) from error
 
 
-class _Part:
+class _StoredArray:
     """One array of the file, taken piece by piece."""
 
     def __init__(self, path: str, name: str, member: zipfile.ZipInfo, stream: Any) -> None:
@@ -118,7 +118,7 @@ class _Parts:
     def has(self, *names: str) -> bool:
         return all(name in self._members for name in names)
 
-    def open(self, name: str) -> _Part:
+    def open(self, name: str) -> _StoredArray:
         if not self.has(name):
             raise DataError(
                 f"there is no array {name!r}; there are {', '.join(sorted(self._members)) or 'none'}",
@@ -133,9 +133,9 @@ class _Parts:
                 path=self.path,
                 cure="If the file can be trusted, write it again with numpy.savez, not compressed.",
             )
-        return _Part(self.path, name, member, self._archive.open(member))
+        return _StoredArray(self.path, name, member, self._archive.open(member))
 
-    def labels(self, rows: int, options: Options) -> _Part | None:
+    def labels(self, rows: int, options: Options) -> _StoredArray | None:
         if not options.labelled and not self.has("y"):
             return None
         y = self.open("y")
@@ -161,7 +161,9 @@ def _chunks(parts: _Parts, options: Options, whole: bool) -> tuple[int, Iterator
     return rows, chunks
 
 
-def _dense_chunks(X: _Part, y: _Part | None, options: Options, whole: bool) -> Iterator[tuple[Any, Any]]:
+def _dense_chunks(
+    X: _StoredArray, y: _StoredArray | None, options: Options, whole: bool
+) -> Iterator[tuple[Any, Any]]:
     rows, columns = X.shape
     if X.fortran:  # its rows do not lie together
         matrix = X.take().reshape(columns, rows).T
@@ -205,7 +207,7 @@ def _sparse_chunks(
         raise indptr.error(f"must end with {data.count}, the number of values. Got {begin} instead")
 
 
-def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
+def _row_ends(indptr: _StoredArray, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
     """The places where rows end, for as many rows at a time as make a chunk."""
     step = rows if whole else _ROWS_AT_A_TIME
     begin = 0

@@ -21,7 +21,7 @@ _LONGEST_TEXT = 60
 _LONGEST_REASON = 600
 """Characters of a message, at most, since it may quote from a hostile file."""
 
-Progress = Callable[[int, int], None]
+ReadProgress = Callable[[int, int], None]
 """Called now and then with the bytes of the file that are done and the bytes it has."""
 
 
@@ -82,7 +82,7 @@ class Options:
     ignore_extra: bool = False
     labelled: bool = True
     threads: int | None = None
-    progress: Progress | None = None
+    progress: ReadProgress | None = None
 
     @classmethod
     def of(cls, *, dtype: DTypeLike = np.float64, **others: Any) -> Options:
@@ -109,7 +109,7 @@ def read(
     labelled: bool = True,
     dtype: DTypeLike = np.float64,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
 ) -> DataSet:
     """Read a whole data file.
 
@@ -145,7 +145,7 @@ def stream(
     labelled: bool = True,
     dtype: DTypeLike = np.float64,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: ReadProgress | None = None,
 ) -> Iterator[DataSet]:
     """Read a data file in chunks of a few MB, in its order, in memory that does not grow with it.
 

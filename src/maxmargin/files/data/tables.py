@@ -60,7 +60,7 @@ def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSe
     rows = 0
     try:
         for batch, skipped in (_csv if format == "csv" else _parquet)(path, options):
-            table = _Table(path, batch.schema, options)
+            table = _TableColumns(path, batch.schema, options)
             data = table.data_set(batch, rows)
             rows += batch.num_rows
             yield DataSet(data.X, data.y, data.feature_names, data.skipped + skipped, data.dropped)
@@ -74,7 +74,7 @@ def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSe
         raise DataError("there is not a single row in this table", path=path, cure="Check the file.")
 
 
-class _Table:
+class _TableColumns:
     """Which columns of a table are what."""
 
     def __init__(self, path: str, schema: Any, options: Options) -> None:
@@ -173,7 +173,7 @@ def _csv(path: str, options: Options) -> Iterator[tuple[Any, int]]:
             raise DataError("a table cannot be read from a pipe", path=path, cure="Save it as a file.")
         with _readable(source) as text, csv.open_csv(text, read_options=how, parse_options=parse) as reader:
             schema = reader.schema
-    table = _Table(path, schema, options)
+    table = _TableColumns(path, schema, options)
     types = {name: float64() for name, numeric in table.numeric.items() if numeric == "number"}
     skipped = 0
     with (

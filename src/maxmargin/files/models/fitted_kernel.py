@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin.files.models.fitted import made, parameters_from_json, what_is_known
-from maxmargin.files.models.kernel_model import SavedKernelModel, in_order, with_linear_kernel
+from maxmargin.files.models.kernel_model import SavedKernelModel, with_classes_in, with_linear_kernel
 from maxmargin.files.models.saved import SavedModel
 from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Function, Kernel, Precomputed
@@ -88,7 +88,7 @@ def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         saved = with_linear_kernel(saved)
     assert isinstance(saved, SavedKernelModel)
     # SVC's classes are sorted.
-    model = in_order(saved, np.argsort(saved.classes))
+    model = with_classes_in(saved, np.argsort(saved.classes))
     estimator: Estimator = made(kind, _parameters(model, kind))
     estimator.classes_ = model.classes
     estimator.kernel_ = model.kernel

@@ -117,7 +117,7 @@ def widened(X: Any, columns: int) -> Any:
     return np.pad(X, ((0, 0), (0, missing)))
 
 
-def in_order(model: SavedKernelModel, order: NDArray[np.intp]) -> SavedKernelModel:
+def with_classes_in(model: SavedKernelModel, order: NDArray[np.intp]) -> SavedKernelModel:
     """The same model with its classes in another order: place p is taken by class ``order[p]``.
 
     What is proven is left out unless the order stays: proofs speak of rows in the order of the classes.

@@ -34,8 +34,8 @@ from maxmargin.files.models.peer_text import (
     Header,
     Lines,
     integer_labels,
+    quoted,
     refuse_features,
-    shown,
     to_integer,
     to_number,
 )
@@ -154,7 +154,7 @@ def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
         for word in words[k - 1 :]:
             index, colon, value = word.partition(b":")
             if not colon:
-                raise ModelError(f"line {lines.number}: {shown(word)} should be index:value.")
+                raise ModelError(f"line {lines.number}: {quoted(word)} should be index:value.")
             last = to_integer(index, lines.number, last + 1, 2**31 - 1)
             indices.append(last - 1)
             values.append(to_number(value, lines.number))

@@ -31,7 +31,7 @@ PEER_PROBLEM = {
 """What a file of LIBSVM is about; those of LIBLINEAR say where they differ."""
 
 
-def shown(text: bytes) -> str:
+def quoted(text: bytes) -> str:
     """Offending text for a message: short and printable."""
     return ascii(text[:40].decode("latin-1")) + ("..." if len(text) > 40 else "")
 
@@ -44,7 +44,7 @@ def to_number(text: bytes, line: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ModelError(f"line {line}: {shown(text)} is not a finite number.")
+        raise ModelError(f"line {line}: {quoted(text)} is not a finite number.")
     return value
 
 
@@ -53,7 +53,7 @@ def to_integer(text: bytes, line: int, least: int, most: int) -> int:
     digits = text.removeprefix(b"-")
     if digits.isdigit() and len(digits) <= 19 and least <= int(text) <= most:
         return int(text)
-    raise ModelError(f"line {line}: {shown(text)} is not a whole number from {least} to {most}.")
+    raise ModelError(f"line {line}: {quoted(text)} is not a whole number from {least} to {most}.")
 
 
 class Lines:
@@ -81,7 +81,7 @@ class Lines:
             name = words[0].decode("latin-1") if words else ""
             if name not in known:
                 raise ModelError(
-                    f"line {self.number}: {shown(line.strip())} is not a line of such a header."
+                    f"line {self.number}: {quoted(line.strip())} is not a line of such a header."
                 )
             if name in values:
                 raise ModelError(
@@ -104,7 +104,7 @@ class Lines:
         if len(words) != len(row):
             raise ModelError(
                 f"line {self.number}: {len(row)} numbers should be here, not the {len(words)} words of "
-                f"{shown(line.strip())}."
+                f"{quoted(line.strip())}."
             )
         row[:] = [to_number(word, self.number) for word in words]
 
@@ -113,7 +113,7 @@ class Lines:
         while line := self.file.readline(1 << 20):
             self.number += 1
             if line.strip():
-                raise ModelError(f"line {self.number}: the model is complete, but {shown(line)} follows.")
+                raise ModelError(f"line {self.number}: the model is complete, but {quoted(line)} follows.")
 
 
 class Header:

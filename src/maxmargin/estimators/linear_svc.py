@@ -13,24 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import CertifiedClassifier, check_solver
 from maxmargin.estimators.labels import distinct_labels, require_two
 from maxmargin.estimators.linear_fit import Begin, LinearFit
-from maxmargin.estimators.parameter_types import (
-    ClassWeight,
-    CostOrHardMargin,
-    Dual,
-    Epochs,
-    Flag,
-    Jobs,
-    LossName,
-    OneVsRest,
-    Penalty,
-    RandomState,
-    Seconds,
-    Tolerance,
-    Verbose,
-)
 from maxmargin.estimators.reading import linear_scores, read_training_rows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import Rows
@@ -136,25 +122,25 @@ class LinearSVC(CertifiedClassifier):
 
     def __init__(
         self,
-        penalty: Penalty = "l2",
-        loss: LossName = "squared_hinge",
+        penalty: takes.Penalty = "l2",
+        loss: takes.LossName = "squared_hinge",
         *,
-        dual: Dual = "auto",
-        tol: Tolerance = 1e-4,
-        C: CostOrHardMargin = 1.0,
-        multi_class: OneVsRest = "ovr",
-        fit_intercept: Flag = True,
+        dual: takes.Dual = "auto",
+        tol: takes.Tolerance = 1e-4,
+        C: takes.CostOrHardMargin = 1.0,
+        multi_class: takes.OneVsRest = "ovr",
+        fit_intercept: takes.Flag = True,
         intercept_scaling: Positive = 1.0,
-        class_weight: ClassWeight = None,
-        verbose: Verbose = 0,
-        random_state: RandomState = None,
-        max_iter: Epochs = 1000,
+        class_weight: takes.ClassWeight = None,
+        verbose: takes.Verbose = 0,
+        random_state: takes.RandomState = None,
+        max_iter: takes.Epochs = 1000,
         solver: str | AnySolver = "auto",
-        regularize_intercept: Flag = False,
-        max_time: Seconds = None,
+        regularize_intercept: takes.Flag = False,
+        max_time: takes.Seconds = None,
         callback: Callback | None = None,
-        warm_start: Flag = False,
-        n_jobs: Jobs = None,
+        warm_start: takes.Flag = False,
+        n_jobs: takes.Jobs = None,
     ) -> None:
         self.penalty = penalty
         self.loss = loss

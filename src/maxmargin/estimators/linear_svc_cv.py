@@ -33,6 +33,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.core import default_threads
+from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import ShowsProof, check_solver
 from maxmargin.estimators.folds import (
     CLOSER,
@@ -47,24 +48,10 @@ from maxmargin.estimators.folds import (
     settle,
 )
 from maxmargin.estimators.linear_svc import LinearSVC
-from maxmargin.estimators.parameter_types import (
-    ClassWeight,
-    Dual,
-    Epochs,
-    Flag,
-    Jobs,
-    LossName,
-    OneVsRest,
-    Penalty,
-    RandomState,
-    Seconds,
-    Tolerance,
-    Verbose,
-)
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import Positive, check_count, check_options, wrong
+from maxmargin.tools.parameters import Positive, check_options, wrong
 from maxmargin.types import Vector
 
 
@@ -123,27 +110,27 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
 
     def __init__(
         self,
-        penalty: Penalty = "l2",
-        loss: LossName = "squared_hinge",
+        penalty: takes.Penalty = "l2",
+        loss: takes.LossName = "squared_hinge",
         *,
         Cs: int | ArrayLike = 10,
         cv: Any = None,
         scoring: str | Callable[..., Any] | None = None,
-        refit: Flag = True,
-        dual: Dual = "auto",
-        tol: Tolerance = 1e-4,
-        multi_class: OneVsRest = "ovr",
-        fit_intercept: Flag = True,
+        refit: takes.Flag = True,
+        dual: takes.Dual = "auto",
+        tol: takes.Tolerance = 1e-4,
+        multi_class: takes.OneVsRest = "ovr",
+        fit_intercept: takes.Flag = True,
         intercept_scaling: Positive = 1.0,
-        class_weight: ClassWeight = None,
-        verbose: Verbose = 0,
-        random_state: RandomState = None,
-        max_iter: Epochs = 1000,
+        class_weight: takes.ClassWeight = None,
+        verbose: takes.Verbose = 0,
+        random_state: takes.RandomState = None,
+        max_iter: takes.Epochs = 1000,
         solver: str | AnySolver = "auto",
-        regularize_intercept: Flag = False,
-        max_time: Seconds = None,
+        regularize_intercept: takes.Flag = False,
+        max_time: takes.Seconds = None,
         callback: Callback | None = None,
-        n_jobs: Jobs = None,
+        n_jobs: takes.Jobs = None,
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -243,7 +230,9 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
     def _values_of_C(self) -> Vector:
         cure = "Give some values of C, each above 0, or how many of them to try."
         if isinstance(self.Cs, int | np.integer) and not isinstance(self.Cs, bool):
-            return np.logspace(-4.0, 4.0, check_count(self, "Cs", 1, cure))
+            if self.Cs < 1:
+                raise wrong(self, "Cs", self.Cs, "an int in the range [1, inf)", cure)
+            return np.logspace(-4.0, 4.0, int(self.Cs))
         try:
             values = np.array(self.Cs, dtype=np.float64)
         except (TypeError, ValueError):

@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.core import Budget
+from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import CertifiedClassifier, check_solver
 from maxmargin.estimators.kernel_fit import KernelFit, matrix_of
 from maxmargin.estimators.labels import labels_and_codes, require_two
@@ -25,20 +26,6 @@ from maxmargin.estimators.named_kernels import (
     is_function,
     is_precomputed,
     why_invalid,
-)
-from maxmargin.estimators.parameter_types import (
-    ClassWeight,
-    Cost,
-    Flag,
-    Gamma,
-    Jobs,
-    Megabytes,
-    Probability,
-    RandomState,
-    Seconds,
-    Steps,
-    Tolerance,
-    Verbose,
 )
 from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.problem import Intercept
@@ -170,27 +157,27 @@ class SVC(CertifiedClassifier):
     def __init__(
         self,
         *,
-        C: Cost = 1.0,
+        C: takes.Cost = 1.0,
         kernel: Any = "rbf",
         degree: Natural = 3,
-        gamma: Gamma = "scale",
+        gamma: takes.Gamma = "scale",
         coef0: AnyNumber = 0.0,
-        shrinking: Flag = True,
-        probability: Probability = False,
-        tol: Tolerance = 1e-3,
-        cache_size: Megabytes = 1000.0,
-        class_weight: ClassWeight = None,
-        verbose: Verbose = 0,
-        max_iter: Steps = -1,
+        shrinking: takes.Flag = True,
+        probability: takes.Probability = False,
+        tol: takes.Tolerance = 1e-3,
+        cache_size: takes.Megabytes = 1000.0,
+        class_weight: takes.ClassWeight = None,
+        verbose: takes.Verbose = 0,
+        max_iter: takes.Steps = -1,
         decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr",
-        break_ties: Flag = False,
-        random_state: RandomState = None,
+        break_ties: takes.Flag = False,
+        random_state: takes.RandomState = None,
         multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo",
         solver: str | AnySolver = "auto",
-        max_time: Seconds = None,
+        max_time: takes.Seconds = None,
         callback: Callback | None = None,
-        warm_start: Flag = False,
-        n_jobs: Jobs = None,
+        warm_start: takes.Flag = False,
+        n_jobs: takes.Jobs = None,
     ) -> None:
         self.C = C
         self.kernel = kernel

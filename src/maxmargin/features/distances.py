@@ -61,9 +61,10 @@ class Distances(NumberedMap):
         count, seed = min(int(self.count), X.shape[0]), int(self.seed)
         if not isinstance(self.prototypes, str):
             self.prototypes_ = self._given(X)
-        elif check_choice(self, "prototypes", ["sample", "kmeans"], "Or give the points.") == "sample":
+        elif self.prototypes == "sample":
             self.prototypes_ = X[np.sort(np.random.default_rng(seed).permutation(X.shape[0])[:count])]
         else:
+            check_choice(self, "prototypes", ["sample", "kmeans"], "Or give the points.")
             self.prototypes_ = _centres(X, count, seed)
         self._n_features_out = self.prototypes_.shape[0]
 

@@ -7,12 +7,11 @@ The annotation of a dataclass's field, or of an argument of an estimator's ``__i
     order: Literal["epochs", "uniform"] = "epochs"
     sweeps: Natural | None = None
 
-Solvers and kernels are checked when they are made, feature maps when they are fitted.
+Solvers and kernels are checked when they are made, feature maps and estimators when they are fitted.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import is_dataclass
 from functools import cache
@@ -43,11 +42,17 @@ Seed = Annotated[int, Range(f"[0, {2**63 - 1}]"), "The same seed gives the same 
 
 
 class Rule(NamedTuple):
-    """Which values an option takes."""
+    """Which values an option takes, and the cure for others."""
 
     takes: Callable[[Any], bool]
     expected: str
     cure: str = ""
+
+
+def wrong(owner: object, name: str, value: Any, expected: str, cure: str = "") -> ValueError:
+    """The error of scikit-learn's form for a parameter, followed by what to do."""
+    message = f"The {name!r} parameter of {type(owner).__name__} must be {expected}. Got {value!r} instead."
+    return ValueError(f"{message} {cure}".rstrip())
 
 
 def check_options(owner: Any) -> None:
@@ -65,12 +70,19 @@ def check_options(owner: Any) -> None:
                 raise wrong(owner, name, value, rule.expected, rule.cure or f"The default is {default!r}.")
 
 
+def check_choice(owner: object, name: str, choices: Iterable[Any], cure: str = "") -> None:
+    """Raises ``ValueError`` for a parameter that has none of a few values that are not known beforehand."""
+    value = getattr(owner, name)
+    if not _is_among(value, choices):
+        raise wrong(owner, name, value, _one_of(choices), cure)
+
+
 @cache
 def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
     """The options in the order of ``__init__``, with those that a subclass hands on."""
     found: dict[str, Any] = {}
-    for base in reversed(kind.__mro__):
-        if "__init__" in vars(base) and base is not object:
+    for base in reversed(kind.__mro__[:-1]):
+        if "__init__" in vars(base):
             parameters = list(signature(base.__init__).parameters.values())[1:]  # type: ignore[misc]
             found |= {parameter.name: parameter.default for parameter in parameters}
     return tuple(found.items())
@@ -79,9 +91,9 @@ def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
 @cache
 def rules(kind: type) -> dict[str, Rule]:
     """The rule of every option of a class, by its name."""
-    declared: list[Any] = [kind] if is_dataclass(kind) else [base.__init__ for base in kind.__mro__[::-1]]  # type: ignore[misc]
+    makers: list[Any] = [base.__init__ for base in reversed(kind.__mro__)]  # type: ignore[misc]
     hints: dict[str, Any] = {}
-    for annotated in declared:
+    for annotated in [kind] if is_dataclass(kind) else makers:
         hints |= get_type_hints(annotated, include_extras=True)
     return {name: _rule(hints.get(name, Any)) for name, _ in _defaults(kind)}
 
@@ -92,67 +104,60 @@ def _rule(hint: Any) -> Rule:
     Among the notes of an ``Annotated`` a text is the cure, and a ``Literal`` says which values there are,
     where type checkers shall take any text.
     """
-    within, words, cure = "[-inf, inf]", "", ""
+    interval, words, cure = "[-inf, inf]", "", ""
     if get_origin(hint) is Annotated:
         notes, hint = hint.__metadata__, hint.__origin__
         for note in notes:
-            match note:
-                case Range(interval):
-                    within = interval
-                case Expected(text):
-                    words = text
-                case str(text):
-                    cure = text
-                case _ if get_origin(note) is Literal:
-                    hint = note
-    rule = _plain_rule(hint, within)
-    return Rule(rule.takes, words or rule.expected, cure)
+            if isinstance(note, Range):
+                interval = note.interval
+            elif isinstance(note, Expected):
+                words = note.words
+            elif isinstance(note, str):
+                cure = note
+            else:
+                hint = note
+    takes, expected = _takes(hint, interval)
+    return Rule(takes, words or expected, cure)
 
 
-def _plain_rule(hint: Any, interval: str) -> Rule:
+def _takes(hint: Any, interval: str) -> tuple[Callable[[Any], bool], str]:
+    """The test of a type without notes, and its words; numbers are those of the interval."""
     kind = get_origin(hint) or hint
     if kind in (Union, UnionType):
         parts = [_rule(part) for part in get_args(hint)]
-        expected = " or ".join(part.expected for part in parts)
-        return Rule(lambda value: any(part.takes(value) for part in parts), expected)
-    if kind is Literal:
-        return _choice(get_args(hint))
-    if kind is bool:
-        return _choice([True, False])
+        words = " or ".join(part.expected for part in parts)
+        return lambda value: any(part.takes(value) for part in parts), words
+    if kind is Literal or kind is bool:
+        choices = get_args(hint) or (True, False)
+        return lambda value: _is_among(value, choices), _one_of(choices)
     if kind is type(None):
-        return _choice([None])._replace(expected="None")
+        return lambda value: value is None, "None"
     if kind in (int, float):
-        return _numbers(interval, whole=kind is int)
+        words = f"{'an int' if kind is int else 'a float'} in the range {interval}"
+        return _is_within(interval, kind), words
     if kind is Callable:
-        return Rule(callable, "a callable")
+        return callable, "a callable"
     if kind is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
-        return Rule(lambda value: True, "anything")  # whoever declares it so checks it
-    return Rule(lambda value: isinstance(value, kind), f"a {kind.__name__}")
+        return lambda value: True, "anything"  # whoever declares it so checks it
+    return lambda value: isinstance(value, kind), f"a {kind.__name__}"
 
 
-@cache
-def _numbers(interval: str, whole: bool, cure: str = "") -> Rule:
+def _is_within(interval: str, kind: Any) -> Callable[[Any], bool]:
     # Whole bounds stay exact.
     low, high = (int(end) if end.strip("- ").isdigit() else float(end) for end in interval[1:-1].split(","))
     has_low, has_high = interval[0] == "[", interval[-1] == "]"
-    kind: Any = Integral if whole else Real
-    convert: Any = int if whole else float
+    numbers: Any = Integral if kind is int else Real
 
     def takes(value: Any) -> bool:
-        if isinstance(value, bool) or not isinstance(value, kind):
+        if isinstance(value, bool) or not isinstance(value, numbers):
             return False
         try:
-            number = convert(value)
+            number = kind(value)
         except OverflowError:  # an integer beyond all floats
             return False
         return low < number < high or (has_low and number == low) or (has_high and number == high)
 
-    return Rule(takes, f"{'an int' if whole else 'a float'} in the range {interval}", cure)
-
-
-def _choice(choices: Iterable[Any], cure: str = "") -> Rule:
-    choices = list(choices)
-    return Rule(lambda value: _is_among(value, choices), f"one of {', '.join(map(repr, choices))}", cure)
+    return takes
 
 
 def _is_among(value: Any, choices: Iterable[Any]) -> bool:
@@ -160,38 +165,5 @@ def _is_among(value: Any, choices: Iterable[Any]) -> bool:
     return any(value is choice or (isinstance(value, str) and value == choice) for choice in choices)
 
 
-def wrong(owner: object, name: str, value: Any, expected: str, cure: str = "") -> ValueError:
-    """The error of scikit-learn's form for a parameter, followed by what to do."""
-    message = f"The {name!r} parameter of {type(owner).__name__} must be {expected}. Got {value!r} instead."
-    return ValueError(f"{message} {cure}".rstrip())
-
-
-def check_number(
-    owner: object,
-    name: str,
-    *,
-    above: float = -math.inf,
-    at_least: float = -math.inf,
-    cure: str = "",
-) -> float:
-    """A finite real number in the range."""
-    low = f"[{at_least}" if at_least > -math.inf else f"({above}"
-    return float(_checked(owner, name, _numbers(f"{low}, inf)", whole=False, cure=cure)))
-
-
-def check_count(owner: object, name: str, at_least: int, cure: str = "") -> int:
-    """A whole number of at least so many."""
-    return int(_checked(owner, name, _numbers(f"[{at_least}, inf)", whole=True, cure=cure)))
-
-
-def check_choice(owner: object, name: str, choices: Iterable[Any], cure: str = "") -> Any:
-    """One of a few values."""
-    value = getattr(owner, name)
-    return value if _is_among(value, choices) else _checked(owner, name, _choice(choices, cure))
-
-
-def _checked(owner: object, name: str, rule: Rule) -> Any:
-    value = getattr(owner, name)
-    if not rule.takes(value):
-        raise wrong(owner, name, value, rule.expected, rule.cure)
-    return value
+def _one_of(choices: Iterable[Any]) -> str:
+    return f"one of {', '.join(map(repr, choices))}"

@@ -15,7 +15,7 @@ from benchmarks import datasets
 from benchmarks.new_process import in_new_process
 from benchmarks.solvers.maxmargin_solvers import linear_svc
 from maxmargin.proof.certificate import Certificate
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import Certificates
 
 DATA = ("imdb_tfidf", "news20_binary_like", "20news_tfidf")
 _TOL = 1e-3

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run of the augmented Lagrangian remembers from step to step, and its steps where the Hessian is
-// small. The numbers 2 to 6 are those of the algorithm's statement in
+// The augmented Lagrangian of the hinge. The numbers 2 to 6 are those of the algorithm's statement in
 // src/maxmargin/solvers/augmented_lagrangian.py.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "linear/newton.hpp"
-#include "linear/small_newton.hpp"
 
 namespace maxmargin {
 
-// The values of a point and of its multipliers: those of newton_step.py's Iterate.
+// The values of a point and of its multipliers.
 struct Values {
-  double primal = INFINITY, dual = -INFINITY;
-  double imbalance = 0;  // sum_i a_i y_i where it should be 0
+  double primal = INFINITY;
+  double dual = -INFINITY;  // where b is exact, the least of the Lagrangian with the point's b
+  // sum_i a_i y_i where it should be 0. A step of b by 1 makes the dual value smaller by this much: while b
+  // is far from its place, it may lie above the optimum.
+  double imbalance = 0;
 };
 
 // What the dual value loses, about, when the balance of the multipliers is restored. Free rows do it for
@@ -36,21 +38,29 @@ inline double cost_of_balancing(double imbalance, double stiffness, std::span<co
   return missing < kSmallShare * free ? missing / stiffness : missing;
 }
 
-// The best point and the best multipliers so far, in arrays that whoever calls keeps.
+// The best point and the best multipliers so far: any two such points make a proof.
 struct Standing {
+  std::vector<double> v, multipliers;
   double primal = INFINITY;
-  double dual = -INFINITY;    // of the best multipliers, as far as the b of the best point can tell
-  double best_imbalance = 0;  // of the best multipliers
+  double dual = -INFINITY;  // of the best multipliers, as far as the b of the best point can tell
+  double imbalance = 0;     // of the best multipliers
   double relative_gap = INFINITY;
   Integer idle = 0;  // steps in a row that brought neither value closer, beyond rounding
   bool finished = false;
 
-  void remember(const Values& now, double balancing, std::span<const double> v,
-                std::span<const double> multipliers, std::span<double> best_v,
-                std::span<double> best_multipliers) {
+  // Begins with a point whose multipliers nothing is known of but that they are feasible.
+  void begin(double value, const std::vector<double>& point, const std::vector<double>& feasible) {
+    if (v.empty()) v = point;  // also where its value is beyond all numbers
+    remember_point(value, point);
+    if (dual == -INFINITY) multipliers = feasible;
+    idle = 0;
+    finished = false;
+  }
+
+  void remember(const Values& now, double balancing, const NewtonPoint& at) {
     const double before = primal - dual;
-    remember_point(now, v, best_v);
-    remember_multipliers(now, balancing, v, multipliers, best_v, best_multipliers);
+    remember_point(now.primal, at.v);
+    remember_multipliers(now, balancing, at);
     const double gap = primal - dual;
     relative_gap = primal != 0 ? gap / std::abs(primal) : 0.0;
     // Before, steps may well bring the smooth problem closer to its end and neither value to the other.
@@ -63,101 +73,139 @@ struct Standing {
  private:
   static constexpr double kRounding = 1e-14, kAtRounding = 1e-11;
 
-  void remember_point(const Values& now, std::span<const double> v, std::span<double> best_v) {
-    if (now.primal < primal) {
+  void remember_point(double value, const std::vector<double>& point) {
+    if (value < primal) {
       // A better b tells more about multipliers that are out of balance.
-      dual -= best_imbalance * (v.back() - best_v.back());
-      primal = now.primal;
-      std::copy(v.begin(), v.end(), best_v.begin());
+      if (imbalance != 0) dual -= imbalance * (point.back() - v.back());
+      primal = value;
+      v = point;
     }
-    if (is_false(dual, best_imbalance)) dual = -INFINITY;
+    if (is_false(dual, imbalance)) dual = -INFINITY;
   }
-  void remember_multipliers(const Values& now, double balancing, std::span<const double> v,
-                            std::span<const double> multipliers, std::span<const double> best_v,
-                            std::span<double> best_multipliers) {
-    const double moved = now.imbalance * (best_v.back() - v.back());
-    double value = now.dual - moved - balancing;
+  void remember_multipliers(const Values& now, double balancing, const NewtonPoint& at) {
+    double value = now.dual - balancing;
+    if (now.imbalance != 0) value -= now.imbalance * (v.back() - at.v.back());
     if (is_false(value, now.imbalance)) value = -INFINITY;
     if (!(value > dual || dual == -INFINITY)) return;
     dual = value;
-    best_imbalance = now.imbalance;
-    std::copy(multipliers.begin(), multipliers.end(), best_multipliers.begin());
+    imbalance = now.imbalance;
+    multipliers = at.multipliers;
   }
   // Whether b is too far off to tell what multipliers out of balance are worth: above the primal value.
-  bool is_false(double value, double imbalance) const {
+  bool is_false(double value, double out_of_balance) const {
     const double scale = std::abs(primal);
-    return value - primal > kAtRounding * scale && std::abs(imbalance) > kRounding * scale;
+    return value - primal > kAtRounding * scale && std::abs(out_of_balance) > kRounding * scale;
   }
 };
 
-// The smooth problem of line 2, and when the next one follows.
-struct Smoothing {
-  const double* costs;
-  std::span<double> alpha;
-  double stiffness;  // k
-  bool begun;        // whether the first step of this alpha has been taken
-  double raise_by, small_part;
-
-  AugmentedHinge piece() const { return {costs, alpha.data(), stiffness}; }
+// The options of the solver, under their names there.
+struct LagrangianOptions {
+  double stiffness = 3;  // the first k
+  double raise_by = 3;
+  double small_part = 0.2;
 };
 
-inline constexpr double kStiffest = 1e7;  // beyond, free multipliers show nothing but the margins' rounding
+class AugmentedLagrangian : public SecondOrderMethod {
+ public:
+  AugmentedLagrangian(const LagrangianOptions& options, const Terms& terms)
+      : SecondOrderMethod(terms), options(options) {}
 
-inline Values values_of(const SmallIterate& at, bool exact, std::size_t columns) {
-  double squares = 0;
-  for (std::size_t j = 0; j < columns; ++j) squares += at.combined[j] * at.combined[j];
-  Values values{at.primal(), at.sums.multipliers - 0.5 * squares, 0.0};
-  if (exact) {
-    values.dual -= at.sums.balance * at.v.back();  // Lagrange's term
-    values.imbalance = at.sums.balance;
-  } else if (at.v.size() > columns) {
-    values.dual -= 0.5 * at.sums.balance * at.sums.balance / at.regulariser[columns];
-  }
-  return values;
-}
-
-// Steps until the relative gap is at most `until`, nothing is left to gain, or `most` have been taken.
-// Returns how many were; 0 where the data cannot be squared.
-template <class Data>
-Integer small_augmented_lagrangian(const Data& data, Smoothing& smoothing, SmallIterate& at,
-                                   Standing& standing, Values& values, std::span<double> best_v,
-                                   std::span<double> best_multipliers, bool exact, Integer most,
-                                   double until, const Budget& budget) {
-  const std::size_t n = at.margins.size(), d = static_cast<std::size_t>(data.columns());
-  std::vector<double> gradient(at.v.size()), unclipped(n), sums(at.v.size());
-  Integer taken = 0;
-  while (taken < most) {
-    at.gradient(gradient);  // 3
-    const bool first = !smoothing.begun;
-    if (first) {
-      const double k = smoothing.stiffness;
-      for (std::size_t i = 0; i < n; ++i) {
-        const double c = at.curvatures[i] > 0 ? k * smoothing.costs[i] : 0.0;
-        unclipped[i] = c * at.labels[i] * (1 - at.margins[i]);
-      }
-      combine_with_bias(data, unclipped, sums, budget);
-      for (std::size_t j = 0; j < sums.size(); ++j) gradient[j] -= sums[j];
-      smoothing.begun = true;
+  // At the point where `at` has been placed, with multipliers in their boxes, and with their sum_i alpha_i
+  // y_i z_i; either may be empty, for not known. Without multipliers, they are in the middle of their
+  // boxes: the rounded kink is then around m = 1, and the margins tell which rows are free. What an earlier
+  // run has reached stays remembered.
+  void begin(System& system, std::span<const double> known, std::span<const double> combined,
+             const Budget& budget) {
+    const Terms& terms = at.terms;
+    at.forget();
+    alpha.resize(terms.costs.size());
+    stiffness = options.stiffness;
+    begun_ = known.empty();
+    for (std::size_t i = 0; i < alpha.size(); ++i) {
+      const double cost = terms.costs[i];
+      alpha[i] = begun_ ? 0.5 * cost : known[i];
+      at.curvatures[i] = alpha[i] > 0 && alpha[i] < cost ? stiffness * cost : 0.0;
+      at.per_row[i] = alpha[i] * terms.labels[i];
     }
-    const double length = small_step(data, smoothing.piece(), at, gradient, budget);  // 5, 6, 2
-    if (std::isnan(length)) return 0;
-    ++taken;
-    values = values_of(at, exact, d);
+    if (begun_) {
+      at.refresh(piece(), system, budget);
+    } else {
+      at.multipliers = alpha;
+      std::copy(combined.begin(), combined.end(), at.combined.begin());
+      if (combined.empty()) system.combine(at.per_row, at.combined, budget);
+      at.sums.loss = loss_sum<Hinge>(at.margins, terms.costs.data());
+    }
+    standing.begin(at.primal(), at.v, alpha);
+  }
+
+  double relative_gap() const override { return standing.relative_gap; }
+  bool finished() const override { return standing.finished; }
+
+  LagrangianOptions options;
+  std::vector<double> alpha;
+  double stiffness = 0;  // k
+  Standing standing;
+
+ private:
+  static constexpr double kStiffest = 1e7;  // beyond, free multipliers show nothing but margins' rounding
+
+  AugmentedHinge piece() const { return {at.terms.costs.data(), alpha.data(), stiffness}; }
+
+  Values values() const {
+    const std::span<const double> r = at.terms.regulariser;
+    double squares = 0;
+    for (std::size_t j = 0; j < r.size(); ++j) {
+      squares += r[j] > 0 ? at.combined[j] * at.combined[j] / r[j] : 0.0;
+    }
+    Values now{at.primal(), at.sums.multipliers - 0.5 * squares, 0.0};
+    if (at.terms.is_exact()) {
+      now.imbalance = at.sums.balance;
+      now.dual -= now.imbalance * at.v.back();  // Lagrange's term
+    }
+    return now;
+  }
+
+  bool step(System& system, const Budget& budget) override {
+    at.set_gradient();  // 3
+    const bool first = !begun_;
+    if (first) leave_unclipped(system, budget);
+    begun_ = true;
+    const std::optional<double> length = at.move(piece(), system, budget);  // 5, 6, 2
+    if (!length) return false;
+    const Values now = values();
     const double balancing =
-        cost_of_balancing(values.imbalance, smoothing.stiffness, at.multipliers, smoothing.costs);
-    standing.remember(values, balancing, at.v, at.multipliers, best_v, best_multipliers);
-    standing.finished = standing.finished || (length == 0 && !first);
-    if (at.residual() + balancing <= smoothing.small_part * (values.primal - values.dual)) {  // 4
-      standing.finished = standing.finished || smoothing.stiffness > kStiffest;
-      std::copy(at.multipliers.begin(), at.multipliers.end(), smoothing.alpha.begin());
-      smoothing.stiffness *= smoothing.raise_by;
-      smoothing.begun = false;
-      for (double& h : at.curvatures) h *= smoothing.raise_by;
-      at.scale_hessian(smoothing.raise_by);
-    }
-    if (standing.finished || standing.relative_gap <= until || budget.spent()) break;
+        cost_of_balancing(now.imbalance, stiffness, at.multipliers, at.terms.costs.data());
+    standing.remember(now, balancing, at);
+    standing.finished = standing.finished || (*length == 0 && !first);
+    const bool nearly_solved =
+        at.residual() + balancing <= options.small_part * (now.primal - now.dual);  // 4
+    if (nearly_solved) take_next_alpha(system);
+    return true;
   }
-  return taken;
-}
+
+  // In the first gradient for an alpha, the multipliers of free rows are not clipped: the step then aims at
+  // m_i = 1 for all of them.
+  void leave_unclipped(System& system, const Budget& budget) {
+    const Terms& terms = at.terms;
+    for (std::size_t i = 0; i < alpha.size(); ++i) {
+      const double slope = at.curvatures[i] > 0 ? stiffness * terms.costs[i] : 0.0;
+      at.per_row[i] = slope * terms.labels[i] * (1 - at.margins[i]);
+    }
+    std::vector<double> sums(at.v.size());
+    system.combine(at.per_row, sums, budget);
+    for (std::size_t j = 0; j < sums.size(); ++j) at.per_column[j] -= sums[j];
+  }
+
+  void take_next_alpha(System& system) {
+    standing.finished = standing.finished || stiffness > kStiffest;
+    alpha = at.multipliers;
+    stiffness *= options.raise_by;
+    begun_ = false;
+    for (double& h : at.curvatures) h *= options.raise_by;
+    system.scale(options.raise_by);
+  }
+
+  bool begun_ = false;  // whether the first step of this alpha has been taken
+};
 
 }  // namespace maxmargin

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from maxmargin.proof.model import Model, Status, Trace
     from maxmargin.proof.solution import Solution
     from maxmargin.reductions.hard_margin import solve_hard_margin
-    from maxmargin.solving.choice import choose_solver
     from maxmargin.solving.loop import Progress, solve
+    from maxmargin.solving.ways import choose_solver
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
@@ -43,7 +43,7 @@ _HOME = {
     "Trace": "proof.model",
     "certify": "proof.certificate",
     "certify_hard_margin": "proof.hard_margin",
-    "choose_solver": "solving.choice",
+    "choose_solver": "solving.ways",
     "path": "along_costs.path",
     "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",

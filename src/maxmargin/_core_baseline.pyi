@@ -1,4 +1,6 @@
 # The compiled core's interface; core/bindings.cpp is the implementation.
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -155,24 +157,94 @@ class KernelMatrix:
     def subset(self, which: Indices) -> KernelMatrix: ...
     def add(self, which: Indices, changes: Vector, f: Vector, budget: Budget) -> None: ...
 
-class Standing:
-    primal: float
-    dual: float
-    best_imbalance: float
-    relative_gap: float
-    finished: bool
-    def __init__(self) -> None: ...
-    def remember(
-        self,
-        primal: float,
-        dual: float,
-        imbalance: float,
-        balancing: float,
-        v: Vector,
-        multipliers: Vector,
-        best_v: Vector,
-        best_multipliers: Vector,
+class SmallSystem:
+    def scale(self, factor: float) -> None: ...
+
+class Hessian:
+    def __init__(self, count: int, regulariser: Vector) -> None: ...
+    def update(self, curvatures: Vector, add: Callable[[Vector], None]) -> None: ...
+    def scale(self, factor: float) -> None: ...
+    @property
+    def lower(self) -> NDArray[np.float64]: ...
+
+class SecondOrderMethod:
+    def steps(self, system: object, most: int, until: float, budget: Budget) -> int: ...
+    @property
+    def relative_gap(self) -> float: ...
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def primal(self) -> float: ...
+    @property
+    def v(self) -> Vector: ...
+    @property
+    def margins(self) -> Vector: ...
+    @property
+    def multipliers(self) -> Vector: ...
+    @property
+    def combined(self) -> Vector: ...
+    @property
+    def curvatures(self) -> Vector: ...
+
+class NewtonMethod(SecondOrderMethod):
+    def __init__(self, loss: str, labels: Vector, costs: Vector, regulariser: Vector) -> None: ...
+    def begin(self, system: object, v: Vector, margins: Vector, budget: Budget) -> None: ...
+
+class LagrangianOptions:
+    stiffness: float
+    def __init__(self, *, stiffness: float, raise_by: float, small_part: float) -> None: ...
+
+class AugmentedLagrangian(SecondOrderMethod):
+    options: LagrangianOptions
+    def __init__(
+        self, options: LagrangianOptions, labels: Vector, costs: Vector, regulariser: Vector
     ) -> None: ...
+    def begin(
+        self,
+        system: object,
+        v: Vector,
+        margins: Vector,
+        alpha: Vector | None,
+        combined: Vector | None,
+        budget: Budget,
+    ) -> None: ...
+    @property
+    def stiffness(self) -> float: ...
+    @property
+    def best_primal(self) -> float: ...
+    @property
+    def best_dual(self) -> float: ...
+    @property
+    def alpha(self) -> Vector: ...
+    @property
+    def best_v(self) -> Vector: ...
+    @property
+    def best_multipliers(self) -> Vector: ...
+
+class SmallOptions:
+    def __init__(
+        self,
+        *,
+        sweeps: int = 0,
+        relaxation: float = 1.0,
+        bias_reach: float = 1.0,
+        first_part: float = 1.0,
+        lagrangian: LagrangianOptions = ...,
+        most: int,
+        until: float,
+        seed: int,
+    ) -> None: ...
+
+class SmallClass:
+    def __init__(self, labels: Vector, costs: Vector, regulariser: Vector) -> None: ...
+    @property
+    def v(self) -> Vector: ...
+    @property
+    def multipliers(self) -> Vector: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def finished(self) -> bool: ...
 
 class WorkingSet:
     def __init__(self, matrix: KernelMatrix, size: int, seed: int) -> None: ...
@@ -344,86 +416,10 @@ def stochastic_subgradient(
     threshold: float,
     budget: Budget,
 ) -> tuple[int, int, bool]: ...
-def refresh(
-    loss: str,
-    costs: Vector,
-    centre: Vector,
-    stiffness: float,
-    margins: Vector,
-    labels: Vector,
-    multipliers: Vector,
-    multiplier_changes: Vector,
-    curvatures: Vector,
-    budget: Budget,
-) -> tuple[float, float, float]: ...
-def small_newton_steps(
-    data: Data | MonomialData,
-    loss: str,
-    costs: Vector,
-    centre: Vector,
-    stiffness: float,
-    labels: Vector,
-    regulariser: Vector,
-    v: Vector,
-    margins: Vector,
-    multipliers: Vector,
-    combined: Vector,
-    curvatures: Vector,
-    lower: NDArray[np.float64],
-    counted: Vector,
-    peaks: Vector,
-    most: int,
-    until: float,
-    budget: Budget,
-) -> tuple[int, float, float, float, float]: ...
-def small_augmented_lagrangian_steps(
-    data: Data | MonomialData,
-    costs: Vector,
-    alpha: Vector,
-    stiffness: float,
-    begun: bool,
-    raise_by: float,
-    small_part: float,
-    labels: Vector,
-    regulariser: Vector,
-    v: Vector,
-    margins: Vector,
-    multipliers: Vector,
-    combined: Vector,
-    curvatures: Vector,
-    lower: NDArray[np.float64],
-    counted: Vector,
-    peaks: Vector,
-    standing: Standing,
-    best_v: Vector,
-    best_multipliers: Vector,
-    exact: bool,
-    most: int,
-    until: float,
-    budget: Budget,
-) -> tuple[int, float, bool, float, float, float]: ...
 def solve_small_classes(
-    data: Data,
-    squared: bool,
-    labels: NDArray[np.float64],
-    costs: NDArray[np.float64],
-    regulariser: Vector,
-    v: NDArray[np.float64],
-    multipliers: NDArray[np.float64],
-    steps: Indices,
-    sweeps: int,
-    relaxation: float,
-    bias_reach: float,
-    first_part: float,
-    stiffness: float,
-    raise_by: float,
-    small_part: float,
-    most: int,
-    until: float,
-    seed: int,
-    budget: Budget,
-) -> list[bool]: ...
-def cost_of_balancing(imbalance: float, stiffness: float, multipliers: Vector, costs: Vector) -> float: ...
+    data: Data, loss: str, classes: list[SmallClass], options: SmallOptions, budget: Budget
+) -> None: ...
+def small_system(data: Data | MonomialData, regulariser: Vector) -> SmallSystem: ...
 def add_outer_products(
     data: Data | MonomialData, coefficients: Vector, lower: Vector, budget: Budget
 ) -> None: ...

@@ -17,6 +17,7 @@ from maxmargin.along_costs.model_path import Path
 from maxmargin.along_costs.other_costs import carried_over, start_of
 from maxmargin.core import Budget
 from maxmargin.solvers import DualCoordinateAscent
+from maxmargin.solvers.base import Report
 from maxmargin.solvers.newton import Newton
 from maxmargin.solving.hand_over import HandOver
 from problems import INTERCEPTS, clouds, is_proof_of
@@ -120,8 +121,8 @@ def test_the_order_of_the_values_is_that_of_the_models():
 class Pessimist(DualCoordinateAscent):
     """Thinks itself far away, always."""
 
-    def estimate(self, state):
-        return 1.0
+    def report(self, state):
+        return Report(1.0)
 
 
 def test_a_start_that_lacks_little_is_looked_at_soon():

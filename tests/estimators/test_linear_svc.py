@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin
 from maxmargin import LinearSVC, Problem, RowClass, Status
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import Certificates
 from maxmargin.solvers import LINEAR_SOLVERS, DualCoordinateAscent, Pegasos
 
 

@@ -31,7 +31,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import LinearSVC, LinearSVCCV, Status
 from maxmargin.estimators.folds import Outcome, settle
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import Certificates
 from maxmargin.solvers import Newton
 
 Cs = [0.001, 0.03, 1.0, 30.0]

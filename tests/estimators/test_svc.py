@@ -24,16 +24,14 @@ from sklearn.preprocessing import minmax_scale, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, Problem, Solution, Status, certify, kernels
-from maxmargin.estimators import kernel_fit
 from maxmargin.estimators.named_kernels import find_kernel
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.files import load_model
 from maxmargin.kernels import KernelRows, Linear
 from maxmargin.kernels.expansions import Expansions
 from maxmargin.proof.certificate import Certificate
-from maxmargin.reductions.one_vs_one import PairCertificates
-from maxmargin.reductions.one_vs_rest import Certificates
-from maxmargin.solvers import WorkingSet
+from maxmargin.proof.model import Certificates, PairCertificates
+from maxmargin.solvers import WorkingSet, sizes
 
 TIGHT = 1e-9
 
@@ -72,7 +70,7 @@ def digits():
 def small_or_not(request, monkeypatch):
     """Both ways a small fit can take: with the whole kernel matrix at hand, and without."""
     if request.param == "one by one":
-        monkeypatch.setattr(kernel_fit, "_SMALL", 0)
+        monkeypatch.setattr(sizes, "ALL_KERNEL_VALUES", 0)
 
 
 def in_form(X, form):
@@ -544,7 +542,7 @@ def test_an_interrupt_keeps_the_best_certified_model():
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("shape", ["two classes", "ovo", "ovr"])
 def test_a_linear_kernel_is_solved_on_the_columns(shape, layout, monkeypatch):
-    monkeypatch.setattr(kernel_fit, "_QUICK", 0)  # easy ones are solved by pairs in no time
+    monkeypatch.setattr(sizes, "QUICK_ROWS", 0)  # easy ones are solved by pairs in no time
     random = np.random.default_rng(5)
     X = random.normal(size=(240, 5))
     scores = X @ random.normal(size=5) + random.normal(size=240)

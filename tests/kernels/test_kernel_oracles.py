@@ -10,7 +10,7 @@ from maxmargin import Problem, Solution, Status, core, solve
 from maxmargin.kernels import Gaussian, KernelRows, Linear
 from maxmargin.kernels.uncoupled import Blocks
 from maxmargin.solvers import KernelDualAscent, SequentialMinimalOptimization
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.ascent.state import ALPHA
 from oracles import sequential_minimal_optimization as lecture
 from oracles.kernel_dual_ascent import ascend
 from problems import clouds
@@ -90,7 +90,7 @@ def test_the_rule_of_004_holds_for_all_rows_when_it_fires(selection, shrinking):
     solver = SequentialMinimalOptimization(selection=selection, shrinking=shrinking, epsilon=1e-3)
     problem = problem_of(X, y, costs, KERNELS["gaussian"])
     state, fewest = solver.init(problem, None), len(y)
-    while not solver.finished(state):
+    while not solver.report(state).finished:
         state = solver.step(problem, state, UNLIMITED)
         fewest = min(fewest, state.active)
     assert (fewest < 0.8 * len(y)) == shrinking
@@ -262,7 +262,7 @@ def test_a_step_cut_short_leaves_f_in_order(solver):
     alpha = configured.solution(problem, state, UNLIMITED).alpha
     scores = state.scores if isinstance(solver, KernelDualAscent) else state.f + y
     assert 0 < np.count_nonzero(alpha) < 1500
-    assert not configured.finished(state)
+    assert not configured.report(state).finished
     close(scores, matrix_of_rows(problem, alpha), 1e-8)
 
 

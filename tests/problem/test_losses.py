@@ -142,18 +142,46 @@ def test_rows_of_cost_zero_do_not_count(name):
     np.testing.assert_array_equal(loss.kkt_violation(margins, nothing, nothing), 0.0)
 
 
-@every_loss
-def test_the_core_agrees(name):
-    """Sums over rows are compiled; a row of weight 0, and multipliers on both walls, are among them."""
-    loss = LOSSES[name]
+def some_rows():
+    """Margins, multipliers and costs: a cost of 0, and multipliers on both walls, are among them."""
     random = np.random.default_rng(0)
     costs = random.uniform(0.1, 3.0, 200)
     costs[::7] = 0.0
-    share = np.clip(random.uniform(-0.5, 1.5, 200), 0.0, 1.0)
-    alpha, margins = share * costs, np.concatenate([random.normal(1.0, 2.0, 198), [0.0, 1.0]])
-    out = np.empty(200)
-    core.multipliers(name, margins, costs, out)
-    np.testing.assert_allclose(out, loss.multiplier(margins, costs), rtol=1e-14)
+    margins = np.concatenate([random.normal(1.0, 2.0, 196), [0.0, 1.0, -40.0, 40.0]])
+    return margins, np.clip(random.uniform(-0.5, 1.5, 200), 0.0, 1.0) * costs, costs
+
+
+@every_loss
+def test_the_core_agrees_row_by_row(name):
+    """Every function of losses.py has a twin in core/passes/losses.hpp, which adds up rows."""
+    loss, (margins, alpha, costs) = LOSSES[name], some_rows()
+    each = [slice(i, i + 1) for i in range(len(margins))]
+    multipliers, derivative = np.empty(200), np.empty(200)
+    core.multipliers(name, margins, costs, multipliers)
+    core.multipliers(name, margins, np.ones(200), derivative)
+    twins = {
+        "value": ([core.loss_sum(name, margins[i], np.ones(1)) for i in each], loss.value(margins)),
+        "derivative": (-derivative, loss.derivative(margins)),
+        "multiplier": (multipliers, loss.multiplier(margins, costs)),
+        "dual_gain": (
+            [core.dual_gain(name, alpha[i], costs[i]) for i in each],
+            loss.dual_gain(alpha, costs),
+        ),
+        "kkt_violation": (
+            [core.largest_violation(name, margins[i], alpha[i], costs[i]) for i in each],
+            loss.kkt_violation(margins, alpha, costs),
+        ),
+    }
+    for what, (compiled, written) in twins.items():
+        np.testing.assert_allclose(compiled, written, rtol=1e-13, atol=1e-17, err_msg=what)
+
+
+@every_loss
+def test_the_core_adds_up(name):
+    loss, (margins, alpha, costs) = LOSSES[name], some_rows()
+    assert core.loss_sum(name, margins, costs) == pytest.approx(
+        float(costs @ loss.value(margins)), rel=1e-13
+    )
     gain = core.dual_gain(name, alpha, costs)
     assert gain == pytest.approx(float(loss.dual_gain(alpha, costs).sum()), rel=1e-13)
     for some in (slice(0, 50), slice(50, 120), slice(120, 200), slice(0, 0)):

@@ -34,7 +34,8 @@ from maxmargin import (
 )
 from maxmargin.core import Budget
 from maxmargin.files import load_model, save_model
-from maxmargin.reductions.one_vs_rest import Certificates, solve_each
+from maxmargin.proof.model import Certificates
+from maxmargin.reductions.ladders import solve_each
 from problems import INTERCEPTS, LAYOUTS, clouds
 
 SQUARE = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])

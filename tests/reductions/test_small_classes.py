@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import LinearSVC, Status, core, solve
 from maxmargin.core import Budget
-from maxmargin.reductions import small_classes
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.solvers import AugmentedLagrangian, DualCoordinateAscent, Newton
 from maxmargin.tools.changed import changed
@@ -124,7 +123,7 @@ def calls_of(monkeypatch):
         return original(*arguments)
 
     original = core.solve_small_classes
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", counted)
+    monkeypatch.setattr(core, "solve_small_classes", counted)
     return calls
 
 
@@ -173,7 +172,7 @@ def test_what_is_small():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", lambda *_: [False] * 3)
+    monkeypatch.setattr(core, "solve_small_classes", lambda *_: None)
     X, y = classes_of("long rows")
     model = LinearSVC(loss=loss, random_state=0).fit(X, y)
     assert model.status_ is Status.CERTIFIED
@@ -183,13 +182,11 @@ def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
 def test_an_interrupt_keeps_what_there_is(monkeypatch):
     original = core.solve_small_classes
 
-    def interrupted(*arguments):
-        original(*arguments)
-        arguments[5][1:] = 0.0  # the classes that had no turn
-        arguments[6][1:] = 0.0
+    def interrupted(data, loss, classes, *arguments):
+        original(data, loss, classes[:1], *arguments)  # the others had no turn
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", interrupted)
+    monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC(loss="hinge", random_state=0).fit(X, y)
@@ -200,11 +197,12 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch):
 
 
 def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch):
-    def interrupted(*arguments):
-        arguments[5][:] = 100.0
+    def interrupted(data, loss, classes, *_):
+        for one in classes:
+            one.v[:] = 100.0
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(small_classes.core, "solve_small_classes", interrupted)
+    monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         model = LinearSVC(random_state=0).fit(X, y)
@@ -258,12 +256,15 @@ def test_the_log_has_every_proof(caplog):
     assert sum("newton: step" in record.getMessage() for record in caplog.records) == 3
 
 
-@pytest.mark.parametrize("place", range(2, 8))
-def test_inconsistent_arrays_are_refused(place):
+@pytest.mark.parametrize(("n", "size", "loss"), [(4, 3, "hinge"), (3, 4, "hinge"), (3, 3, "logistic")])
+def test_inconsistent_arguments_are_refused(n, size, loss):
     data = core.Data.dense(np.ones((3, 2)))
-    tables = [np.ones((2, 3)), np.ones((2, 3)), np.ones(3), np.zeros((2, 3)), np.zeros((2, 3))]
-    arguments = [data, True, *tables, np.zeros(2, np.int64)]
-    shape = np.shape(arguments[place])
-    arguments[place] = np.zeros([length + 4 for length in shape], arguments[place].dtype)
+    classes = [core.SmallClass(np.ones(n), np.ones(n), np.ones(size))]
+    options = core.SmallOptions(most=5, until=0.1, seed=0)
     with pytest.raises(ValueError, match="needed"):
-        core.solve_small_classes(*arguments, 1, 1.0, 1.0, 1.0, 3.0, 3.0, 0.2, 5, 0.1, 0, Budget(np.inf, 1))
+        core.solve_small_classes(data, loss, classes, options, Budget(np.inf, 1))
+
+
+def test_a_class_needs_a_cost_for_every_label():
+    with pytest.raises(ValueError, match="per row"):
+        core.SmallClass(np.ones(3), np.ones(4), np.ones(2))

@@ -16,7 +16,7 @@ from maxmargin.core import Budget
 from maxmargin.estimators.named_kernels import why_invalid
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.problem.rows import Rows
-from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.ladders import KernelFit
 from maxmargin.reductions.linear_kernel import coefficients_of, factor_of
 from maxmargin.reductions.small_problems import Parts, solve_small
 from tests.quadratic_program import solve_by_quadratic_program
@@ -65,11 +65,11 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
     ("kernel", "way"), [("linear", "on the columns"), ("rbf", "a factor of the kernel")]
 )
 def test_few_rows_that_the_quick_way_fails_on_are_proven_all_the_same(kernel, way, monkeypatch):
-    def hopeless(self, tol, tiny):
+    def hopeless(self, matrix):
         # No gap is below 0, so all of them fall short.
-        return solve_small(self.matrix, self._all_parts(), -1.0, 0, NO_LIMIT, rounds=1)
+        return solve_small(matrix, self.problems.in_a_row(), -1.0, 0, NO_LIMIT, rounds=1)
 
-    monkeypatch.setattr(ClassProblems, "solve_at_once", hopeless)
+    monkeypatch.setattr(KernelFit, "_all_in_one_call", hopeless)
     X, y = blobs(1, 40, 5)
     model = SVC(kernel=kernel, C=100.0).fit(X, y)
     assert model.status_ is Status.CERTIFIED

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every solver of the registry on every problem that it accepts, in every layout of the data.
 
-A new line in ``maxmargin.solvers.SOLVERS`` is tested here without touching this file.
+A new line in ``maxmargin.solvers.SOLVERS`` is tested here without touching this file. One more solver is
+written outside of the package, and registered for these tests alone: nothing else has to know about it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,31 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from maxmargin import Intercept, Problem, Solution, Status, certify, choose_solver, solve
+from maxmargin import (
+    Intercept,
+    LinearSVC,
+    Problem,
+    Solution,
+    Status,
+    certify,
+    choose_solver,
+    path,
+    solve,
+    solve_hard_margin,
+)
 from maxmargin.kernels import KernelRows, Linear
 from maxmargin.solvers import SOLVERS
 from maxmargin.solving import loop
 from problems import CASES, HARD_DATA, INTERCEPTS, LAYOUTS, Case, clouds, name_of
+from toy_solver import ToyGradient
+
+BATTERY = SOLVERS | {ToyGradient.name: ToyGradient}
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    monkeypatch.setitem(SOLVERS, ToyGradient.name, ToyGradient)
+
 
 # What a solver may do before its budget is spent: some are done after a few steps.
 DONE_EARLY = (Status.RULE_FIRED, Status.CERTIFIED)
@@ -28,6 +49,7 @@ NOT_RANDOM = (
     "quadratic_program",
     "working_set",
     "sequential_minimal_optimization",
+    "toy_gradient",
 )
 ROUNDING = 1e-8  # of the referee's optimum and of our sums, relative to the objective
 EASY = HARD_DATA["overlapping clouds"].with_(C=0.1)
@@ -38,7 +60,7 @@ def problem_of(case: Case, name: str, layout: str = "dense C float64") -> Proble
     problem = case.problem(layout)
     return (
         replace(problem, rows=KernelRows(problem.rows, Linear()))
-        if SOLVERS[name].needs_kernels
+        if BATTERY[name].needs_kernels
         else problem
     )
 
@@ -51,14 +73,14 @@ def suited(case: Case, name: str) -> Case:
     for intercept in (case.intercept, "exact", "none"):
         for loss in ("hinge", "squared_hinge"):
             candidate = case.with_(loss=loss, intercept=intercept)
-            if SOLVERS[name]().accepts(problem_of(candidate, name)) is None:
+            if BATTERY[name]().accepts(problem_of(candidate, name)) is None:
                 return candidate
     raise AssertionError(f"{name} takes no form of {case.name}")
 
 
 def reference_for(name: str) -> str:
     """Another solver, for the same kind of problem."""
-    return "quadratic_program" if SOLVERS[name].needs_kernels else "dual_coordinate_ascent"
+    return "quadratic_program" if BATTERY[name].needs_kernels else "dual_coordinate_ascent"
 
 
 # What a first-order method can prove on these data within the steps below; the rest of the cases are
@@ -78,7 +100,7 @@ def pairs():
     """Each solver with each case it accepts; layouts take turns, so that all of them meet all solvers."""
     layouts = itertools.cycle(LAYOUTS)
     for case in CASES:
-        for name, solver in SOLVERS.items():
+        for name, solver in BATTERY.items():
             if solver().accepts(problem_of(case, name)) is None:
                 layout = next(layouts)
                 yield pytest.param(
@@ -131,7 +153,7 @@ SECOND_ORDER = [name for name in ("newton", "augmented_lagrangian", "interior_po
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_second_order_certifies_every_case(name, case):
     problem = case.problem()
-    if SOLVERS[name]().accepts(problem) is not None:
+    if BATTERY[name]().accepts(problem) is not None:
         return
     model = solve(problem, name, tol=1e-7, max_steps=200)
     assert_valid(model.certificate, case)
@@ -139,7 +161,7 @@ def test_second_order_certifies_every_case(name, case):
     assert model.certificate.primal == pytest.approx(case.optimum, rel=2e-7, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 @pytest.mark.parametrize("intercept", ["none", "regularised"])
 @pytest.mark.parametrize("data", sorted(REACHABLE))
 def test_both_endings(name, intercept, data):
@@ -159,7 +181,7 @@ def test_both_endings(name, intercept, data):
     assert_valid(spent.certificate, case)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_agree(name, layout):
     case = suited(EASY.with_(intercept="regularised"), name)
@@ -170,12 +192,12 @@ def test_layouts_agree(name, layout):
     assert model.certificate.dual == pytest.approx(expected.certificate.dual, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_same_seed_same_result_bit_for_bit(name):
     problem = problem_of(suited(EASY, name), name, "CSR float32 int32")
     # On so few rows it makes no sweeps, which are what is random in it, unless it is told to.
     options = {"sweeps": 4} if name == "augmented_lagrangian" else {}
-    runs = [solve(problem, SOLVERS[name](seed=seed, **options), tol=0.0, max_steps=7) for seed in (3, 3, 4)]
+    runs = [solve(problem, BATTERY[name](seed=seed, **options), tol=0.0, max_steps=7) for seed in (3, 3, 4)]
     first, second, other = (np.concatenate([run.w, [run.b], run.alpha]) for run in runs)
     np.testing.assert_array_equal(first, second)
     assert [record[2:] for record in runs[0].trace] == [record[2:] for record in runs[1].trace]
@@ -185,12 +207,12 @@ def test_same_seed_same_result_bit_for_bit(name):
         assert np.any(first != other)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_threads_agree_to_rounding(name):
     # Large enough for two threads: a thread is worth 2^17 stored values.
-    X, y = clouds(n=3_000 if SOLVERS[name].needs_kernels else 30_000, d=80, seed=8)
+    X, y = clouds(n=3_000 if BATTERY[name].needs_kernels else 30_000, d=80, seed=8)
     problem = problem_of(suited(EASY, name).with_(X=X, y=y, C=1e-4), name, "dense C float32")
-    if SOLVERS[name]().accepts(problem) is not None:
+    if BATTERY[name]().accepts(problem) is not None:
         return  # too large for it: it has no passes to share out
     one, two = (solve(problem, name, tol=0.0, max_steps=2, threads=count) for count in (1, 2))
     np.testing.assert_allclose(two.w, one.w, rtol=1e-9, atol=1e-12)
@@ -198,7 +220,7 @@ def test_threads_agree_to_rounding(name):
     assert two.certificate.dual == pytest.approx(one.certificate.dual, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_warm_start_begins_where_the_solution_is(name, intercept):
     case = suited(EASY.with_(intercept=intercept), name)
@@ -223,7 +245,7 @@ def test_warm_start_begins_where_the_solution_is(name, intercept):
     assert again.certificate.primal <= case.optimum * 1.05
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_max_time(name):
     case = suited(EASY, name)
     problem = problem_of(case, name)
@@ -240,7 +262,7 @@ def test_max_time(name):
     assert_valid(at_once.certificate, case)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_the_answer_is_never_worse_than_the_start(name):
     problem = problem_of(suited(EASY, name), name)
     best = solve(problem, reference_for(name), tol=1e-9, max_steps=2000)
@@ -253,7 +275,7 @@ def test_the_answer_is_never_worse_than_the_start(name):
     assert later.certificate.dual >= best.certificate.dual * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_callback_sees_every_certificate_and_may_stop(name):
     seen = []
 
@@ -274,7 +296,7 @@ def test_callback_sees_every_certificate_and_may_stop(name):
     assert seen[-1].tol == 0.0
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_callback_is_called_between_certificates_of_a_long_run(name, monkeypatch):
     monkeypatch.setattr(loop, "_SECONDS_BETWEEN_CALLS", 0.0)
     seen = []
@@ -296,7 +318,7 @@ def test_callback_is_called_between_certificates_of_a_long_run(name, monkeypatch
     assert_valid(model.certificate, case)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_certify_every_and_a_trace_that_never_worsens(name):
     problem = problem_of(suited(EASY, name), name)
     model = solve(problem, name, tol=0.0, max_steps=10, certify_every=3)
@@ -309,9 +331,9 @@ def test_certify_every_and_a_trace_that_never_worsens(name):
     assert model.trace[-1].relative_gap == model.certificate.relative_gap
 
 
-@pytest.mark.parametrize("name", [n for n, s in SOLVERS.items() if hasattr(s(), "stop_threshold")])
+@pytest.mark.parametrize("name", [n for n, s in BATTERY.items() if hasattr(s(), "stop_threshold")])
 def test_stopping_rule_of_001_ends_the_run(name):
-    model = solve(EASY.problem(), SOLVERS[name](stop_threshold=1e3, polish=0), tol=0.0, max_steps=1000)
+    model = solve(EASY.problem(), BATTERY[name](stop_threshold=1e3, polish=0), tol=0.0, max_steps=1000)
     assert model.status is Status.RULE_FIRED
     assert model.steps < 1000
     assert "stop_threshold" in model.message
@@ -319,11 +341,11 @@ def test_stopping_rule_of_001_ends_the_run(name):
     assert len(model.trace) > 0
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_solver_refuses_with_a_sentence(name):
     for loss in ("hinge", "squared_hinge", "logistic", "perceptron"):
         problem = problem_of(suited(EASY, name).with_(loss=loss), name)
-        refusal = SOLVERS[name]().accepts(problem)
+        refusal = BATTERY[name]().accepts(problem)
         if refusal is None:
             model = solve(problem, name, tol=0.0, max_steps=1)
             assert model.steps <= 1
@@ -337,7 +359,7 @@ def test_solver_refuses_with_a_sentence(name):
 @pytest.mark.parametrize("batch", [0, 41])
 def test_batch_has_to_fit(name, batch):
     with pytest.raises(ValueError, match=f"batch of {batch}"):
-        solve(EASY.problem(), SOLVERS[name](batch=batch))
+        solve(EASY.problem(), BATTERY[name](batch=batch))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -401,7 +423,7 @@ def test_arguments_of_solve_are_checked(argument):
         solve(EASY.problem(), **argument)
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_nothing_that_counts(name):
     """All weights zero: a sentence, or the answer w = 0; no accident of arithmetic."""
     model, refusal = None, "nothing said"
@@ -428,7 +450,22 @@ def test_automatic_choice_is_accepted_and_explained(loss):
 def test_registry_names_are_the_solvers_own():
     for name, solver in SOLVERS.items():
         assert solver.name == name
-        assert solver.__module__ == f"maxmargin.solvers.{name}"
+        if solver is not ToyGradient:
+            assert solver.__module__ == f"maxmargin.solvers.{name}"
+
+
+@pytest.mark.parametrize("asked", ["toy_gradient", ToyGradient(gradients=40)], ids=["name", "object"])
+def test_a_solver_from_outside_is_taken_wherever_one_is(asked):
+    case = suited(EASY, "toy_gradient")
+    assert solve(case.problem(), asked).solver == "toy_gradient: asked for."
+    (model,) = path(case.problem(), [case.C], solver=asked)
+    assert model.status is Status.CERTIFIED
+    X, codes = load_iris(return_X_y=True)
+    several = LinearSVC(solver=asked, loss="hinge", fit_intercept=False, C=0.01).fit(X, codes)
+    assert several.status_ is Status.CERTIFIED
+    assert several.solver_.startswith("toy_gradient: ")
+    separable = Problem.of([[1.0, 2.0], [-2.0, -1.0]], [1.0, -1.0], intercept="none")
+    assert solve_hard_margin(separable, asked).status is Status.CERTIFIED
 
 
 @pytest.mark.parametrize("intercept", ["none", "regularised"])
@@ -458,7 +495,7 @@ def test_pegasos_gives_no_bound_where_there_is_none():
     assert "bound" not in exact.notes
 
 
-@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("name", BATTERY)
 def test_one_row_and_one_class(name):
     # Degenerate, but every solver ends in a proof or in an honest gap.
     for X, y in (([[2.0, 1.0]], [1.0]), ([[1.0], [2.0], [3.0]], [-1.0, -1.0, -1.0])):
@@ -472,7 +509,7 @@ def test_one_row_and_one_class(name):
             assert model.status.certified or name != "dual_coordinate_ascent"
 
 
-@pytest.mark.parametrize("name", [name for name, solver in SOLVERS.items() if solver.needs_kernels])
+@pytest.mark.parametrize("name", [name for name, solver in BATTERY.items() if solver.needs_kernels])
 def test_without_a_kernel_the_cure_is_named(name):
     with pytest.raises(ValueError, match="KernelRows"):
         solve(suited(EASY, name).problem(), name)

@@ -12,8 +12,8 @@ from scipy import sparse
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
-from maxmargin.solvers.ascent.extrapolation import Moves, Quadratic, extrapolate
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, most_moves
+from maxmargin.solvers.ascent.extrapolation import Moves, Quadratic, extrapolate, most_moves
+from maxmargin.solvers.ascent.state import ALPHA
 
 N, D, MOVES = 30, 12, 4
 BIAS, CURVATURE = 0.3, 0.02

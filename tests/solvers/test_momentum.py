@@ -11,7 +11,7 @@ from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.ascent.momentum import LastMove
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
 
 N, D = 40, 15
 CURVATURE = 0.02
@@ -176,7 +176,7 @@ def test_sweeps_soon_leave_out_most_rows_that_are_no_support_vectors(loss):
     problem = Problem.of(X, y, 0.03, loss=loss)
     solver = DualCoordinateAscent(seed=2)
     state, visits, sweeps = solver.init(problem, None), 0, 0
-    while solver.estimate(state) > 1e-3:
+    while solver.report(state).gap > 1e-3:
         visits += len(state.visits.order)
         sweeps += 1
         state = solver.step(problem, state, core.ALL_CORES)

@@ -13,9 +13,10 @@ from scipy import sparse
 
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AugmentedLagrangian, Newton
 from maxmargin.solvers.second_order import system as newton_system
-from maxmargin.solvers.second_order.step import Iterate, Pieces
+from maxmargin.solvers.second_order.base import point_of
 from maxmargin.solvers.second_order.system import NewtonSystem
 from oracles.newton import solve_system, with_intercept
 from problems import INTERCEPTS, LAYOUTS, Case, clouds
@@ -68,9 +69,8 @@ def on_columns(system, curvatures):
 
 
 def on_rows(system, curvatures):
-    free = np.flatnonzero(curvatures)
-    products = newton_system._Products(system).of(free, ONE)
-    return newton_system._OnRows(system, free, curvatures, products, ONE)
+    products = newton_system._Products(system.problem.rows.compiled)
+    return newton_system._OnRows(system, products, curvatures, ONE)
 
 
 def on_neither(system, curvatures):
@@ -197,9 +197,11 @@ def test_scale_saves_the_work_and_not_the_answer(shape, intercept, layout):
         curvatures = 3.0 * curvatures
         system.scale(3.0)
         gradient = a_gradient(system)
-        changes = curvatures - system._matrix.curvatures
-        assert not changes.any()
-        assert_solved(case, system.factor(curvatures, ONE).solve(gradient), curvatures, gradient)
+        factor = system.factor(curvatures, ONE)
+        assert_solved(case, factor.solve(gradient), curvatures, gradient)
+        seen = []
+        system._matrix.kept.update(curvatures, seen.append)
+        assert not seen[0].any()
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -226,7 +228,7 @@ def test_sparse_rows_are_not_blocked():
 def test_products_are_kept_and_forgotten(monkeypatch):
     X, y = random_data(2000, 12)
     system = NewtonSystem(Problem.of(X, y))
-    products = newton_system._Products(system)
+    products = newton_system._Products(system.problem.rows.compiled)
     made = []
 
     def counting(data, first, second, out, budget):
@@ -315,13 +317,13 @@ def test_a_matrix_without_a_factor_ends_in_a_sentence(monkeypatch):
 
 @BOTH_LAYOUTS
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_margin_changes_and_combine(intercept, layout):
+def test_scores_and_combine(intercept, layout):
     case = case_of(30, 5, intercept)
     system = NewtonSystem(case.problem(layout))
     Z, R = with_intercept(case.X, intercept, S)
     np.testing.assert_allclose(system.regulariser, R)
     step, coefficients = a_gradient(system), curvatures_of(30, 0.5, seed=3)
-    np.testing.assert_allclose(system.margin_changes(step, ONE), case.y * (Z @ step), atol=1e-13)
+    np.testing.assert_allclose(system.scores(step, ONE), Z @ step, atol=1e-13)
     np.testing.assert_allclose(system.combine(coefficients, ONE), Z.T @ coefficients, atol=1e-12)
 
 
@@ -432,41 +434,108 @@ def pieces_of(loss, costs, centre, stiffness):
     return value, multiplier, curvature
 
 
+class OneColumn:
+    """All that a method asks of rows, offered by Python for rows of one column."""
+
+    def __init__(self, x):
+        self.x, self.scales = x, []
+
+    def scores(self, step, budget):
+        return self.x * step[0]
+
+    def combine(self, coefficients, budget):
+        return np.array([self.x @ coefficients])
+
+    def solve(self, curvatures, gradient, budget):
+        return -gradient / (1.0 + curvatures @ self.x**2)
+
+    def scale(self, factor):
+        self.scales.append(factor)
+
+
+def method_of(loss, labels, costs, stiffness=2.0):
+    if loss == "hinge":
+        options = core.LagrangianOptions(stiffness=stiffness, raise_by=3.0, small_part=0.2)
+        return core.AugmentedLagrangian(options, labels, costs, np.ones(1))
+    return core.NewtonMethod(loss, labels, costs, np.ones(1))
+
+
+def begin(method, system, v, margins, alpha=None, combined=None, budget=ONE):
+    more = (alpha, combined) if isinstance(method, core.AugmentedLagrangian) else ()
+    method.begin(system, v, margins, *more, budget)
+
+
 @BUDGETS
 @pytest.mark.parametrize("n", [37, 500_000])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_refresh(loss, n, budget):
+def test_what_follows_from_the_margins(loss, n, budget):
     random = np.random.default_rng(1)
     costs = random.integers(0, 5, n) / 4.0
-    centre = costs * np.clip(random.uniform(-0.5, 1.5, n), 0.0, 1.0)
     labels = np.where(random.random(n) < 0.5, 1.0, -1.0)
     stiffness = 2.0
-    value, multiplier, curvature = pieces_of(loss, costs, centre, stiffness)
-    multipliers, curvatures = np.zeros(n), np.zeros(n)
-    faded_before = np.zeros(n, bool)
-    seen_fading = 0
-    for _ in range(4):
-        margins = 1.0 + random.normal(size=n)
-        changes = np.full(n, np.nan)
-        before, curvatures_before = multipliers.copy(), curvatures.copy()
-        sums = core.refresh(
-            loss, costs, centre, stiffness, margins, labels, multipliers, changes, curvatures, budget
-        )
-        a = multiplier(margins)
-        np.testing.assert_allclose(multipliers, a, rtol=1e-13, atol=1e-13)
-        np.testing.assert_array_equal(changes, labels * (multipliers - before))
-        expected = (value(margins).sum(), a.sum(), a @ labels)
-        np.testing.assert_allclose(sums, expected, rtol=1e-10, atol=1e-9)
-        h = curvature(margins)
-        if loss == "hinge":
-            # A row that has just lost its curvature keeps 0.3 of it, for once.
-            fading = (h == 0) & (curvatures_before == stiffness * costs) & (costs > 0)
-            assert not np.any(fading & faded_before)
-            h = np.where(fading, 0.3 * stiffness * costs, h)
-            faded_before = fading
-            seen_fading += np.count_nonzero(fading)
-        np.testing.assert_allclose(curvatures, h, rtol=1e-12, atol=1e-15)
-    assert (seen_fading > 0) == (loss == "hinge")
+    value, multiplier, curvature = pieces_of(loss, costs, 0.5 * costs, stiffness)
+    x = random.normal(size=n)
+    method = method_of(loss, labels, costs, stiffness)
+    margins = 1.0 + random.normal(size=n)
+    begin(method, OneColumn(x), np.array([3.0]), margins, budget=budget)
+    a, h = multiplier(margins), curvature(margins)
+    np.testing.assert_allclose(method.multipliers, a, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(method.combined, x @ (labels * a), rtol=1e-9)
+    assert method.primal == pytest.approx(4.5 + value(margins).sum(), rel=1e-12)
+    if loss == "hinge":
+        # All rows were free in the middle of their boxes: who is not, has lost its curvature just now.
+        h = np.where(h == 0.0, 0.3 * stiffness * costs, h)
+    np.testing.assert_allclose(method.curvatures, h, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_steps_on_rows_that_are_a_python_object(loss):
+    random = np.random.default_rng(2)
+    x = random.normal(size=60)
+    labels = np.where(x + random.normal(size=60) > 0, 1.0, -1.0)
+    method, system = method_of(loss, labels, np.ones(60)), OneColumn(x)
+    begin(method, system, np.zeros(1), np.zeros(60))
+    steps = method.steps(system, 100, 1e-9, ONE)
+    assert 1 < steps < 100
+    assert method.relative_gap <= 1e-9
+    problem = Problem.of(x[:, np.newaxis], labels, loss=loss, intercept="none")
+    assert method.primal == pytest.approx(solve(problem, tol=1e-8).certificate.primal, rel=1e-7)
+    assert set(system.scales) == ({3.0} if loss == "hinge" else set())
+
+
+def test_a_system_that_fails_says_why():
+    class Failing(OneColumn):
+        def solve(self, curvatures, gradient, budget):
+            raise ZeroDivisionError("as planned")
+
+    class Short(OneColumn):
+        def scores(self, step, budget):
+            return self.x[1:]
+
+    method = method_of("logistic", np.ones(3), np.ones(3))
+    for kind, error, message in ((Failing, ZeroDivisionError, "planned"), (Short, ValueError, "lengths")):
+        system = kind(np.ones(3))
+        begin(method, system, np.zeros(1), np.zeros(3))
+        with pytest.raises(error, match=message):
+            method.steps(system, 5, 0.0, ONE)
+
+
+@pytest.mark.parametrize(
+    ("loss", "place"), [("logistic", 0), ("logistic", 1), *(("hinge", k) for k in range(4))]
+)
+def test_methods_refuse_inconsistent_arrays(loss, place):
+    sizes = [1, 3, 3, 1]  # of v, margins, alpha and combined
+    sizes[place] += 1
+    arrays = [np.zeros(size) for size in sizes]
+    method = method_of(loss, np.ones(3), np.ones(3))
+    with pytest.raises(ValueError, match="is needed"):
+        begin(method, OneColumn(np.ones(3)), *arrays)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "perceptron"])
+def test_a_method_needs_a_cost_for_every_row_and_a_loss_of_its_own(loss):
+    with pytest.raises(ValueError, match="is needed"):
+        method_of(loss, np.ones(3), np.ones(4))
 
 
 def line_of(loss, costs, centre, stiffness, margins, changes, slope, curvature):
@@ -587,14 +656,6 @@ def pieces(**changes):
         (core.curvature_product, (THREE_BY_TWO, D, D, 0.0, np.zeros(2)), "per row"),
         (core.curvature_product, (THREE_BY_TWO, N, N, 0.0, np.zeros(2)), "per column"),
         (core.curvature_product, (THREE_BY_TWO, N, D, 0.0, np.zeros(3)), "per column"),
-        (core.refresh, (*pieces(costs=D, centre=D), N, N, N, N, N), "per row"),
-        (core.refresh, (*pieces(), D, N, N, N, N), "per row"),
-        (core.refresh, (*pieces(), N, D, N, N, N), "per row"),
-        (core.refresh, (*pieces(), N, N, D.copy(), N, N), "per row"),
-        (core.refresh, (*pieces(), N, N, N, D.copy(), N), "per row"),
-        (core.refresh, (*pieces(), N, N, N, N, D.copy()), "per row"),
-        (core.refresh, (*pieces(centre=D), N, N, N, N, N), "centre"),
-        (core.refresh, (*pieces(loss="perceptron"), N, N, N, N, N), "centre"),
         (core.line_search, (*pieces(costs=D, centre=D), N, N, -1.0, 1.0), "per row"),
         (core.line_search, (*pieces(), N, D, -1.0, 1.0), "per row"),
         (core.line_search, (*pieces(), D, N, -1.0, 1.0), "per row"),
@@ -615,7 +676,6 @@ def test_inconsistent_arrays_are_refused(call, arguments, message):
         (core.inner_products, (THREE_BY_TWO, rows_of(0), [0], np.zeros((1, 1)))),
         (core.scores_of, (None, rows_of(0), D, np.zeros(1))),
         (core.curvature_product, (THREE_BY_TWO, N, D, "0", np.zeros(2))),
-        (core.refresh, (*pieces(), None, N, N, N, N)),
         (core.line_search, (*pieces(), N, None, -1.0, 1.0)),
     ],
 )
@@ -632,54 +692,46 @@ def test_a_margin_is_moved_by_the_line_that_was_searched(layout):
     problem = case.problem(layout)
     solver = Newton()
     state = solver.init(problem, None)
-    Z, R = with_intercept(X, "regularised", S)
+    Z, _ = with_intercept(X, "regularised", S)
     for _ in range(3):
-        state = solver.step(problem, state, ONE)
-        iterate = state.iterate
-        np.testing.assert_allclose(iterate.margins, y * (Z @ iterate.v), atol=1e-12)
-        expected = R * iterate.v - Z.T @ (y * 2 * np.maximum(0, 1 - iterate.margins))
-        np.testing.assert_allclose(iterate.gradient, expected, atol=1e-11)
+        method = solver.step(problem, state, ONE).method
+        np.testing.assert_allclose(method.margins, y * (Z @ method.v), atol=1e-12)
+        expected = Z.T @ (y * 2 * np.maximum(0, 1 - method.margins))
+        np.testing.assert_allclose(method.combined, expected, atol=1e-11)
+
+
+NUMBERS = ("v", "margins", "multipliers", "combined", "curvatures", "primal")
 
 
 @BOTH_LAYOUTS
 @pytest.mark.parametrize("shape", [(40, 5), (40, 7), (40, 8), (90, 17), (300, 96), (150, 126)])
 @pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-def test_a_small_step_in_one_call_is_the_step_in_its_parts(loss, intercept, shape, layout):
-    case = case_of(*shape, intercept)
-    problem = replace(case, loss=loss).problem(layout)
-    centre = np.random.default_rng(1).uniform(0, 1, shape[0])
-    some_pieces = Pieces(loss, problem.costs, centre, 2.0)
-    whole, parts = (Iterate.at(problem, None, ONE) for _ in range(2))
-    for iterate in (whole, parts):
-        iterate.refresh(some_pieces, ONE)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_small_system_is_the_system_in_its_parts(loss, intercept, shape, layout):
+    problem = replace(case_of(*shape, intercept), loss=loss).problem(layout)
+    solver = AugmentedLagrangian(sweeps=0) if loss == "hinge" else Newton(sweeps=0)
+    whole, parts = (solver.init(problem, None) for _ in range(2))
+    assert isinstance(whole.system.for_steps, core.SmallSystem)
     for _ in range(4):  # rows gain and lose curvature on the way
-        whole.advance(some_pieces, ONE)
-        parts.move(some_pieces, parts.gradient, ONE)
-        parts.refresh(some_pieces, ONE)
-        for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
-            ours, theirs = getattr(whole, name), getattr(parts, name)
+        whole.method.steps(whole.system.for_steps, 1, 0.0, ONE)
+        parts.method.steps(parts.system, 1, 0.0, ONE)
+        for name in NUMBERS:
+            ours, theirs = getattr(whole.method, name), getattr(parts.method, name)
             np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_rows_that_count_no_more_leave_nothing_behind(intercept):
-    # The long rows are beyond their kink after the first step; what is left of them is not to be seen.
+    # Long rows that have lost their curvature: what is left of them is not to be seen.
     random = np.random.default_rng(5)
     X = np.concatenate([1e6 * random.normal(size=(20, 4)), random.normal(size=(30, 4))])
     y = np.where(np.arange(50) % 2, 1.0, -1.0)
-    problem = Case("worn", X, y, intercept=intercept, loss="squared_hinge").problem()
-    iterate = Iterate.at(problem, None, ONE)
-    some_pieces = Pieces("squared_hinge", problem.costs, np.empty(0), 0.0)
-    iterate.refresh(some_pieces, ONE)
-    iterate.advance(some_pieces, ONE)
-    iterate.margins[:20] = 2.0
-    iterate.margins[20:] = 0.0
-    iterate.refresh(some_pieces, ONE)
-    iterate.advance(some_pieces, ONE)
+    system = NewtonSystem(Case("worn", X, y, intercept=intercept).problem())
+    hessian = newton_system.Hessian(system)
+    hessian.at(np.full(50, 2.0), ONE)
+    lower = hessian.at(np.where(np.arange(50) < 20, 0.0, 2.0), ONE)
     Z, _ = with_intercept(X[20:], intercept, 1.0)
-    expected = np.tril(2.0 * Z.T @ Z)
-    np.testing.assert_allclose(np.tril(iterate.system.small_hessian.lower), expected, rtol=1e-12)
+    np.testing.assert_allclose(np.tril(lower), np.tril(2.0 * Z.T @ Z), rtol=1e-12)
 
 
 @BOTH_LAYOUTS
@@ -695,10 +747,10 @@ def test_steps_at_once_are_the_steps_one_by_one(loss, intercept, until, layout):
         at_once = together.step(problem, at_once, ONE)
         for _ in range(20):
             one_by_one = alone.step(problem, one_by_one, ONE)
-            if alone.finished(one_by_one) or one_by_one.relative_gap <= until:
+            if alone.report(one_by_one).finished or one_by_one.relative_gap <= until:
                 break
-        for name in ("v", "margins", "multipliers", "combined", "curvatures", "primal", "dual"):
-            ours, theirs = getattr(at_once.iterate, name), getattr(one_by_one.iterate, name)
+        for name in NUMBERS:
+            ours, theirs = getattr(at_once.method, name), getattr(one_by_one.method, name)
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
         assert at_once.relative_gap == one_by_one.relative_gap
         if at_once.relative_gap <= until:
@@ -713,43 +765,25 @@ def test_steps_at_once_end_with_the_budget():
     solver = AugmentedLagrangian(until=0.0)
     state = solver.init(problem, None)
     alone = AugmentedLagrangian().step(problem, solver.init(problem, None), ONE)
-    np.testing.assert_array_equal(solver.step(problem, state, spent).iterate.v, alone.iterate.v)
+    np.testing.assert_array_equal(solver.step(problem, state, spent).method.v, alone.method.v)
 
 
 def test_a_small_step_on_data_that_cannot_be_squared_ends_in_a_sentence():
     problem = Problem.of(np.array([[1e200], [-1e200]]), [1.0, -1.0], loss="squared_hinge")
-    iterate = Iterate.at(problem, None, ONE)
-    some_pieces = Pieces("squared_hinge", problem.costs, np.empty(0), 0.0)
-    iterate.refresh(some_pieces, ONE)
+    solver = Newton()
     with pytest.raises(FloatingPointError, match="Scale the features"):
-        iterate.advance(some_pieces, ONE)
+        solver.step(problem, solver.init(problem, None), ONE)
 
 
-@pytest.mark.parametrize("place", range(14))
-def test_small_steps_refuse_inconsistent_arrays(place):
-    square = np.zeros((2, 2))
-    arguments = [
-        THREE_BY_TWO,
-        *pieces(),
-        N,
-        D,
-        D.copy(),
-        N.copy(),
-        N.copy(),
-        D.copy(),
-        N.copy(),
-        square,
-        N,
-        D,
-    ]
-    wrong = {np.ndarray: np.zeros(7), float: 1.0, str: "perceptron"}
-    changed = arguments[place + 1]
-    arguments[place + 1] = np.zeros((7, 7)) if changed is square else wrong[type(changed)]
-    if isinstance(changed, float):
-        core.small_newton_steps(*arguments, 1, 0.0, ONE)  # any number will do
-        return
-    with pytest.raises(ValueError, match="is needed"):
-        core.small_newton_steps(*arguments, 1, 0.0, ONE)
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_a_small_system_needs_a_place_for_every_column(size):
+    with pytest.raises(ValueError, match="every column"):
+        core.small_system(THREE_BY_TWO, np.ones(size))
+
+
+def test_a_hessian_needs_a_number_for_every_row():
+    with pytest.raises(ValueError, match="per row"):
+        core.Hessian(3, np.ones(2)).update(np.ones(4), print)
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -758,14 +792,31 @@ def test_a_start_with_margins_needs_no_pass_over_the_data(loss, intercept, monke
     problem = replace(case_of(40, 5, intercept), loss=loss).problem()
     w = np.random.default_rng(3).normal(size=5)
     b = problem.best_intercept(problem.rows.scores(w))
-    expected = Iterate.at(problem, w, ONE)
+    system = NewtonSystem(problem)
+    expected = point_of(system, Solution(w=w), None, ONE)
     margins = problem.margins(w, b)
     monkeypatch.setattr(core, "scores", None)
-    iterate = Iterate.at(problem, w, ONE, (b, margins))
-    np.testing.assert_allclose(iterate.v, expected.v, rtol=1e-15)
-    np.testing.assert_allclose(iterate.margins, expected.margins, rtol=1e-12)
-    iterate.margins += 1.0
-    assert not np.array_equal(iterate.margins, margins)  # a copy: a certificate keeps its own
+    for ours, theirs in zip(
+        point_of(system, Solution(w=w, b=b, margins=margins), None, ONE), expected, strict=True
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    kind = AugmentedLagrangian if loss == "hinge" else Newton
+    state = kind().init(problem, Solution(w=w, b=b, margins=margins))
+    state.method.margins[:] += 1.0
+    np.testing.assert_allclose(margins, expected[1])  # a copy: a certificate keeps its own
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_a_start_with_its_own_sum_needs_no_pass_either(intercept):
+    problem = case_of(40, 5, intercept).problem()
+    alpha = np.random.default_rng(3).uniform(0.0, 1.0, 40) * problem.costs
+    w = problem.rows.combine(alpha * problem.y)
+    known, found = (
+        AugmentedLagrangian().init(problem, Solution(alpha=alpha, w_of_alpha=sum_of_rows)).method
+        for sum_of_rows in (w, None)
+    )
+    np.testing.assert_allclose(known.combined, found.combined, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(known.multipliers, alpha)
 
 
 @pytest.mark.parametrize("scaling", [0.01, 10.0, 100.0])
@@ -801,4 +852,4 @@ def test_steps_are_compiled_up_to_so_many_unknowns(loss, rows, columns, compiled
     y = np.where(random.random(rows) < 0.5, 1.0, -1.0)
     problem = Problem.of(random.normal(size=(rows, columns)), y, loss=loss)
     assert newton_system.is_compiled(problem) == compiled
-    assert (newton_system.NewtonSystem(problem).small_hessian is not None) == compiled
+    assert isinstance(NewtonSystem(problem).for_steps, core.SmallSystem) == compiled

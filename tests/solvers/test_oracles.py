@@ -21,7 +21,7 @@ from maxmargin.solvers import (
     Subgradient,
 )
 from maxmargin.solvers.ascent import shrinking
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.ascent.state import ALPHA
 from maxmargin.solvers.quadratic_program import dual_program, primal_program
 from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.opening import Opening
@@ -215,7 +215,7 @@ def test_rows_that_do_not_come_back_are_looked_at_less_often(monkeypatch):
         monkeypatch.setattr(shrinking, "_FEW_CAME_BACK", few)
         state = solver.init(problem, None)
         looks.append(0)
-        while solver.estimate(state) > 1e-8:
+        while solver.report(state).gap > 1e-8:
             looks[-1] += len(state.visits.order) == problem.rows.count
             state = solver.step(problem, state, UNLIMITED)
         assert certify(problem, solver.solution(problem, state, UNLIMITED)).relative_gap < 1e-7
@@ -351,7 +351,7 @@ def test_stopping_rule_of_001(data, name, batch):
         solver = StochasticSubgradient(**options, step_size="decreasing", eta=2.0, t0=5.0)
     assert 6 < len(iterates) - 1 < len(batches)
     state = solver.init(problem, None)
-    while not solver.finished(state):
+    while not solver.report(state).finished:
         state = solver.step(problem, state, UNLIMITED)
     assert state.t == len(iterates) - 1
     close(solver.solution(problem, state, UNLIMITED).w, iterates[-1][0], 1e-9)
@@ -396,7 +396,7 @@ def test_stopping_rule_of_the_full_method(data):
     assert 1 < len(points) < len(sizes)
     solver = Subgradient(step_size="decreasing", eta=2.0, t0=5.0, polish=0, stop_threshold=0.02)
     state = solver.init(problem, None)
-    while not solver.finished(state):
+    while not solver.report(state).finished:
         state = solver.step(problem, state, UNLIMITED)
     assert state.t == len(points)
     close(state.point.w, points[-1][0])
@@ -421,8 +421,8 @@ def newton_case(shape, **changes):
 def solve_by(way, monkeypatch):
     """In one call of the core, in its parts, or by conjugate gradients as exactly as by a factor."""
     if way != "one call":
-        monkeypatch.setattr(newton_system, "_LARGEST_SMALL", 0)
-        monkeypatch.setattr(newton_system, "_LARGEST_SMALL_OF_HINGE", 0)
+        monkeypatch.setattr(newton_system, "FULL_STEP_COLUMNS", 0)
+        monkeypatch.setattr(newton_system, "FULL_STEP_COLUMNS_OF_HINGE", 0)
     if way != "conjugate gradients":
         return
     monkeypatch.setattr(newton_system, "LARGEST_SIDE", 0)
@@ -445,13 +445,13 @@ def test_newton(loss, intercept, shape, way, layout, monkeypatch):
         state = solver.init(problem, start)
         while isinstance(state, Opening):
             state = solver.step(problem, state, UNLIMITED)
-        iterate = state.iterate
+        method, d = state.method, problem.rows.columns
         oracle = newton(
             case.X,
             case.y,
             case.costs,
-            iterate.w.copy(),
-            iterate.b,
+            method.v[:d].copy(),
+            method.v[d:].sum(),
             12,
             loss=loss,
             intercept=intercept,
@@ -459,10 +459,10 @@ def test_newton(loss, intercept, shape, way, layout, monkeypatch):
         )
         for v, m, a in oracle:
             state = solver.step(problem, state, UNLIMITED)
-            close(iterate.v, v)
-            close(iterate.margins, m)
-            close(iterate.multipliers, a)
-            close(iterate.combined[: len(iterate.w)], case.X.T @ (a * case.y))
+            close(method.v, v)
+            close(method.margins, m)
+            close(method.multipliers, a)
+            close(method.combined[:d], case.X.T @ (a * case.y))
         assert state.relative_gap < 1e-10
 
 
@@ -482,28 +482,28 @@ def test_augmented_lagrangian(intercept, shape, way, options, layout, monkeypatc
     w = case.X.T @ (alpha * case.y)
     solver = AugmentedLagrangian(**options)
     state = solver.init(problem, Solution(w=w, alpha=alpha))
-    iterate = state.iterate
+    method = state.method
     oracle = augmented_lagrangian(
         case.X,
         case.y,
         case.costs,
         w,
-        iterate.b,
+        method.v[len(w) :].sum(),
         alpha,
         40,
         intercept=intercept,
         intercept_scaling=case.intercept_scaling,
         **options,
     )
-    raised, faded = [state.stiffness], 0
+    raised, faded = [method.stiffness], 0
     for v, m, a, h, centre, k in oracle:
         state = solver.step(problem, state, UNLIMITED)
-        close(iterate.v, v, 1e-9)
-        close(iterate.margins, m, 1e-9)
-        close(iterate.multipliers, a, 1e-9)
-        close(iterate.curvatures / k, h / k)
-        close(state.alpha, centre, 1e-9)
-        assert state.stiffness == k
+        close(method.v, v, 1e-9)
+        close(method.margins, m, 1e-9)
+        close(method.multipliers, a, 1e-9)
+        close(method.curvatures / k, h / k)
+        close(method.alpha, centre, 1e-9)
+        assert method.stiffness == k
         raised.append(k)
         faded += np.count_nonzero((h > 0) & (h < k * case.costs))
         if state.relative_gap < 1e-9:

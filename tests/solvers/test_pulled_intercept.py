@@ -8,7 +8,7 @@ from maxmargin import Problem, core, solve
 from maxmargin.problem import Intercept
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA
+from maxmargin.solvers.ascent.state import ALPHA
 
 
 def unequal_classes(n=600, d=20, share=0.1, seed=0):

@@ -32,7 +32,7 @@ def test_both_forms_have_the_same_answer(loss, intercept):
     for form in ("primal", "dual"):
         solver = QuadraticProgram(form=form)
         state = solver.step(problem, solver.init(problem, None), core.ALL_CORES)
-        assert solver.finished(state)
+        assert solver.report(state).finished
         answers.append(solver.solution(problem, state, core.ALL_CORES))
     primal, dual = answers
     np.testing.assert_allclose(primal.w, dual.w, atol=1e-5)

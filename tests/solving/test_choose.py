@@ -12,8 +12,8 @@ from scipy import sparse
 from maxmargin import Problem, Solution, Status, certify, choose_solver, path, solve
 from maxmargin.core import ALL_CORES
 from maxmargin.solvers import AugmentedLagrangian, InteriorPoint, Newton, newton
-from maxmargin.solving.choice import second_order_cost
 from maxmargin.solving.hand_over import HandOver, sweep_cost
+from maxmargin.solving.ways import find_way, second_order_cost
 from problems import clouds
 
 SECOND = {"hinge": AugmentedLagrangian(resort=True), "squared_hinge": Newton(resort=True)}
@@ -167,11 +167,13 @@ def test_a_warm_up_that_ends_early_makes_the_second_dearer():
 def test_an_ascent_that_goes_on_needs_no_last_resort():
     problem = Problem.of(*overlapping(300, 20, seed=9), 1.0)
     solver = HandOver(AugmentedLagrangian(resort=True), cost=0.0)
+    way = find_way(solver, problem)
     state = solver.init(problem, None)
-    assert solver.last_resort(problem, state) is None
+    assert way.then(problem, state) is None
     while not state.handed_over:
         state = solver.step(problem, state, ALL_CORES)
-    assert isinstance(solver.last_resort(problem, state), InteriorPoint)
+    assert isinstance(way.then(problem, state).solver, InteriorPoint)
+    assert find_way(HandOver(AugmentedLagrangian(), cost=0.0), problem).then is None
 
 
 @pytest.mark.parametrize("loss", SECOND)

@@ -7,29 +7,17 @@ import pytest
 from maxmargin import Problem, core
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
+from maxmargin.solvers.base import Report
 from maxmargin.solving.lookout import Lookout
-
-
-class Estimating:
-    """A solver that says the same at every step."""
-
-    def __init__(self, estimate, near):
-        self.said, self.near = estimate, near
-
-    def estimate(self, state):
-        return self.said
-
-    def estimate_is_near(self, state):
-        return self.near
 
 
 @pytest.mark.parametrize(("near", "first"), [(False, 64), (True, 256)])
 def test_an_estimate_that_is_near_is_relied_upon_for_longer(near, first):
     lookout = Lookout(1e-6, None, Rows(np.eye(3)), watched=False)
-    solver = Estimating(1e-3, near)
-    steps = [step for step in range(1, 400) if lookout.due(step, solver, None)]
+    far, close = (Report(gap, near=lambda: near) for gap in (1e-3, 1e-7))
+    steps = [step for step in range(1, 400) if lookout.due(step, far)]
     assert steps[0] == first
-    assert lookout.due(1, Estimating(1e-7, near), None)
+    assert lookout.due(1, close)
 
 
 @pytest.mark.parametrize(("C", "near"), [(0.01, True), (1.0, True), (1e4, False)])
@@ -42,4 +30,4 @@ def test_the_ascent_knows_its_gap_where_losses_are_a_part_of_the_optimum(C, near
     state = solver.init(problem, None)
     for _ in range(30):
         state = solver.step(problem, state, core.ALL_CORES)
-    assert solver.estimate_is_near(state) == near
+    assert solver.report(state).near() == near

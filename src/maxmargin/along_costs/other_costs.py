@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import core
-from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.certificate import Certificate, longer
 from maxmargin.proof.solution import Solution
@@ -90,7 +89,7 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
 
 def can_combine(problem: Problem) -> bool:
     """Whether ``combined`` takes it: seen through a kernel, inner products of two w would need a pass."""
-    return problem.loss.name != "perceptron" and not isinstance(problem.rows, KernelRows)
+    return problem.loss.name != "perceptron" and not problem.rows.has_kernel
 
 
 def combined(

@@ -30,13 +30,12 @@ from numpy.typing import ArrayLike
 from maxmargin.along_costs.between_costs import Segment
 from maxmargin.along_costs.model_path import Path
 from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
-from maxmargin.core import Budget, default_threads
 from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.choice import find_solver
-from maxmargin.solving.loop import Callback, Progress, _check_arguments, solve_after
+from maxmargin.solving.loop import Callback, Limits, Progress, solve_after
+from maxmargin.solving.ways import find_way
 from maxmargin.types import Vector
 
 _WORTH_A_LEAP = 1000.0
@@ -87,11 +86,10 @@ def path(
     with what they would have started from: that is certified too, and its gap says how far it may be off.
     """
     started = time.perf_counter()
-    _check_arguments(tol, max_steps, max_time, None, threads)
+    limits = Limits.of(tol, max_steps, max_time, threads=threads)
     values = _checked(Cs)
-    find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
-    budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
-    walk = _Walk(problem, solver, tol, max_steps, budget, _Teller(callback))
+    find_way(solver, problem, tol)  # whether there is such a one, before anything runs
+    walk = _Walk(problem, solver, limits, _Teller(callback))
     walk.along(np.unique(values).tolist())
     models = tuple(walk.models[C] for C in values.tolist())
     return Path(values, models, time.perf_counter() - started, problem)
@@ -128,7 +126,7 @@ def whole_path(
     Where it ends early, by max_time, Ctrl-C or the callback, ``largest_gap`` says what is proven so far.
     """
     started = time.perf_counter()
-    _check_arguments(tol, max_steps, max_time, None, threads)
+    limits = Limits.of(tol, max_steps, max_time, threads=threads)
     low, high = _checked([low, high]).tolist()
     if not (low < high and tol > 0.0):
         raise ValueError(f"low must be below high, and tol above 0. Got {low}, {high} and {tol} instead.")
@@ -137,13 +135,12 @@ def whole_path(
             "whole_path takes rows without a kernel, and losses other than the perceptron's. Use path for "
             "values of C of your own."
         )
-    find_solver(solver, problem, tol)  # whether there is such a one, before anything runs
-    budget = Budget(float("inf") if max_time is None else max_time, threads or default_threads())
-    walk = _Walk(problem, solver, _SHARE_OF_ENDS * tol, max_steps, budget, _Teller(callback))
+    find_way(solver, problem, tol)  # whether there is such a one, before anything runs
+    walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), _Teller(callback))
     try:
         walk.everywhere(low, high, tol)
     except KeyboardInterrupt:  # between two fits, which take one themselves
-        budget.stop()
+        limits.budget.stop()
         walk.end = Status.INTERRUPTED
         walk.visit(high)
     values = sorted(walk.models)
@@ -158,13 +155,11 @@ class _Walk:
         self,
         problem: Problem,
         solver: str | AnySolver,
-        tol: float,
-        max_steps: int | None,
-        budget: Budget,
+        limits: Limits,
         teller: _Teller,
     ) -> None:
-        self.problem, self.solver = problem, solver
-        self.tol, self.max_steps, self.budget, self.teller = tol, max_steps, budget, teller
+        self.problem, self.solver, self.limits, self.teller = problem, solver, limits, teller
+        self.tol, self.budget = limits.tol, limits.budget
         self.models: dict[float, Model] = {}
         """The models by their C."""
         self.solved: list[float] = []
@@ -240,26 +235,22 @@ class _Walk:
         except KeyboardInterrupt:
             self.end = Status.INTERRUPTED
             known = self.start(C, here)
-        solver, reason = find_solver(self.solver, here, self.tol)
+        way = find_way(self.solver, here, self.tol)
         if self.end is not None and known is not None:
             status = Status.within_tol(known) if known.relative_gap <= self.tol else self.end
-            self.models[C] = Model(known, Trace(), status, self.tol, 0, reason, {})
+            self.models[C] = Model(known, Trace(), status, self.tol, 0, way.reason, {})
             return known.relative_gap
         model, state = solve_after(
-            self.last[1] if self.last[0] == solver else None,
+            self.last[1] if self.last[0] == way.solver else None,
             here,
-            solver,
-            reason,
-            tol=self.tol,
-            max_steps=self.max_steps,
+            way,
+            replace(self.limits, callback=self.teller.at(C)),
             start=None if known is None else start_of(known),
             known=known,
-            callback=self.teller.at(C),
-            budget=self.budget,
         )
         self.models[C] = model
         if state is not None or not self.solved:
-            self.last = solver, state
+            self.last = way.solver, state
             bisect.insort(self.solved, C)
         if self.teller.stopped:
             self.end = Status.STOPPED

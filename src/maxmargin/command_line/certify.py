@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.command_line.shared.answer import Failure, in_words
-from maxmargin.command_line.shared.labels import class_codes, label_text, labels_of
+from maxmargin.command_line.shared.columns import aligned
 from maxmargin.command_line.shared.options import (
     Columns,
     DataFile,
@@ -27,13 +27,14 @@ from maxmargin.command_line.shared.options import (
     class_weight_of,
 )
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.support_vectors import (
+from maxmargin.command_line.shared.words import some
+from maxmargin.files.data.labels import class_codes, label_text, labels_of
+from maxmargin.files.models.support_vectors import (
     are_rows,
     found_rows,
     multipliers,
     with_support_vectors,
 )
-from maxmargin.command_line.shared.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,7 +170,6 @@ def _as_the_model_sees_it(
     model: StoredModel, data: DataSet, path: Path, verdict: Verdict
 ) -> tuple[Any, NDArray[Any]]:
     """X of the model's width, and the codes of the labels; X is None where no proof can be about it."""
-    from maxmargin.command_line.predict import aligned
     from maxmargin.files import fingerprint
 
     labels = labels_of(data)
@@ -230,34 +230,29 @@ def _parts(
 ) -> Iterator[Part]:
     """The problems of the model, with the multipliers that its file has or leads to."""
     from maxmargin.files import SavedKernelModel, SavedModel
-    from maxmargin.proof.of_files import parts
-    from maxmargin.proof.of_kernel_files import chosen_rows, doubt, kernel_parts
+    from maxmargin.proof.of_files import Alphas, parts
+    from maxmargin.proof.of_kernel_files import OtherCounts, doubt, kernel_parts
 
-    alphas: list[Any] = [None] * len(model.intercept)
-    alpha_from = ""
+    alphas = Alphas([None] * len(model.intercept), "", of_all_rows=True)
     vectors = with_support_vectors(model)
     rows = None if vectors is None else _rows_of_vectors(vectors, X, codes, verdict)
     if model.certificates is not None:
-        alphas, alpha_from = [proof.alpha for proof in model.certificates], "the file's multipliers"
+        each = [proof.alpha for proof in model.certificates]
+        alphas = Alphas(each, "the file's multipliers", of_all_rows=False)
     elif vectors is not None and rows is not None:
-        alphas = list(multipliers(vectors, rows, X.shape[0]))
-        alpha_from = "the file's support vectors, found again among the rows of the data"
-    options: dict[str, Any] = {"C": C, "class_weight": class_weight, "alpha_from": alpha_from}
-    if isinstance(model, SavedKernelModel):
-        if reason := doubt(model.kernel, X):
-            verdict.refuse(reason)
-        each = [chosen_rows(model, codes, k) for k in range(len(alphas))]
-        if model.certificates is None:
-            alphas = [None if a is None else a[chosen] for a, chosen in zip(alphas, each, strict=True)]
-        elif [len(a) for a in alphas] != [len(chosen) for chosen in each]:
-            verdict.refuse(
-                "the data have other numbers of rows of each class than the model was trained on"
-            )
-            return
-        yield from kernel_parts(model, X, codes, rows=rows, alphas=alphas, **options)
-    else:
+        each = multipliers(vectors, rows, X.shape[0])
+        origin = "the file's support vectors, found again among the rows of the data"
+        alphas = Alphas(each, origin, of_all_rows=True)
+    if not isinstance(model, SavedKernelModel):
         assert isinstance(model, SavedModel)
-        yield from parts(model, X, codes, alphas=alphas, **options)
+        yield from parts(model, X, codes, alphas, C=C, class_weight=class_weight)
+        return
+    if reason := doubt(model.kernel, X):
+        verdict.refuse(reason)
+    try:
+        yield from kernel_parts(model, X, codes, alphas, C=C, class_weight=class_weight, rows=rows)
+    except OtherCounts:
+        verdict.refuse("the data have other numbers of rows of each class than the model was trained on")
 
 
 def _rows_of_vectors(

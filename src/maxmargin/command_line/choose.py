@@ -12,7 +12,6 @@ import typer
 
 from maxmargin.command_line.shared.answer import Failure, in_words, print_table
 from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.shared.labels import label_text, labels_of
 from maxmargin.command_line.shared.options import (
     ClassWeight,
     Columns,
@@ -34,6 +33,7 @@ from maxmargin.command_line.shared.options import (
 from maxmargin.command_line.shared.picture import check_picture, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import some
+from maxmargin.files.data.labels import label_text, labels_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,6 @@ from maxmargin.command_line.shared.features import (
     features_as_json,
     features_in_words,
 )
-from maxmargin.command_line.shared.labels import label_text, labels_of
 from maxmargin.command_line.shared.options import (
     CacheSize,
     Coef0,
@@ -43,6 +42,7 @@ from maxmargin.command_line.shared.options import (
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import some
+from maxmargin.files.data.labels import label_text, labels_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,38 +148,44 @@ def _read_problem(
 
     from maxmargin import Problem
     from maxmargin.proof.of_files import rows_of
+    from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, OneAgainstRest
 
     # Small enough to be wrong at once, so looked at before a large file is read.
     Problem.of(rows_of(np.zeros((1, 1))), [1.0], C, loss=loss, intercept=intercept)
     data = reading.read(path, bars.reading(path.name))
-    is_positive, against = _one_class(labels_of(data), positive)
+    labels, codes = np.unique(labels_of(data), return_inverse=True)
+    k, against = _one_class([label_text(label) for label in labels], codes, positive)
     X = expanded(data.X, asked, None)
+    kind = OneAgainstRest(len(labels))
+    options: dict[str, Any] = {"C": C, "loss": loss, "intercept": intercept}
     rows = rows_of(X)
     if kernel:
-        from maxmargin.kernels import KernelRows
+        seen = KernelProblems(labels, codes, rows, kernel_of(kernel, data.X), kind, **options)
+        seen.may_leave_out = 0.0  # solvers are to be compared on all pairs of rows
+        return seen.problem(k), against, None
+    return (
+        ClassProblems(labels, codes, rows, kind, **options).problem(k),
+        against,
+        getattr(X, "expansion", None),
+    )
 
-        rows = KernelRows(rows, kernel_of(kernel, data.X))
-    problem = Problem.of(rows, is_positive * 2.0 - 1.0, C, loss=loss, intercept=intercept)
-    return problem, against, getattr(X, "expansion", None)
 
-
-def _one_class(labels: NDArray[Any], wanted: str | None) -> tuple[NDArray[Any], str]:
+def _one_class(texts: list[str], codes: NDArray[Any], wanted: str | None) -> tuple[int, str]:
+    """The class that is told from the rest, and the words that say so."""
     import numpy as np
 
-    classes, counts = np.unique(labels, return_counts=True)
-    texts = [label_text(label) for label in classes]
-    if len(classes) < 2:
+    if len(texts) < 2:
         raise Failure(
             f"The data must have at least two classes. Got only rows of class {texts[0]} instead. "
             "Give a file with rows of another class as well."
         )
     if wanted is not None and wanted not in texts:
         raise Failure(f"--class must be one of the labels {some(texts, 10)}. Got {wanted!r} instead.")
-    if wanted is None and len(classes) == 2:
-        return labels == classes[1], ""
-    chosen = int(np.argmax(counts)) if wanted is None else texts.index(wanted)
-    rest = "the rest" if len(classes) > 2 else texts[1 - chosen]
-    return labels == classes[chosen], f", class {texts[chosen]} against {rest}"
+    if wanted is None and len(texts) == 2:
+        return 1, ""
+    chosen = int(np.argmax(np.bincount(codes))) if wanted is None else texts.index(wanted)
+    rest = "the rest" if len(texts) > 2 else texts[1 - chosen]
+    return chosen, f", class {texts[chosen]} against {rest}"
 
 
 @dataclass(frozen=True)
@@ -267,7 +273,10 @@ def _certified_evenly(solver: AnySolver) -> AnySolver:
     it is about to be done: best for a fit, and a curve of two points.
     """
     kind, options = type(solver), vars(solver)
-    changes = {"estimate": lambda self, state: math.nan, "at_once": lambda self, tol: self}
+    changes = {
+        "report": lambda self, state: kind.report(self, state)._replace(gap=math.nan),
+        "at_once": lambda self, tol: self,
+    }
     silent: type[AnySolver] = type(kind.__name__, (kind,), changes)
     return silent(**options)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
-from maxmargin.command_line.shared.labels import label_text
 from maxmargin.command_line.shared.options import (
     Columns,
     Format,
@@ -23,6 +22,7 @@ from maxmargin.command_line.shared.options import (
 )
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import bytes_in_words, count_in_words, percent, some
+from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
     from maxmargin.command_line.shared.survey import Survey

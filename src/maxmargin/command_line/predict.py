@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json
-from maxmargin.command_line.shared.labels import class_codes, label_text
+from maxmargin.command_line.shared.answer import DONE, in_words, print_json
+from maxmargin.command_line.shared.columns import aligned
 from maxmargin.command_line.shared.options import (
     DataFile,
     Format,
@@ -26,12 +26,12 @@ from maxmargin.command_line.shared.options import (
     check_writable,
 )
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import some
+from maxmargin.files.data.labels import class_codes, label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.files import DataSet, StoredModel
+    from maxmargin.files import StoredModel
 
 
 @in_words
@@ -131,28 +131,6 @@ def predictions(
         scores = found.reshape(len(labels), -1)
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
         yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped)
-
-
-def aligned(data: DataSet, model: StoredModel, path: Path) -> Any:
-    """X with its columns in the order of the model's; refuses a table that lacks some of them."""
-    ours, theirs = model.feature_names, data.feature_names
-    if theirs is None or ours == theirs:
-        return data.X
-    if ours is None:
-        if len(theirs) != model.features:
-            raise Failure(
-                f"{path} must have the {model.features} feature columns of the model. Got {len(theirs)} "
-                "instead. Leave out or add columns so that they are those of the training data."
-            )
-        return data.X
-    missing = [name for name in ours if name not in theirs]
-    if missing:
-        raise Failure(
-            f"{path} must have the columns that the model was trained on. It lacks {some(missing)}. "
-            "Add them or give the file that has them."
-        )
-    place = {name: position for position, name in enumerate(theirs)}
-    return data.X[:, [place[name] for name in ours]]
 
 
 def _lines(piece: Piece, *, scores: bool) -> list[str]:

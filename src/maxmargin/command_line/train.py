@@ -12,7 +12,6 @@ import typer
 from maxmargin.command_line.shared.answer import Failure, in_words
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.shared.labels import labels_of
 from maxmargin.command_line.shared.options import (
     CacheSize,
     ClassWeight,
@@ -39,6 +38,7 @@ from maxmargin.command_line.shared.options import (
     seconds_or_none,
 )
 from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.files.data.labels import labels_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

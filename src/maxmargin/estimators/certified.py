@@ -1,25 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all classifiers here share: weights of classes, callbacks, budgets, and the proof in a notebook."""
+"""What all classifiers here share: callbacks, budgets, how a fit ended, and the proof in a notebook."""
 
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_random_state
 
 from maxmargin.core import default_threads
 from maxmargin.estimators.summary import fitted_summary
-from maxmargin.proof.model import Model, Status
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.inseparable import InseparabilityProof
+from maxmargin.proof.model import Certificates, Models, Status, Trace
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.ladders import Running
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.solving.loop import Callback, Progress
-from maxmargin.tools.changed import changed
 from maxmargin.tools.parameters import check_choice, wrong
-from maxmargin.types import Vector
 
 logger = logging.getLogger("maxmargin")
 
@@ -27,6 +31,7 @@ logger = logging.getLogger("maxmargin")
 class ShowsProof(BaseEstimator):
     """An estimator that shows the certificate of its fit in a notebook."""
 
+    certificate_: Certificate | Certificates | InseparabilityProof
     classes_: NDArray[Any]
     n_iter_: Any
     solver_: str
@@ -56,34 +61,34 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     callback: Callback | None
     n_jobs: int | None
 
-    def _class_factors(self, labels: NDArray[Any], y: NDArray[Any], weights: Vector) -> Vector:
-        """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
-        if self.class_weight is None:
-            return np.ones(len(labels))
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            sums = np.array([weights[y == label].sum() for label in labels])
-            return float(weights.sum()) / (len(labels) * np.where(sums > 0, sums, np.inf))
-        return np.asarray(compute_class_weight(self.class_weight, classes=labels, y=y), np.float64)
+    random_state: Any
 
-    def _plain_class_weight(self) -> Any:
-        """``class_weight`` without NumPy's types, to be kept with a fit."""
-        factors = self.class_weight
-        if not isinstance(factors, dict):
-            return factors
-        plain = [label.item() if isinstance(label, np.generic) else label for label in factors]
-        return dict(zip(plain, map(float, factors.values()), strict=True))
+    def _running(self, problems: ClassProblems, max_steps: int) -> Running:
+        """How the problems of a fit are to be solved."""
+        watched = self.verbose or self.callback is not None
+        return Running(
+            self.solver,
+            float(self.tol),
+            max_steps,
+            math.inf if self.max_time is None else float(self.max_time),
+            self._threads,
+            self.random_state,
+            self._draw_seed,
+            partial(self._told_of, problems) if watched else None,
+        )
 
-    def _callback(self, label: Any, several: bool, what: str = "class") -> Callback | None:
-        """The user's callback, told which problem it is about, and the log; None where there is neither."""
-        if not self.verbose and self.callback is None:
-            return None
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _told_of(self, problems: ClassProblems, name: Any) -> Callback:
+        """The user's callback, told which problem it is about, and the log."""
 
         def tell(progress: Progress) -> bool | None:
             if self.verbose:
                 logger.info(
                     "%s %s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
-                    what,
-                    label,
+                    problems.kind.what,
+                    name,
                     progress.step,
                     progress.seconds,
                     progress.relative_gap,
@@ -91,18 +96,24 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
                 )
             if self.callback is None:
                 return None
-            return self.callback(replace(progress, label=label if several else None))
+            return self.callback(replace(progress, label=name if problems.several else None))
 
         return tell
 
-    def _set_ending(self, worst: Model, reason: str, proven: bool = True) -> str:
-        """What ran and why it ended, by the model with the largest gap; returns what to warn of."""
-        self.solver_ = worst.story or reason
-        worst = changed(worst, tol=float(self.tol))
-        if worst.certificate.relative_gap <= self.tol:
-            worst = changed(worst, status=Status.CERTIFIED if proven else Status.NOT_PROVEN)
-        self.status_: Status = worst.status
-        return "" if worst.status.certified else worst.message
+    def _set_proof(self, problems: ClassProblems, models: Models) -> str:
+        """The intercepts, the proofs and how the fit ended; returns what is to be warned of, if any."""
+        several = problems.several
+        certificates, traces = problems.together(models.certificates), models.traces
+        self.classes_, self.intercept_ = problems.labels, models.b
+        self.certificate_ = certificates if several else certificates[0]
+        self.trace_: Trace | list[Trace] = traces if several else traces[0]
+        self._stated_problem = problems.statement() | {"tol": float(self.tol)}
+        worst = models[int(np.argmax(models.relative_gaps))]
+        gap = worst.certificate.relative_gap
+        self.solver_, self.status_ = worst.solver, worst.status
+        if gap <= self.tol:
+            self.status_ = Status.CERTIFIED if models.proven else Status.NOT_PROVEN
+        return "" if self.status_.certified else self.status_.sentence(gap, float(self.tol), worst.steps)
 
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:

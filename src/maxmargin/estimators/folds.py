@@ -20,16 +20,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from maxmargin import core
 from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
-from maxmargin.estimators.labels import require_two
-from maxmargin.estimators.linear_fit import Begin, tolerance
 from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.choice import find_solver
+from maxmargin.reductions.class_problems import ClassProblems, decomposition
+from maxmargin.reductions.ladders import Begin, linear_tolerance
 from maxmargin.solving.loop import Callback, Progress
+from maxmargin.solving.ways import Way, find_way
 from maxmargin.types import Indices, Vector
 
 CLOSER = 0.01
@@ -61,9 +62,9 @@ class Data:
     made: Rows | None = field(default=None, repr=False)
 
     @cached_property
-    def labels(self) -> NDArray[Any]:
-        """The classes."""
-        return np.unique(self.targets)
+    def classes(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The labels, and the place of every row's label among them."""
+        return labels_and_codes(self.targets)
 
     @property
     def rows(self) -> Rows:
@@ -102,8 +103,7 @@ class Outcome:
 
 def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
     """Of scikit-learn's splits; every fold must train on every class."""
-    labels, codes = np.unique(data.targets, return_inverse=True)
-    require_two(labels)
+    labels, codes = data.classes
     folds = []
     for i, (trained, held_out) in enumerate(splits):
         times = np.bincount(np.arange(len(codes))[trained], minlength=len(codes))
@@ -120,15 +120,16 @@ def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
     return folds
 
 
-def choose_at(template: LinearSVC, data: Data, C: float) -> tuple[AnySolver, str]:
-    """The solver of all fits at one C: that of all rows."""
+def way_at(template: LinearSVC, data: Data, C: float) -> Way:
+    """The way of all fits at one C: that of all rows."""
+    problem = _problems(template, data, data.weights, C).problem(0)
+    return find_way(template.solver, problem, linear_tolerance(data.rows, float(template.tol)))
+
+
+def _problems(template: LinearSVC, data: Data, weights: Vector, C: float) -> ClassProblems:
     model = copy(template)
     model.C = C
-    labels = data.labels
-    k = 1 if len(labels) == 2 else 0
-    factors = model._class_factors(labels, data.targets, data.weights)
-    problem = model._problem(data.rows, data.targets == labels[k], data.weights, factors, k, len(labels))
-    return find_solver(template.solver, problem, tolerance(template, data.rows))
+    return model._problems(data.rows, *data.classes, weights)
 
 
 def _fit_one(
@@ -136,28 +137,27 @@ def _fit_one(
     data: Data,
     weights: Vector,
     C: float,
-    chosen: tuple[AnySolver, str],
+    way: Way,
     begin: Begin | None,
     deadline: float,
 ) -> tuple[LinearSVC, str]:
     seconds = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
     model = copy(template)
     model.C, model.max_time = C, seconds
-    shortfall = model._fit_rows(data.rows, data.targets, weights, data.labels, chosen=chosen, begin=begin)
-    if model._interrupted:
+    problems = _problems(template, data, weights, C)
+    shortfall, interrupted = model._fit_problems(problems, begin=begin, way=way)
+    if interrupted:
         raise KeyboardInterrupt
     return model, shortfall
 
 
-def fit_path(
-    template: LinearSVC, data: Data, Cs: Vector, chosen: list[tuple[AnySolver, str]], share: float
-) -> list[LinearSVC]:
+def fit_path(template: LinearSVC, data: Data, Cs: Vector, ways: list[Way], share: float) -> list[LinearSVC]:
     """All rows at every C, upwards, each from the two before."""
     deadline = time.perf_counter() + share
     models: list[LinearSVC] = []
-    for C, solver in zip(map(float, Cs), chosen, strict=True):
+    for C, way in zip(map(float, Cs), ways, strict=True):
         begin = _from_last(models[-2:], C) if models else None
-        models.append(_fit_one(template, data, data.weights, C, solver, begin, deadline)[0])
+        models.append(_fit_one(template, data, data.weights, C, way, begin, deadline)[0])
     return models
 
 
@@ -167,7 +167,7 @@ def _from_last(last: list[LinearSVC], C: float) -> Begin:
 
 
 def _carried(last: list[LinearSVC], C: float, k: int, problem: Problem) -> tuple[Solution, Certificate]:
-    proofs = [certificates_of(model)[k] for model in last]
+    proofs = [each_of(model.certificate_)[k] for model in last]
     factors = [C / float(model.C) for model in last]
     if len(last) == 2 and factors[0] != factors[1] and can_combine(problem):
         known = combined((proofs[0], proofs[1]), problem, (factors[0], factors[1]))
@@ -183,7 +183,7 @@ def _from_better(of_all: LinearSVC, last: list[LinearSVC]) -> Begin:
     """
 
     def begin(k: int, problem: Problem) -> tuple[Solution, Certificate]:
-        start, known = _without_held_out(certificates_of(of_all)[k], problem)
+        start, known = _without_held_out(each_of(of_all.certificate_)[k], problem)
         if not last:
             return start, known
         own_start, own = _carried(last, float(of_all.C), k, problem)
@@ -202,18 +202,12 @@ def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, C
     return Solution(w=w, b=b, alpha=alpha, margins=margins), known
 
 
-def certificates_of(model: LinearSVC) -> Sequence[Certificate]:
-    """One for each problem."""
-    proof: Any = model.certificate_
-    return [proof] if isinstance(proof, Certificate) else proof
-
-
 def fit_fold(
     template: LinearSVC,
     data: Data,
     fold: Fold,
     path: list[LinearSVC],
-    chosen: list[tuple[AnySolver, str]],
+    ways: list[Way],
     scoring: Callable[..., float] | None,
     share: float,
     known: LinearSVC | None = None,
@@ -225,15 +219,15 @@ def fit_fold(
     last = [] if known is None else [known]
     best: LinearSVC | None = None
     best_score = -math.inf
-    for of_all, solver in zip(path, chosen, strict=True):
+    for of_all, way in zip(path, ways, strict=True):
         before = time.perf_counter()
         begin = _from_better(of_all, last)
-        model, shortfall = _fit_one(template, data, fold.weights, of_all.C, solver, begin, deadline)
+        model, shortfall = _fit_one(template, data, fold.weights, of_all.C, way, begin, deadline)
         last = [*last[-1:], model]
         between = time.perf_counter()
         value = score(model)
         after = time.perf_counter()
-        gap = max(proof.relative_gap for proof in certificates_of(model))
+        gap = max(proof.relative_gap for proof in each_of(model.certificate_))
         if value > best_score:
             best, best_score = model, value
         outcomes.append(Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
@@ -299,6 +293,6 @@ class _Answers(ClassifierMixin, BaseEstimator):
         return self.scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        codes = (self.scores > 0).astype(np.intp) if self.scores.ndim == 1 else self.scores.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
+        kind = decomposition(len(self.classes_), pairs=False)
+        labels: NDArray[Any] = self.classes_[kind.decide(self.scores)]
         return labels

@@ -15,17 +15,17 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import CertifiedClassifier, check_solver
-from maxmargin.estimators.labels import distinct_labels, require_two
-from maxmargin.estimators.linear_fit import Begin, LinearFit
-from maxmargin.estimators.reading import linear_scores, read_training_rows
-from maxmargin.problem import Intercept, Problem
+from maxmargin.estimators.reading import labels_and_codes, linear_scores, read_training_rows
+from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
-from maxmargin.proof.model import Model, Trace
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import each_of
+from maxmargin.proof.solution import Solution
+from maxmargin.reductions.class_problems import ClassProblems, decomposition
+from maxmargin.reductions.ladders import Begin, LinearFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
+from maxmargin.solving.ways import Way
 from maxmargin.tools.parameters import Positive, check_choice, check_options
 from maxmargin.types import Vector
 
@@ -118,8 +118,6 @@ class LinearSVC(CertifiedClassifier):
     True
     """
 
-    certificate_: Certificate | Certificates | InseparabilityProof
-
     def __init__(
         self,
         penalty: takes.Penalty = "l2",
@@ -178,80 +176,75 @@ class LinearSVC(CertifiedClassifier):
         """
         self._check_parameters()
         X, targets, rows = read_training_rows(self, X, y)
-        labels = distinct_labels(targets)
-        weights = np.ones(rows.count)
+        labels, codes = labels_and_codes(targets)
+        weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        shortfall = self._fit_rows(rows, targets, weights, labels)
+        problems = self._problems(rows, labels, codes, weights)
+        shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
         return self
 
-    def _fit_rows(
-        self,
-        rows: Rows,
-        targets: NDArray[Any],
-        weights: Vector,
-        labels: NDArray[Any],
-        *,
-        chosen: tuple[AnySolver, str] | None = None,
-        begin: Begin | None = None,
-    ) -> str:
-        """Fit on data that have been checked, and return what is to be warned of, if anything.
+    def _problems(
+        self, rows: Rows, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
+    ) -> ClassProblems:
+        """The problems that the parameters state on some rows."""
+        return ClassProblems(
+            labels,
+            codes,
+            rows,
+            decomposition(len(labels), pairs=False),
+            C=self.C,
+            loss=self.loss,
+            intercept=self._intercept_form(),
+            intercept_scaling=self.intercept_scaling,
+            weights=weights,
+            class_weight=self.class_weight,
+        )
 
-        Fits on the same rows with other weights or another C can share them, and with them ``labels``, the
-        classes, ``chosen``, the answer of ``find_solver``, and ``begin``, which says where the problem of
-        class k starts and what is known of it.
+    def _fit_problems(
+        self, problems: ClassProblems, *, begin: Begin | None = None, way: Way | None = None
+    ) -> tuple[str, bool]:
+        """Fit: what is to be warned of, if anything, and whether Ctrl-C ended it.
+
+        Fits on the same rows can share ``way``, the answer of ``find_way``; ``begin`` says where to start.
         """
-        require_two(labels)
-        fit = LinearFit(self, rows, targets, weights, labels, chosen, begin)
+        running = self._running(problems, self.max_iter)
+        if not (isinstance(self.random_state, int) and self.random_state >= 0):
+            _ = running.seed  # drawn by every fit that shares a generator, whether it is needed or not
         try:
-            models, coefficients = fit.solve()
+            models, self.coef_ = LinearFit(problems, running, begin, way).solve()
         except InseparableError as error:
             self._refuse(error.certificate)
-        self.classes_, self.coef_ = labels, coefficients
-        self._stated_problem = self._statement(weights)
-        self._interrupted = any(model.interrupted for model in models)
-        return self._set_fitted(models, fit.reason)
+        self.n_iter_ = max(1, *models.steps)
+        shortfall = self._set_proof(problems, models)
+        self._stated_problem |= {"penalty": "l2", "formulation": "separate"}
+        return shortfall, any(models[k].interrupted for k in range(len(models)))
 
-    def _problem(
-        self,
-        rows: Rows,
-        positive: NDArray[np.bool_],
-        weights: Vector,
-        factors: Vector,
-        k: int,
-        count: int,
-    ) -> Problem:
-        rest = factors[0] if count == 2 else 1.0
-        return Problem.of(
-            rows,
-            np.where(positive, 1.0, -1.0),
-            1.0 if math.isinf(self.C) else float(self.C),
-            loss="hinge" if math.isinf(self.C) else self.loss,
-            intercept=self._intercept_form(),
-            weights=weights * np.where(positive, factors[k], rest),
-            intercept_scaling=float(self.intercept_scaling),
-        )
+    def _from_last_fit(self, problems: ClassProblems) -> Begin | None:
+        """Where the last fit ended, if there was one on such data and it is to be the start."""
+        rows = problems.rows
+        if not (self.warm_start and hasattr(self, "coef_")) or self.coef_.shape[1] != rows.columns:
+            return None
+        if not np.array_equal(self.classes_, problems.labels):
+            return None
+        if hasattr(self, "certificate_"):
+            starts = [
+                Solution(
+                    w=proof.w, b=proof.b, alpha=proof.alpha if len(proof.alpha) == rows.count else None
+                )
+                for proof in each_of(self.certificate_)
+            ]
+        else:  # loaded from a file without proof
+            points = zip(self.coef_, self.intercept_, strict=True)
+            starts = [Solution(w=w, b=float(b)) for w, b in points]
+        return lambda k, problem: (starts[k], None)
 
     def _intercept_form(self) -> Intercept:
         if not self.fit_intercept:
             return Intercept.NONE
         return Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
-
-    def _statement(self, weights: Vector) -> dict[str, Any]:
-        """The problem in plain values, kept because parameters can be set anew after a fit."""
-        return {
-            "loss": str(self.loss),
-            "C": float(self.C),
-            "intercept": self._intercept_form().value,
-            "intercept_scaling": float(self.intercept_scaling),
-            "class_weight": self._plain_class_weight(),
-            "sample_weights": bool((weights != 1.0).any()),
-            "penalty": "l2",
-            "formulation": "separate",
-            "tol": float(self.tol),
-        }
 
     def _refuse(self, proof: InseparabilityProof) -> NoReturn:
         """Keep the proof that there is no hard margin, and nothing of an earlier fit."""
@@ -260,17 +253,6 @@ class LinearSVC(CertifiedClassifier):
             if hasattr(self, name):
                 delattr(self, name)
         raise InseparableError(proof) from None
-
-    def _set_fitted(self, models: list[Model], reason: str) -> str:
-        certificates = Certificates([model.certificate for model in models])
-        several = len(models) > 1
-        self.intercept_ = np.array([model.b for model in models])
-        self.n_iter_ = max(1, *(model.steps for model in models))
-        self.certificate_ = certificates if several else certificates[0]
-        traces = [model.trace for model in models]
-        self.trace_: Trace | list[Trace] = traces if several else traces[0]
-        worst = max(models, key=lambda model: model.certificate.relative_gap)
-        return self._set_ending(worst, reason)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""
@@ -281,8 +263,7 @@ class LinearSVC(CertifiedClassifier):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[codes]
+        labels: NDArray[Any] = self.classes_[decomposition(len(self.classes_), pairs=False).decide(scores)]
         return labels
 
     def save(

@@ -28,7 +28,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -40,15 +39,15 @@ from maxmargin.estimators.folds import (
     Data,
     Outcome,
     Watch,
-    certificates_of,
-    choose_at,
     fit_fold,
     fit_path,
     make_folds,
     settle,
+    way_at,
 )
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.reading import read_training_data
+from maxmargin.proof.model import each_of
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.tools.parameters import Positive, check_options, wrong
@@ -173,19 +172,18 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         watch = Watch(self.callback)
         template = self._template(seed, watch)
         X, targets = read_training_data(self, X, y)
-        check_classification_targets(targets)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data = Data(X, targets, weights)
         splits = list(check_cv(self.cv, targets, classifier=True).split(X, targets))
         self.n_splits_ = len(splits)
         folds = make_folds(splits, data)
         ascending = np.argsort(Cs, kind="stable")
-        chosen = [choose_at(template, data, float(C)) for C in Cs[ascending]]
+        ways = [way_at(template, data, float(C)) for C in Cs[ascending]]
         workers = self._workers()
         # The path and each round of folds have an equal share of the time.
         rounds = -(-len(folds) // workers)
         clock = _Clock(self.max_time)
-        path = fit_path(template, data, Cs[ascending], chosen, clock.left / (1 + rounds))
+        path = fit_path(template, data, Cs[ascending], ways, clock.left / (1 + rounds))
         template.set_params(n_jobs=max(1, default_threads() // workers))
         scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
         closer = copy(template).set_params(tol=CLOSER * self.tol)
@@ -195,10 +193,10 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
             if watch.stopped or clock.left == 0.0:
                 return []
             share, at = clock.left / rounds, path[place : place + 1]
-            solver = choose_at(closer, data, float(at[0].C))
+            way = way_at(closer, data, float(at[0].C))
             found: list[list[Outcome]] = side_by_side(
                 delayed(fit_fold)(
-                    closer, data, folds[i], at, [solver], scoring, share, outcomes[i][place].model
+                    closer, data, folds[i], at, [way], scoring, share, outcomes[i][place].model
                 )
                 for i in rough
             )
@@ -207,7 +205,7 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         try:
             share = clock.left / rounds
             outcomes = side_by_side(
-                delayed(fit_fold)(template, data, fold, path, chosen, scoring, share) for fold in folds
+                delayed(fit_fold)(template, data, fold, path, ways, scoring, share) for fold in folds
             )
             settle(outcomes, float(self.tol), fit_again)
         except BaseException:
@@ -263,8 +261,8 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
                 f"{worst.shortfall}"
             )
         if self.refit and not self.status_.certified:
-            gap = max(proof.relative_gap for proof in certificates_of(self.best_estimator_))
-            sentence = self.status_.value.format(gap=gap, tol=self.tol, steps=self.n_iter_)
+            gap = max(proof.relative_gap for proof in each_of(self.certificate_))
+            sentence = self.status_.sentence(gap, self.tol, self.n_iter_)
             parts.append(f"The model of all rows at C = {self.C_:g}: {sentence}")
         if parts:
             warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=3)

@@ -52,7 +52,7 @@ def check_kernel(estimator: Any) -> None:
         )
 
 
-def find_kernel(estimator: Any, X: Any, weights: Vector) -> Kernel:
+def find_kernel(estimator: Any, X: Any, weights: Vector | None) -> Kernel:
     """The kernel that the parameters stand for on X, with gamma as a number."""
     kernel = estimator.kernel
     if isinstance(kernel, Kernel):
@@ -63,7 +63,7 @@ def find_kernel(estimator: Any, X: Any, weights: Vector) -> Kernel:
     return kernel_from_name(kernel, int(estimator.degree), gamma, float(estimator.coef0))
 
 
-def find_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
+def find_gamma(gamma: str | float, X: Any, weights: Vector | None) -> float:
     """The value of gamma: "scale" and "auto" as scikit-learn defines them.
 
     A weight counts as a repetition of its row, also in the variance of X.
@@ -73,7 +73,7 @@ def find_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
     if gamma == "auto":
         return 1.0 / float(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-        if (weights == weights[0]).all() and not sparse.issparse(X):
+        if not sparse.issparse(X) and (weights is None or (weights == weights[0]).all()):
             variance = float(X.var(dtype=np.float64))
         else:
             variance = _weighted_variance(X, weights)
@@ -86,7 +86,7 @@ def find_gamma(gamma: str | float, X: Any, weights: Vector) -> float:
     )
 
 
-def _weighted_variance(X: Any, weights: Vector) -> float:
+def _weighted_variance(X: Any, weights: Vector | None) -> float:
     """Of all values of X, each counted as often as its row weighs; in double precision, row by row."""
     if sparse.issparse(X):
         means = np.asarray(X.mean(axis=1, dtype=np.float64)).ravel()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How linear classifiers read X: a matrix, or monomials that are not written out."""
+"""How classifiers read y, and linear ones X: a matrix, or monomials that are not written out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from maxmargin import core
@@ -17,6 +18,8 @@ from maxmargin.features.lazy import LazyMonomials
 from maxmargin.problem.rows import Rows
 
 _TYPES = (np.float64, np.float32)
+_MANY_TARGETS = 10_000
+"""Labels from which on to look whether there are only two different ones is quicker than to sort them."""
 
 
 def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], Rows]:
@@ -76,6 +79,32 @@ def _are_plain(X: Any, y: Any) -> bool:
         and X.dtype == np.float64
         and y.dtype.kind in "iub"
     )
+
+
+def labels_and_codes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The labels, sorted, and the place of every row's label among them.
+
+    Raises where there are fewer than two, or where they are values of something continuous. Whole numbers
+    need no check for that, which takes as long as a small fit; where there are many different ones,
+    scikit-learn warns that they may be values. Two of them, the usual case, need no sorting of millions.
+    """
+    whole = targets.dtype.kind in "iub"
+    if not whole:
+        check_classification_targets(targets)
+    if targets.dtype.kind in "iuf" and len(targets) > _MANY_TARGETS:
+        low, high = targets.min(), targets.max()
+        above = targets == high
+        if low < high and bool(np.all(above | (targets == low))):
+            return np.array([low, high], targets.dtype), above.view(np.uint8)
+    labels, codes = np.unique(targets, return_inverse=True)
+    if whole and 2 * len(labels) > len(targets):
+        check_classification_targets(targets)
+    if len(labels) < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: the number of classes has to be "
+            f"greater than one; got {len(labels)} class. Give y at least two different labels."
+        )
+    return labels, codes
 
 
 def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:

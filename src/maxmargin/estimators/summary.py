@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from maxmargin.proof.certificate import Certificate
-from maxmargin.reductions.one_vs_one import PairCertificates
+from maxmargin.proof.model import PairCertificates, each_of
 
 if TYPE_CHECKING:
     from maxmargin.estimators.certified import ShowsProof
@@ -34,9 +34,9 @@ def fitted_summary(estimator: ShowsProof) -> str:
     status = getattr(estimator, "status_", None)
     if proof is None or status is None:
         return ""
-    certificates = [proof] if isinstance(proof, Certificate) else list(proof)
+    certificates = each_of(proof)
     tol, steps = estimator._stated_problem["tol"], int(np.max(estimator.n_iter_))
-    sentence = status.value.format(gap=proof.relative_gap, tol=tol, steps=steps)
+    sentence = status.sentence(proof.relative_gap, tol, steps)
     head, _, rest = sentence.partition(":")
     parts = [f"<p style='margin:0'><strong>{escape(head)}:</strong>{escape(rest)}</p>"]
     if len(certificates) == 1:

@@ -18,8 +18,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import CertifiedClassifier, check_solver
-from maxmargin.estimators.kernel_fit import KernelFit, matrix_of
-from maxmargin.estimators.labels import labels_and_codes, require_two
 from maxmargin.estimators.named_kernels import (
     check_kernel,
     find_kernel,
@@ -27,17 +25,14 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_invalid,
 )
+from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.kernels.base import Function, Linear, Precomputed
-from maxmargin.problem import Intercept
-from maxmargin.proof.certificate import Certificate
-from maxmargin.proof.model import Status, Trace
-from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.proof.model import Models, Status, each_of
+from maxmargin.reductions.class_problems import KernelProblems, all_values, decomposition
 from maxmargin.reductions.kernel_scores import KernelScores
-from maxmargin.reductions.models import Models
-from maxmargin.reductions.one_vs_one import class_scores, vote
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.reductions.ladders import KernelFit
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
+from maxmargin.solving.loop import NO_LIMIT, Callback
 from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
 
@@ -152,8 +147,6 @@ class SVC(CertifiedClassifier):
     True
     """
 
-    certificate_: Certificate | Certificates
-
     def __init__(
         self,
         *,
@@ -215,33 +208,58 @@ class SVC(CertifiedClassifier):
         """
         self._check_parameters()
         X, targets = self._checked_data(X, y)
-        weights = np.ones(len(targets))
+        weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
                 sample_weight, targets, dtype=np.float64, ensure_non_negative=True
             )
         labels, codes = labels_and_codes(targets)
-        require_two(labels)
-        factors = self._class_factors(labels, targets, weights)
-        several = self.multi_class == "ovr" and len(labels) > 2
-        task = ClassProblems(labels, codes, float(self.C) * weights * factors[codes], several)
         kernel = find_kernel(self, X, weights)
-        task.see(X, kernel, matrix_of(self, X, kernel))
-        doubt = why_invalid(kernel, X, task.matrix)
+        problems = KernelProblems(
+            labels,
+            codes,
+            X,
+            kernel,
+            decomposition(len(labels), pairs=self.multi_class == "ovo"),
+            matrix=all_values(kernel, X, float(self.cache_size), self._threads()),
+            C=self.C,
+            weights=weights,
+            class_weight=self.class_weight,
+        )
+        problems.refuse_classes_without_weight()
+        doubt = why_invalid(kernel, X, problems.matrix)
         if doubt:
-            task.kernel_is_none = True
+            problems.kernel_is_none = True
             warnings.warn(doubt, UserWarning, stacklevel=2)
-        fit = KernelFit(self, task)
-        models, reason = fit.solve()
-        self.classes_, self.class_weight_, self.kernel_ = labels, factors, kernel
+        fit = KernelFit(
+            problems,
+            self._running(problems, NO_LIMIT if self.max_iter == -1 else int(self.max_iter)),
+            cache_size=float(self.cache_size),
+            shrinking=bool(self.shrinking),
+            warm=bool(self.warm_start),
+            starts=self._last_multipliers(problems),
+        )
+        models = fit.solve()
+        self.class_weight_, self.kernel_ = problems.factors, kernel
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(targets),)
-        self._stated_problem = self._statement(weights)
-        self._set_model(task, X, models)
+        self._set_model(problems, X, models)
+        self.n_iter_ = np.maximum(models.steps, 1).astype(np.int32)
         self.cache_use_ = fit.cache_use(models, kernel)
-        shortfall = self._set_proof(task, models, reason)
+        shortfall = self._set_proof(problems, models)
+        self._stated_problem |= {"multi_class": str(self.multi_class), "kernel": str(kernel)}
+        self.fit_status_ = 0 if self.status_.certified else 1
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
         return self
+
+    def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
+        """Those of the last fit, if there was one on such data and it is to be the start."""
+        proof: Any = getattr(self, "certificate_", None)
+        if not self.warm_start or proof is None or not np.array_equal(self.classes_, problems.labels):
+            return None
+        each = [certificate.alpha for certificate in each_of(proof)]
+        counts = [problems.count(k) for k in range(len(problems))]
+        return each if [len(alpha) for alpha in each] == counts else None
 
     def _checked_data(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         targets: NDArray[Any]
@@ -265,28 +283,13 @@ class SVC(CertifiedClassifier):
         if sparse.issparse(X) and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported. Use X.toarray().")
 
-    def _statement(self, weights: Vector) -> dict[str, Any]:
-        """The problem in plain values, kept because parameters can be set anew after a fit."""
-        return {
-            "loss": "hinge",
-            "C": float(self.C),
-            "intercept": Intercept.EXACT.value,
-            "class_weight": self._plain_class_weight(),
-            "sample_weights": bool((weights != 1.0).any()),
-            "multi_class": str(self.multi_class),
-            "kernel": str(self.kernel_),
-            "tol": float(self.tol),
-        }
-
-    def _set_model(self, task: ClassProblems, X: Any, models: Models) -> None:
+    def _set_model(self, problems: KernelProblems, X: Any, models: Models) -> None:
         """The support vectors, those of the first class first, with their coefficients."""
-        table = task.coefficients(models.w)
+        table = problems.table(models.w)
         used = table.any(axis=0)
-        self.support_ = task.order[used].astype(np.int32)
-        self.n_support_ = np.bincount(task.codes[self.support_], minlength=len(task.labels)).astype(
-            np.int32
-        )
-        self.intercept_ = models.b
+        self.support_ = np.concatenate(problems.by_class)[used].astype(np.int32)
+        owners, count = problems.codes[self.support_], len(problems.labels)
+        self.n_support_ = np.bincount(owners, minlength=count).astype(np.int32)
         coefficients = np.ascontiguousarray(table[:, used])
         self.dual_coef_ = sparse.csr_matrix(coefficients) if sparse.issparse(X) else coefficients
         if isinstance(self.kernel_, Precomputed):
@@ -302,19 +305,6 @@ class SVC(CertifiedClassifier):
         support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
         self._problem_scores = KernelScores(self.kernel_, support, coefficients, self.n_support_)
 
-    def _set_proof(self, task: ClassProblems, models: Models, reason: str) -> str:
-        """The certificates, and what is to be warned of, if anything."""
-        certificates = task.together(models.certificates)
-        several = len(models) > 1
-        self.certificate_ = certificates if several else certificates[0]
-        self.n_iter_ = np.maximum(models.steps, 1).astype(np.int32)
-        traces = models.traces
-        self.trace_: Trace | list[Trace] = traces if several else traces[0]
-        worst = models[int(np.argmax(models.relative_gaps))]
-        shortfall = self._set_ending(worst, reason, models.proven)
-        self.fit_status_ = 0 if self.status_.certified else 1
-        return shortfall
-
     @property
     def coef_(self) -> Any:
         """``w`` of every problem; of the linear kernel only."""
@@ -322,10 +312,6 @@ class SVC(CertifiedClassifier):
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         return self._problem_scores.weights()
-
-    @property
-    def _one_vs_rest(self) -> bool:
-        return bool(self.dual_coef_.shape[0] == len(self.classes_))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Of every problem, one column each."""
@@ -345,9 +331,9 @@ class SVC(CertifiedClassifier):
         scores = self._scores(X)
         if scores.shape[1] == 1:
             return scores.ravel()
-        if self._one_vs_rest or self.decision_function_shape == "ovo":
+        if self.decision_function_shape == "ovo":
             return scores
-        return class_scores(len(self.classes_), scores)
+        return self._problem_scores.kind.class_scores(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row: of several, the one with most votes, or with the largest score."""
@@ -357,15 +343,11 @@ class SVC(CertifiedClassifier):
                 "break_ties must be False when decision_function_shape is 'ovo': scores of pairs break no "
                 "ties. Use decision_function_shape='ovr'."
             )
-        scores = self._scores(X)
-        if scores.shape[1] == 1:
-            codes = (scores.ravel() > 0).astype(np.intp)
-        elif self._one_vs_rest:
-            codes = scores.argmax(axis=1)
-        elif self.break_ties:
-            codes = class_scores(len(self.classes_), scores).argmax(axis=1)
+        scores, kind = self._scores(X), self._problem_scores.kind
+        if self.break_ties and len(kind) > 1:
+            codes = kind.class_scores(scores).argmax(axis=1)
         else:
-            codes = vote(len(self.classes_), scores)
+            codes = kind.decide(scores)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,19 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.uncoupled import Blocks, whole
-from maxmargin.problem.rows import Rows
-from maxmargin.types import Tell, Vector
+from maxmargin.problem.rows import Matrix, Rows, RowSpace
+from maxmargin.types import Indices, Tell, Vector
 
 _SAMPLE = (64, 8192)
-"""Support vectors and rows that tell how long a value takes."""
+"""The numbers of support vectors and of rows in the sample that tells how long a value takes."""
+
+_NO_COLUMNS = (
+    "Rows that are seen through a kernel have no columns at hand. Use a kernel solver, which does without "
+    "them, or a feature map before a linear problem."
+)
 
 
-class KernelRows(Rows):
+class KernelRows(RowSpace):
     """Rows of X as a kernel sees them; X itself is read as ``Rows`` says.
 
     ``which`` takes some of the rows only, without a copy of them. ``blocks`` leaves out pairs of rows whose
@@ -33,7 +38,7 @@ class KernelRows(Rows):
     kernel, or a precomputed one, needs memory for all pairs.
     """
 
-    data: core.Data
+    has_kernel: ClassVar[bool] = True
     spare: core.SpareMemory | None = None
     """Where problems that come one after the other find memory for rows of the kernel matrix."""
 
@@ -54,14 +59,11 @@ class KernelRows(Rows):
                 "A precomputed kernel needs a square matrix with a row and a column for every example. Got "
                 f"shape {np.shape(X)} instead."
             )
-        if isinstance(X, Rows):
-            self.__dict__.update(X.__dict__)
-        else:
-            super().__init__(X, check_finite=check_finite, keep_zeros=given)
-        self.data = self.stored_data
-        kernel.refuse_negative(self)
+        rows = X if isinstance(X, Rows) else Rows(X, check_finite=check_finite, keep_zeros=given)
+        kernel.refuse_negative(rows)
+        self._data = rows.stored_data
         self.kernel = kernel
-        self.which = np.arange(self.data.count) if which is None else np.asarray(which, np.int64)
+        self.which = np.arange(self._data.count) if which is None else np.asarray(which, np.int64)
         """The rows of the data that the problem is about, in its order."""
         self.blocks = blocks or whole(self.count)
         self._last: tuple[Vector, Vector] | None = None
@@ -77,18 +79,28 @@ class KernelRows(Rows):
         """The length of w, which has one coefficient for each row."""
         return self.count
 
+    @property
+    def data(self) -> core.Data:
+        """The rows of X, without the kernel."""
+        return self._data
+
+    @property
+    def stored(self) -> int:
+        """Number of stored values of X."""
+        return self._data.stored
+
     @cached_property
     def squared_norms(self) -> Vector:
         """``k(x_i, x_i)``."""
-        out = np.empty(self.data.count)
-        core.kernel_diagonal(self.kernel.compiled, self.data, out)
+        out = np.empty(self._data.count)
+        core.kernel_diagonal(self.kernel.compiled, self._data, out)
         return out[self.which]
 
-    def block(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+    def block(self, first: Indices, second: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``k(x_i, x_j)`` for i in first and j in second."""
         out = np.empty((len(first), len(second)))
-        pairs = self.data, self.which[first], self.data, self.which[second]
-        core.kernel_block(self.kernel.compiled, *pairs, out, core.ALL_CORES)
+        pairs = self._data, self.which[first], self._data, self.which[second]
+        core.kernel_block(self.kernel.compiled, *pairs, out, budget)
         return out
 
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
@@ -119,11 +131,11 @@ class KernelRows(Rows):
         out = np.empty((1, len(targets)))
         core.kernel_expansions(
             self.kernel.compiled,
-            self.data,
+            self._data,
             self.which[support],
             np.ascontiguousarray(w[support][np.newaxis]),
             np.array([0, len(support)]),
-            self.data,
+            self._data,
             self.which[targets],
             out,
             False,
@@ -135,10 +147,10 @@ class KernelRows(Rows):
 
     def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
         """Two passes over the rows, instead of a product for each pair of them."""
-        normal, out = np.empty(self.data.columns), np.empty(self.data.count)
-        coefficients = np.asarray(np.bincount(self.which, w, self.data.count), np.float64)
-        core.combine(self.data, coefficients, normal, budget)
-        core.scores(self.data, normal, out, budget)
+        normal, out = np.empty(self._data.columns), np.empty(self._data.count)
+        coefficients = np.asarray(np.bincount(self.which, w, self._data.count), np.float64)
+        core.combine(self._data, coefficients, normal, budget)
+        core.scores(self._data, normal, out, budget)
         return out[self.which]
 
     def seconds_of_scores(self, w: Vector, budget: core.Budget) -> float:
@@ -159,6 +171,14 @@ class KernelRows(Rows):
     def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``sum_i coefficient_i phi(x_i)``, which is held by its coefficients."""
         return np.array(coefficients, np.float64)
+
+    def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """An error: the images may have infinitely many columns."""
+        raise ValueError(_NO_COLUMNS)
+
+    def dense(self, which: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """An error, for the same reason."""
+        raise ValueError(_NO_COLUMNS)
 
     def squared_norm(self, w: Vector) -> float:
         """An upper bound on ``|w|^2``, with what the blocks leave out."""

@@ -6,6 +6,9 @@ For every loss, ``dual_gain(alpha, C)`` is ``-C loss*(-alpha / C)``, the row's s
     D(alpha) = -1/2 |sum_i alpha_i y_i x_i|^2 + sum_i dual_gain(alpha_i, C_i),   0 <= alpha_i <= upper
 
 and ``multiplier(m, C) = -C loss'(m)`` is the alpha that goes with a margin where the loss is smooth.
+
+The core has a twin of each function for its passes over the rows, core/passes/losses.hpp. These here are
+the ones to read, and a test holds the twins to them, row by row.
 """
 
 from __future__ import annotations

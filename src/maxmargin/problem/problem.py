@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, RowSpace
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
 
@@ -42,7 +42,7 @@ class Problem:
     Use ``Problem.of(X, y, C=...)`` to build one from arrays.
     """
 
-    rows: Rows
+    rows: RowSpace
     y: Vector
     """Labels, -1.0 or 1.0."""
     costs: Vector
@@ -68,7 +68,7 @@ class Problem:
         fixed_intercept: float = 0.0,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
-        rows = X if isinstance(X, Rows) else Rows(X)
+        rows = X if isinstance(X, RowSpace) else Rows(X)
         labels = np.ascontiguousarray(y, dtype=np.float64)
         if labels.shape != (rows.count,):
             raise ValueError(
@@ -154,6 +154,15 @@ class Problem:
             value += 0.5 * (b / self.intercept_scaling) ** 2
         return value
 
+    def regulariser_diagonal(self) -> Vector:
+        """The diagonal of R, with which the regulariser is ``1/2 (w, b)' R (w, b)``, or ``1/2 w' R w``."""
+        diagonal = np.ones(self.rows.columns + (self.intercept is not Intercept.NONE))
+        if self.intercept is Intercept.REGULARISED:
+            diagonal[-1] = self.intercept_scaling**-2
+        elif self.intercept is Intercept.EXACT:
+            diagonal[-1] = 0.0
+        return diagonal
+
     def loss_sum(self, margins: Vector) -> float:
         """``sum_i C_i loss(m_i)``."""
         return core.loss_sum(self.loss.name, margins, self.costs)
@@ -171,6 +180,13 @@ class Problem:
     def primal(self, w: Vector, b: float = 0.0) -> float:
         """The objective at (w, b)."""
         return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
+
+    @property
+    def primal_of_zero(self) -> float:
+        """The objective at w = 0 and b = 0, or at the b that is fixed."""
+        if self.fixed_intercept:
+            return self.loss_sum(self.fixed_intercept * self.y)
+        return self.total_cost * self.loss.at_zero
 
     def dual(self, alpha: Vector) -> float:
         """The dual objective; ``-inf`` where alpha is not feasible (beyond rounding of its balance)."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The data of a problem, one row per example, read in place."""
+"""The rows of a problem, one for each example: what they can do, and how those of a matrix do it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +14,142 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.types import Indices, Tell, Vector
 
+CompiledRows = core.Data | core.MonomialData
+Matrix = NDArray[np.float64]
+
+
+class RowSpace(ABC):
+    """Whatever can do four things with the rows of a problem, all of them at once.
+
+    These are ``scores``, ``combine``, ``gram`` and ``squared_norms``. The certificate and many solvers need
+    nothing else, so rows can lie anywhere: in a matrix, behind a kernel, in parts on a disk. Whatever a
+    solver needs beyond them it asks for by name, and refuses rows that do not have it.
+    """
+
+    has_kernel: ClassVar[bool] = False
+    """Whether the rows are seen through a kernel. Then w is held by a coefficient for each row, and scores
+    take a value of the kernel for each pair of rows."""
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    """The type of the stored values."""
+    kernel_is_none: bool = False
+    """Whether the rows are seen through a function that is known not to be a kernel: it proves nothing."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Number of rows, n."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> int:
+        """Number of entries of w, d."""
+
+    @property
+    @abstractmethod
+    def stored(self) -> int:
+        """Number of stored values: the cost of one pass."""
+
+    @abstractmethod
+    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
+        """``<w, x_i>`` of every row; ``tell`` is called now and then where that takes long."""
+
+    @abstractmethod
+    def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
+        """``sum_i coefficient_i x_i``."""
+
+    @abstractmethod
+    def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """``sum_i weight_i x_i x_i'``, a matrix of d rows and columns."""
+
+    @property
+    @abstractmethod
+    def squared_norms(self) -> Vector:
+        """``|x_i|^2`` of every row."""
+
+    @cached_property
+    def mean_squared_norm(self) -> float:
+        """The mean of ``|x_i|^2`` over all rows."""
+        return float(self.squared_norms.mean())
+
+    def squared_norm(self, w: Vector) -> float:
+        """``|w|^2``."""
+        return core.dot(w, w)
+
+    def score_error(self, w: Vector) -> float:
+        """How far a score can be from the true one: not at all, beyond rounding."""
+        return 0.0
+
+    def seconds_of_scores(self, w: Vector, budget: core.Budget) -> float:
+        """How long ``scores`` will take where that can be longer than many steps; else 0."""
+        return 0.0
+
+    def dense(self, which: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """Some rows as a matrix; it takes a pass for each of them where they do not know a better way."""
+        unit, out = np.zeros(self.count), np.empty((len(which), self.columns))
+        for place, i in enumerate(which):
+            unit[i] = 1.0
+            out[place] = self.combine(unit, budget)
+            unit[i] = 0.0
+        return out
+
+    def block(self, first: Indices, second: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """``<x_i, x_j>`` for i in first and j in second."""
+        products: Matrix = self.dense(first, budget) @ self.dense(second, budget).T
+        return products
+
+    # What only some rows have, and a solver asks for by name.
+
+    @property
+    def offers_single_rows(self) -> bool:
+        """Whether the core can visit one row after the other: whether there is ``compiled``."""
+        return False
+
+    @property
+    def compiled(self) -> CompiledRows:
+        """The rows as the core reads them, for what visits single rows."""
+        raise ValueError(
+            "Single rows are needed here, and these rows only offer whole passes. Use maxmargin.Rows(X)."
+        )
+
+    @property
+    def data(self) -> CompiledRows:
+        """The same as ``compiled``."""
+        return self.compiled
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the values lie in memory: whether there are ``stored_data`` and ``take``."""
+        return False
+
+    @property
+    def stored_data(self) -> core.Data:
+        """The data, for what reads values in place."""
+        raise ValueError("Stored rows are needed here. Use maxmargin.Rows(X).")
+
+    def take(self, order: Indices) -> RowSpace:
+        """A copy of some rows, in the order given."""
+        raise ValueError("Stored rows are needed here. Use maxmargin.Rows(X).")
+
+    @property
+    def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
+        """A smaller copy of the rows for dual methods, or None where there is none."""
+        return None
+
 
 class FormedRows(ABC):
     """Rows whose values are formed when they are read; ``Rows`` takes them like a matrix."""
 
     @abstractmethod
     def core_data(self) -> core.MonomialData:
-        """As the core reads them."""
+        """The rows as the core reads them."""
 
     @property
     @abstractmethod
     def dtype(self) -> np.dtype[Any]:
-        """Of what they are formed from."""
+        """The type of the values that they are formed from."""
 
 
-class Rows:
+class Rows(RowSpace):
     """A read-only view of ``X``: dense or sparse, float32 or float64, 32- or 64-bit indices.
 
     Read in place, without any copy: C-ordered matrices (also a slice of columns of one) and CSR
@@ -42,77 +163,112 @@ class Rows:
     leaves dense data dense, however many zeros there are.
     """
 
-    kernel_is_none: bool = False
-    """Whether the rows are seen through a function that is known to be no kernel: that proves nothing."""
+    offers_single_rows = True
 
     def __init__(self, X: Any, *, check_finite: bool = True, keep_zeros: bool = False) -> None:
-        self.data: core.Data | core.MonomialData
-        self.dtype: np.dtype[Any]
+        self._compiled: CompiledRows
         if isinstance(X, FormedRows):
-            self.data, self.dtype = X.core_data(), X.dtype
+            self._compiled, self.dtype = X.core_data(), X.dtype
             return  # what they are formed from has been checked
         if sparse.issparse(X):
             matrix = X if X.format == "csr" else X.tocsr()
             if matrix.dtype not in (np.float32, np.float64):
                 matrix = matrix.astype(np.float64)
-            self.data = data = _sparse_data(matrix)
+            self._compiled = data = _sparse_data(matrix)
             if not data.sorted:
                 # Only now: SciPy trusts indices that the core has just checked.
                 matrix = matrix.copy() if matrix is X else matrix
                 matrix.has_canonical_format = matrix.has_sorted_indices = False
                 matrix.sum_duplicates()
-                self.data = _sparse_data(matrix)
+                self._compiled = _sparse_data(matrix)
             values = matrix.data
             self.dtype = matrix.dtype
         else:
             values = _row_major(X)
             dense = core.Data.dense(values)
-            self.data = dense if keep_zeros else dense.without_zeros(core.ALL_CORES) or dense
+            self._compiled = dense if keep_zeros else dense.without_zeros(core.ALL_CORES) or dense
             self.dtype = values.dtype
         if check_finite:
             from sklearn.utils import assert_all_finite  # slow to import, quick to check
 
             assert_all_finite(values, input_name="X")
 
-    def take(self, order: Indices) -> Rows:
-        """A copy of some rows, in the order given."""
-        taken = object.__new__(Rows)
-        taken.data, taken.dtype = self.stored_data.take(order), self.dtype
-        return taken
+    @property
+    def compiled(self) -> CompiledRows:
+        """The rows as the core reads them."""
+        return self._compiled
 
     @property
     def stored_data(self) -> core.Data:
         """The data, for what reads values in place and cannot do with rows that are formed."""
-        if isinstance(self.data, core.MonomialData):
+        if isinstance(self._compiled, core.MonomialData):
             raise ValueError("Stored rows are needed here: write the monomials out, with expand().")
-        return self.data
+        return self._compiled
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the values are stored, and not formed when they are read."""
+        return isinstance(self._compiled, core.Data)
+
+    def take(self, order: Indices) -> Rows:
+        """A copy of some rows, in the order given."""
+        taken = object.__new__(Rows)
+        taken._compiled, taken.dtype = self.stored_data.take(order), self.dtype
+        return taken
 
     @property
     def count(self) -> int:
         """Number of rows, n."""
-        return self.data.count
+        return self._compiled.count
 
     @property
     def columns(self) -> int:
         """Number of columns, d."""
-        return self.data.columns
+        return self._compiled.columns
 
     @property
     def stored(self) -> int:
         """Number of stored values: the cost of one pass."""
-        return self.data.stored
+        return self._compiled.stored
+
+    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
+        """``<w, x_i>`` of every row: one pass, none for w = 0."""
+        if not w.any():
+            return np.zeros(self.count)
+        out = np.empty(self.count)
+        core.scores(self._compiled, np.ascontiguousarray(w, np.float64), out, budget)
+        return out
+
+    def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
+        """``sum_i coefficient_i x_i``: one pass over the rows whose coefficient is not zero."""
+        out = np.empty(self.columns)
+        core.combine(self._compiled, np.ascontiguousarray(coefficients, np.float64), out, budget)
+        return out
+
+    def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """``sum_i weight_i x_i x_i'``: one pass over the rows whose weight is not zero."""
+        lower = np.zeros((self.columns, self.columns))
+        core.add_outer_products(self._compiled, np.ascontiguousarray(weights, np.float64), lower, budget)
+        return lower + np.tril(lower, -1).T
 
     @cached_property
     def squared_norms(self) -> Vector:
         """``|x_i|^2`` of every row."""
         out = np.empty(self.count)
-        core.squared_norms(self.data, out, core.ALL_CORES)
+        core.squared_norms(self._compiled, out, core.ALL_CORES)
         return out
 
-    @cached_property
-    def mean_squared_norm(self) -> float:
-        """Of all rows."""
-        return float(self.squared_norms.mean())
+    def dense(self, which: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """Some rows as a matrix."""
+        out = np.empty((len(which), self.columns))
+        core.gather(self._compiled, which, np.ones(len(which)), out, budget)
+        return out
+
+    def block(self, first: Indices, second: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """``<x_i, x_j>`` for i in first and j in second."""
+        out = np.empty((len(first), len(second)))
+        core.inner_products(self._compiled, first, second, out, budget)
+        return out
 
     @cached_property
     def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
@@ -121,31 +277,9 @@ class Rows:
         Columns that occur in one row only are left out; the second part holds, for every row, the sum
         of their squared values. See core/data/private_columns.hpp.
         """
-        if isinstance(self.data, core.MonomialData):
+        if isinstance(self._compiled, core.MonomialData):
             return None
-        return core.without_private_columns(self.data, core.ALL_CORES)
-
-    def squared_norm(self, w: Vector) -> float:
-        """``|w|^2``."""
-        return core.dot(w, w)
-
-    def score_error(self, w: Vector) -> float:
-        """How far a score can be from the true one: not at all, beyond rounding."""
-        return 0.0
-
-    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
-        """``<w, x_i>`` of every row: one pass, none for w = 0."""
-        if not w.any():
-            return np.zeros(self.count)
-        out = np.empty(self.count)
-        core.scores(self.data, np.ascontiguousarray(w, np.float64), out, budget)
-        return out
-
-    def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
-        """``sum_i coefficient_i x_i``: one pass over the rows whose coefficient is not zero."""
-        out = np.empty(self.columns)
-        core.combine(self.data, np.ascontiguousarray(coefficients, np.float64), out, budget)
-        return out
+        return core.without_private_columns(self._compiled, core.ALL_CORES)
 
 
 def _sparse_data(matrix: Any) -> core.Data:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.problem import Intercept, Problem, middle_of
-from maxmargin.problem.rows import Rows
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
 from maxmargin.types import Tell, Vector
@@ -302,7 +301,7 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     """
     if problem.loss.name != "hinge" or problem.fixed_intercept:
         return w, b, margins
-    if type(problem.rows) is not Rows and problem.rows.count > _SHORT_PASS:
+    if problem.rows.has_kernel and problem.rows.count > _SHORT_PASS:
         return w, b, margins  # through a kernel, the length of w takes a pass of its own
     held = 2.0 * problem.regulariser(w, b)
     if problem.loss_sum(margins + 0.5) > _FEW_LOSSES * held:

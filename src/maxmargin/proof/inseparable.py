@@ -19,7 +19,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.problem import Intercept, Problem
-from maxmargin.types import Indices, Vector
+from maxmargin.types import Vector
 
 _MOST_NAMED = 10
 """Rows that a message names at most."""
@@ -216,9 +216,7 @@ def _nearest_point(problem: Problem, rows: NDArray[np.intp], budget: core.Budget
     """Multipliers on these rows that bring ``sum_i alpha_i y_i x_i`` to 0 and the sums to 1, nearly."""
     from scipy.optimize import nnls
 
-    block = np.empty((len(rows), problem.rows.columns))
-    chosen: Indices = np.ascontiguousarray(rows, np.int64)
-    core.gather(problem.rows.data, chosen, np.ones(len(rows)), block, budget)
+    block = problem.rows.dense(np.ascontiguousarray(rows, np.int64), budget)
     y = problem.y[rows]
     if problem.intercept is Intercept.NONE:
         sums = np.ones((1, len(rows)))

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is answered: the point, its proof, how the run went and why it ended."""
+"""What is answered: the point, its proof, how the run went and why it ended; of one problem or several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from maxmargin.types import Vector
 
 
 class Status(Enum):
-    """Why a run ended. Each value is a sentence; ``Model.message`` fills it in."""
+    """Why a run ended. Each value is a sentence that ``sentence`` fills in."""
 
     CERTIFIED = "Certified: the relative gap of {gap:.1e} is within tol = {tol:.1e}."
     STEPS_SPENT = (
@@ -49,8 +50,12 @@ class Status(Enum):
 
     @classmethod
     def within_tol(cls, certificate: Certificate) -> Status:
-        """Of a run that ended with a gap within tol."""
+        """The status of a run that ended with a gap within tol."""
         return cls.CERTIFIED if certificate.proven else cls.NOT_PROVEN
+
+    def sentence(self, gap: float, tol: float, steps: int) -> str:
+        """The sentence, filled in: why a run ended and, if it fell short, what to do."""
+        return self.value.format(gap=gap, tol=tol, steps=steps)
 
     @property
     def certified(self) -> bool:
@@ -136,7 +141,169 @@ class Model:
     @property
     def message(self) -> str:
         """Why the run ended and, if it fell short, what to do."""
-        return self.status.value.format(gap=self.certificate.relative_gap, tol=self.tol, steps=self.steps)
+        return self.status.sentence(self.certificate.relative_gap, self.tol, self.steps)
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.certificate}"
+
+
+class Models:
+    """The models of one fit: one for each problem, in the order of the problems."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self._models = models
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __getitem__(self, k: int) -> Model:
+        return self._models[k]
+
+    @property
+    def w(self) -> Sequence[Vector]:
+        """The normal of each."""
+        return [model.w for model in self._models]
+
+    @property
+    def b(self) -> Vector:
+        """The intercept of each."""
+        return np.array([model.b for model in self._models])
+
+    @property
+    def steps(self) -> Sequence[int]:
+        """The steps taken for each."""
+        return [model.steps for model in self._models]
+
+    @property
+    def relative_gaps(self) -> Vector:
+        """The relative gap of each."""
+        return np.array([model.certificate.relative_gap for model in self._models])
+
+    @property
+    def proven(self) -> bool:
+        """Whether every certificate is a proof."""
+        return all(model.certificate.proven for model in self._models)
+
+    @property
+    def statuses(self) -> Sequence[Status]:
+        """Why each of the runs ended."""
+        return [model.status for model in self._models]
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The certificates of each on the way."""
+        return [model.trace for model in self._models]
+
+    @property
+    def notes(self) -> Sequence[dict[str, float]]:
+        """What the solvers could tell besides, as far as they did."""
+        return [model.notes for model in self._models if model.notes]
+
+    @property
+    def certificates(self) -> Sequence[Certificate]:
+        """The proof of each."""
+        return [model.certificate for model in self._models]
+
+
+class Certificates(Sequence[Certificate]):
+    """One certificate per class; as a whole it is worth what the worst of them is worth."""
+
+    def __init__(self, certificates: Sequence[Certificate]) -> None:
+        self._certificates = certificates
+
+    @property
+    def worst(self) -> Certificate:
+        """The certificate with the largest relative gap."""
+        return max(self._certificates, key=lambda certificate: certificate.relative_gap)
+
+    @property
+    def primal(self) -> float:
+        """The primal value of the worst certificate."""
+        return self.worst.primal
+
+    @property
+    def dual(self) -> float:
+        """The dual value of the worst certificate."""
+        return self.worst.dual
+
+    @property
+    def gap(self) -> float:
+        """The gap of the worst certificate."""
+        return self.worst.gap
+
+    @property
+    def relative_gap(self) -> float:
+        """The largest relative gap."""
+        return self.worst.relative_gap
+
+    @property
+    def proven(self) -> bool:
+        """Whether all of them are proofs."""
+        return all(certificate.proven for certificate in self._certificates)
+
+    @property
+    def kkt_violation(self) -> float:
+        """The largest violation of all classes."""
+        return max(certificate.kkt_violation for certificate in self._certificates)
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Certificate]: ...
+    def __getitem__(self, index: int | slice) -> Certificate | Sequence[Certificate]:
+        return self._certificates[index]
+
+    def __len__(self) -> int:
+        return len(self._certificates)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self._certificates)
+
+    def __str__(self) -> str:
+        return f"One certificate for each of {len(self)} classes. The worst of them:\n{self.worst}"
+
+    def __repr__(self) -> str:
+        return f"Certificates({len(self)} classes, worst={self.worst!r})"
+
+
+class PairCertificates(Certificates):
+    """One certificate per pair of classes; as a whole it is worth what the worst of them is worth.
+
+    The problem of a pair has the rows of its first class, label 1, and then those of its second, label -1,
+    both in the order of the training data: so have alpha, the margins and w, the coefficients of the rows.
+    """
+
+    def __init__(self, certificates: Sequence[Certificate], classes: Sequence[Any]) -> None:
+        super().__init__(certificates)
+        self.pairs = list(combinations(classes, 2))
+        """The two labels of each certificate."""
+
+    def of(self, first: Any, second: Any) -> Certificate:
+        """The certificate of two classes, in either order."""
+        for pair, certificate in zip(self.pairs, self, strict=True):
+            if pair in ((first, second), (second, first)):
+                return certificate
+        raise KeyError(f"No pair of {first!r} and {second!r}. The pairs are {self.pairs}.")
+
+    @property
+    def worst_pair(self) -> tuple[Any, Any]:
+        """The labels of the pair with the largest relative gap."""
+        gaps = [certificate.relative_gap for certificate in self]
+        pair: tuple[Any, Any] = self.pairs[int(np.argmax(gaps))]
+        return pair
+
+    def __str__(self) -> str:
+        first, second = self.worst_pair
+        return (
+            f"One certificate for each of {len(self)} pairs of classes. The worst of them, {first} against "
+            f"{second}:\n{self.worst}"
+        )
+
+    def __repr__(self) -> str:
+        return f"PairCertificates({len(self)} pairs, worst={self.worst!r})"
+
+
+def each_of(proof: Any) -> Sequence[Certificate]:
+    """The certificates of a fitted estimator's ``certificate_``, one for each problem."""
+    each: Sequence[Certificate] = proof if isinstance(proof, Certificates) else [proof]
+    return each

@@ -12,9 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.command_line.shared.answer import Failure
-from maxmargin.command_line.shared.labels import label_text
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from maxmargin.problem import Problem
     from maxmargin.problem.rows import Rows
     from maxmargin.proof.certificate import Certificate
+    from maxmargin.reductions.class_problems import ClassProblems
     from maxmargin.solving.loop import Progress
     from maxmargin.types import Vector
 
@@ -93,54 +91,69 @@ def _above(primal: float, reference: float) -> float:
 
 
 def parts(
-    model: SavedModel,
-    X: Any,
-    codes: NDArray[Any],
-    *,
-    C: float,
-    class_weight: Any,
-    alphas: list[Vector | None],
-    alpha_from: str,
+    model: SavedModel, X: Any, codes: NDArray[Any], alphas: Alphas, *, C: float, class_weight: Any
 ) -> Iterator[Part]:
-    """The problems of the model on these data, one at a time; ``codes`` are positions in its classes."""
+    """The problems of a linear model on these data, one at a time; ``codes`` are places in its classes."""
     import numpy as np
 
-    from maxmargin import Problem
+    from maxmargin.reductions.class_problems import ClassProblems
 
     rows = _rows_of(model, X)
-    names = [label_text(label) for label in model.classes]
-    factors = class_factors(class_weight, model.classes, codes)
-    claims: list[Any] = list(model.claims) if model.claims is not None else [None] * len(model.coef)
-    pairs = tells_apart(model)
-    for k, (positive, negative) in enumerate(pairs):
-        y = np.where(codes == positive, 1.0, -1.0)
-        # As scikit-learn does it: of several classes, only the one against the rest has its factor.
-        other = 1.0 if negative is None else factors[negative]
-        weights = np.where(codes == positive, factors[positive], other)
-        chosen: Any = slice(None)
-        if negative is not None and len(names) > 2:
-            chosen = np.flatnonzero((codes == positive) | (codes == negative))
-        alpha = alphas[k]
+    problems = ClassProblems(codes=codes, rows=rows, **statement(model, C, class_weight))
+    for k in range(len(problems)):
         w = np.zeros(rows.columns)  # LIBSVM's files end with the last column that a support vector has
         w[: model.coef.shape[1]] = model.coef[k]
-        yield Part(
-            name=name_of(names, positive, negative),
-            problem=Problem.of(
-                rows if isinstance(chosen, slice) else _rows_of(model, X[chosen]),
-                y[chosen],
-                1.0 if math.isinf(C) else C,
-                loss="hinge" if math.isinf(C) else model.problem["loss"],
-                intercept=model.problem["intercept"],
-                weights=weights[chosen],
-                intercept_scaling=model.problem.get("intercept_scaling") or 1.0,
-            ),
-            w=w,
-            b=float(model.intercept[k]),
-            claim=claims[k],
-            alpha=None if alpha is None else alpha[chosen],
-            alpha_from=alpha_from,
-            hard=math.isinf(C),
-        )
+        yield part_of(model, problems, k, w, alphas)
+
+
+@dataclass(frozen=True)
+class Alphas:
+    """The multipliers that a file has or leads to."""
+
+    each: list[Any]
+    """For each problem; None where there are none."""
+    origin: str
+    of_all_rows: bool
+    """Whether each has a number for every row of the data, and not only for those of its problem."""
+
+
+def statement(model: StoredModel, C: float, class_weight: Any) -> dict[str, Any]:
+    """What ``ClassProblems`` have to be told of a model, but for the data; labels are compared as text."""
+    import numpy as np
+
+    from maxmargin.files.data.labels import label_text
+
+    if isinstance(class_weight, dict):
+        class_weight = {label_text(label): float(factor) for label, factor in class_weight.items()}
+    return {
+        "labels": np.array([label_text(label) for label in model.classes]),
+        "kind": model.kind,
+        "C": C,
+        "loss": model.problem["loss"],
+        "intercept": model.problem["intercept"],
+        "intercept_scaling": model.problem.get("intercept_scaling") or 1.0,
+        "class_weight": class_weight,
+    }
+
+
+def part_of(model: StoredModel, problems: ClassProblems, k: int, w: Vector, alphas: Alphas) -> Part:
+    """One of the problems with the file's answer to it, whose w is given."""
+    import numpy as np
+
+    alpha, members, problem = alphas.each[k], problems.members(k), problems.problem(k)
+    if alpha is not None:
+        alpha = alpha[members] if alphas.of_all_rows and members is not None else alpha
+        alpha = np.concatenate([alpha, np.zeros(problem.rows.count - len(alpha))])  # rows of no cost
+    return Part(
+        name=problems.title(k),
+        problem=problem,
+        w=w,
+        b=float(model.intercept[k]),
+        claim=None if model.claims is None else model.claims[k],
+        alpha=alpha,
+        alpha_from=alphas.origin,
+        hard=problems.hard,
+    )
 
 
 def _rows_of(model: SavedModel, X: Any) -> Rows:
@@ -162,39 +175,10 @@ def rows_of(X: Any, *, keep_zeros: bool = False) -> Rows:
 
     base = X.base if isinstance(X, LazyMonomials) else X
     if not np.isfinite(base.data if hasattr(base, "indptr") else base).all():
-        raise Failure(
+        raise ValueError(
             "The data must be finite. Got NaN or infinite values instead. Correct or remove them."
         )
     return Rows(X, check_finite=False, keep_zeros=keep_zeros)
-
-
-def tells_apart(model: StoredModel) -> list[tuple[int, int | None]]:
-    """For each problem the positive class and the negative one; None: all the others."""
-    if len(model.classes) == 2:
-        return [(1, 0)]
-    if model.decision == "one_vs_one":
-        return list(model.pairs)
-    return [(k, None) for k in range(len(model.classes))]
-
-
-def name_of(names: list[str], positive: int, negative: int | None) -> str:
-    """Which classes a problem tells apart; empty where there are only two."""
-    if len(names) == 2:
-        return ""
-    return f"{names[positive]} against {'the rest' if negative is None else names[negative]}"
-
-
-def class_factors(class_weight: Any, classes: NDArray[Any], codes: NDArray[Any]) -> Vector:
-    """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
-    import numpy as np
-
-    if class_weight is None:
-        return np.ones(len(classes))
-    if class_weight == "balanced":
-        counts = np.bincount(codes, minlength=len(classes)).astype(np.float64)
-        return len(codes) / (len(classes) * np.where(counts > 0, counts, np.inf))
-    named = {label_text(label): float(factor) for label, factor in class_weight.items()}
-    return np.array([named.get(label_text(label), 1.0) for label in classes])
 
 
 def judge_proof(part: Part, tol: float | None) -> Finding:

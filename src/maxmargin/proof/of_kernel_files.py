@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.command_line.shared.answer import Failure
-from maxmargin.command_line.shared.labels import label_text
-from maxmargin.command_line.shared.support_vectors import are_rows
-from maxmargin.proof.of_files import ROUNDING, Part, class_factors, name_of, rows_of, tells_apart
+from maxmargin.files.models.support_vectors import are_rows
+from maxmargin.proof.of_files import ROUNDING, Alphas, Part, part_of, rows_of, statement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,11 +22,6 @@ if TYPE_CHECKING:
     from maxmargin.files import SavedKernelModel
     from maxmargin.kernels import Kernel
     from maxmargin.problem.rows import Rows
-    from maxmargin.types import Vector
-
-
-_SPLIT_FROM = 5_000
-"""Rows of a problem from which on it pays to look for blocks that the kernel cannot couple."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,7 @@ def _place(model: SavedKernelModel, X: Any, codes: NDArray[Any], rows: NDArray[A
     if rows is not None and are_rows(model, X, codes, rows):
         return _Placed(rows_of(X, keep_zeros=model.vectors is None), rows, np.arange(0))
     if model.vectors is None:
-        raise Failure(
+        raise ValueError(
             "The rows that the model calls its support vectors must be of the classes that it gives them. "
             "Got others in the data. Give the matrix and the labels of the training."
         )
@@ -74,68 +67,45 @@ def kernel_parts(
     model: SavedKernelModel,
     X: Any,
     codes: NDArray[Any],
+    alphas: Alphas,
     *,
     C: float,
     class_weight: Any,
     rows: NDArray[Any] | None,
-    alphas: list[Vector | None],
-    alpha_from: str,
 ) -> Iterator[Part]:
     """The problems of the model on these data, one at a time; ``codes`` are positions in its classes.
 
-    ``rows`` are those of its support vectors as far as is known; ``alphas`` have a number for each row of
-    the problem, in the order of ``SVC``: those of the first class of a pair and then those of its second.
+    ``rows`` are those of its support vectors, as far as is known.
     """
     import numpy as np
 
-    from maxmargin import Problem
-    from maxmargin.kernels import KernelRows
-    from maxmargin.kernels.uncoupled import split
+    from maxmargin.reductions.class_problems import KernelProblems
 
     placed = _place(model, X, codes, rows)
-    names = [label_text(label) for label in model.classes]
-    factors = class_factors(class_weight, model.classes, codes)
-    claims: list[Any] = list(model.claims) if model.claims is not None else [None] * len(model.intercept)
-    for k, (positive, negative) in enumerate(tells_apart(model)):
-        chosen = chosen_rows(model, codes, k)
-        extra = placed.extra
-        which = np.concatenate([chosen, extra])
-        y = np.concatenate([np.where(codes[chosen] == positive, 1.0, -1.0), np.ones(len(extra))])
-        weights = np.concatenate([factors[codes[chosen]], np.zeros(len(extra))])
-        alpha = alphas[k]
-        seen = KernelRows(placed.rows, model.kernel, which=which)
-        if len(which) >= _SPLIT_FROM and claims[k] is not None and math.isfinite(claims[k].primal):
-            # What the blocks leave out is bounded in both values, by less than is noticed.
-            error = 0.01 * ROUNDING * abs(claims[k].primal)
-            seen.blocks = split(placed.rows, model.kernel, C * float(weights.sum()), error, which)
-        yield Part(
-            name=name_of(names, positive, negative),
-            problem=Problem.of(seen, y, C, loss="hinge", weights=weights),
-            w=_held(model.coefficients_of(k), placed.places, which, placed.rows.count),
-            b=float(model.intercept[k]),
-            claim=claims[k],
-            alpha=None if alpha is None else np.concatenate([alpha, np.zeros(len(extra))]),
-            alpha_from=alpha_from,
-        )
+    problems = KernelProblems(
+        codes=codes,
+        X=placed.rows,
+        kernel=model.kernel,
+        no_cost=placed.extra if len(placed.extra) else None,
+        **statement(model, C, class_weight),
+    )
+    if not alphas.of_all_rows and any(
+        alpha is not None and len(alpha) != problems.count(k) for k, alpha in enumerate(alphas.each)
+    ):
+        raise OtherCounts
+    for k in range(len(problems)):
+        claim = None if model.claims is None else model.claims[k]
+        # What the blocks leave out is bounded in both values, by less than is noticed.
+        known = claim is not None and math.isfinite(claim.primal)
+        problems.may_leave_out = 0.01 * ROUNDING * abs(claim.primal) if known and claim is not None else 0.0
+        which = problems.part(k).which
+        by_row = np.zeros(placed.rows.count)
+        by_row[placed.places] = model.coefficients_of(k)
+        yield part_of(model, problems, k, by_row if which is None else by_row[which], alphas)
 
 
-def chosen_rows(model: SavedKernelModel, codes: NDArray[Any], k: int) -> NDArray[Any]:
-    """The rows of a problem, in the order that ``SVC`` gives them."""
-    import numpy as np
-
-    if len(model.classes) == 2 or model.decision == "one_vs_rest":
-        return np.arange(len(codes))
-    return np.concatenate([np.flatnonzero(codes == position) for position in model.pairs[k]])
-
-
-def _held(signed: Vector, places: NDArray[Any], which: NDArray[Any], count: int) -> Vector:
-    """The w of a problem, one coefficient for each of its rows."""
-    import numpy as np
-
-    by_row = np.zeros(count)
-    by_row[places] = signed
-    w: Vector = by_row[which]
-    return w
+class OtherCounts(Exception):
+    """The data have other numbers of rows of each class than the multipliers are for."""
 
 
 def doubt(kernel: Kernel, X: Any) -> str:

@@ -1,214 +1,504 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The problems of one fit of a kernel classifier, on rows that they share."""
+"""The problems of one fit, stated here and nowhere else.
+
+Rows of several classes become problems with the labels 1 and -1. How they do is a ``Decomposition``, one
+small class for each: two classes, each class against the rest, all pairs of classes. ``ClassProblems`` are
+such problems on rows as they are, ``KernelProblems`` on rows seen through a kernel. Estimators, the choice
+of C, ``certify``, ``compare`` and model files all state their problems through these.
+"""
 
 from __future__ import annotations
 
 import math
-import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.core import Budget
-from maxmargin.kernels.base import Kernel, Linear, Precomputed
-from maxmargin.kernels.cache_use import cache_notes
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.losses import HINGE
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
-from maxmargin.proof.model import Model
-from maxmargin.reductions.linear_kernel import Columns, factor_of
-from maxmargin.reductions.one_vs_one import PairCertificates, place_coefficients
-from maxmargin.reductions.one_vs_rest import Certificates
-from maxmargin.reductions.small_problems import (
-    MOST_ROUNDS,
-    Part,
-    Parts,
-    SmallModels,
-    one_after_the_other,
-    solve_small,
-)
-from maxmargin.types import Vector
+from maxmargin.proof.model import Certificates, PairCertificates
+from maxmargin.reductions.small_problems import Parts
+from maxmargin.solvers import sizes
+from maxmargin.types import Indices, Vector
 
-_MOST_COLUMNS = 1_000
-"""Of a factor of a kernel matrix."""
-_SPLIT_FROM = 5_000
-"""Rows from which blocks are looked for."""
+Matrix = NDArray[np.float64]
+
+_UNNOTICED = 1e-8
+"""The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
+the relative gaps that fits are asked for."""
+
+
+class Decomposition(ABC):
+    """How the rows of some classes become problems with the labels 1 and -1."""
+
+    what: ClassVar[str] = "class"
+    """What a problem is about, for the log."""
+    all_rows: ClassVar[bool] = True
+    """Whether every problem has all rows, in their own order."""
+
+    def __init__(self, classes: int) -> None:
+        self.classes = classes
+        """How many there are."""
+        self.sides = self._sides()
+        """For each problem the class with label 1 and the one with label -1; None: all the others."""
+
+    @abstractmethod
+    def _sides(self) -> list[tuple[int, int | None]]: ...
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    @abstractmethod
+    def decide(self, scores: Matrix) -> NDArray[np.intp]:
+        """The class of each row, given its score in each problem."""
+
+    def class_scores(self, scores: Matrix) -> Matrix:
+        """One score for each class, given those of each problem."""
+        return scores
+
+    def together(self, certificates: Sequence[Certificate], labels: Sequence[Any]) -> Certificates:
+        """The certificates of all problems as one."""
+        return Certificates(certificates)
+
+    # A table has the coefficients of all problems in the shape of ``SVC.dual_coef_``. Its columns are rows
+    # of the data, or support vectors, ordered by class.
+
+    def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
+        """The table of all rows, from the coefficients of each problem."""
+        return np.array(each)[:, np.concatenate(by_class)]
+
+    def coefficients(self, table: Matrix, k: int, owners: Indices) -> Vector:
+        """The coefficients of one problem for all columns of a table; ``owners`` are their classes."""
+        line: Vector = table[k]
+        return line
+
+    def joined(self, sums: Any) -> Sequence[Any]:
+        """What each problem sums up to, given the sums of every line over the columns of each class.
+
+        Where problems have ``all_rows``, columns are summed at once: there is one entry, a sum per line.
+        """
+        lines: Sequence[Any] = sums[0]
+        return lines
+
+
+class TwoClasses(Decomposition):
+    """One problem: the second class has the label 1."""
+
+    def _sides(self) -> list[tuple[int, int | None]]:
+        return [(1, 0)]
+
+    def decide(self, scores: Matrix) -> NDArray[np.intp]:
+        """The second class where the score is above 0."""
+        return (scores.reshape(-1) > 0).astype(np.intp)
+
+
+class OneAgainstRest(Decomposition):
+    """One problem for each class, which has the label 1; a row goes to the class with the largest score."""
+
+    def _sides(self) -> list[tuple[int, int | None]]:
+        return [(k, None) for k in range(self.classes)]
+
+    def decide(self, scores: Matrix) -> NDArray[np.intp]:
+        """The class with the largest score."""
+        largest: NDArray[np.intp] = scores.argmax(axis=1)
+        return largest
+
+
+class OneAgainstOne(Decomposition):
+    """One problem for each pair of classes, in the order (0, 1), (0, 2), ..., (1, 2), ...
+
+    The first class of a pair has the label 1, and its rows come before those of the second. A row goes to
+    the class that wins most of its pairs. In LIBSVM's table a column of class i has its coefficient in the
+    pair with class j in line j - 1 if i < j, and in line j otherwise.
+    """
+
+    what: ClassVar[str] = "pair"
+    all_rows: ClassVar[bool] = False
+
+    def _sides(self) -> list[tuple[int, int | None]]:
+        self.pairs = list(combinations(range(self.classes), 2))
+        return [*self.pairs]
+
+    def decide(self, scores: Matrix) -> NDArray[np.intp]:
+        """The class with most votes; of several the first, as LIBSVM has it."""
+        first, second = self._members
+        won = scores > 0
+        winners: NDArray[np.intp] = (won @ first + ~won @ second).argmax(axis=1)
+        return winners
+
+    def class_scores(self, scores: Matrix) -> Matrix:
+        """The votes of each class, and less than half a vote more by how clearly they were won.
+
+        As scikit-learn turns pairs into ``decision_function_shape="ovr"``.
+        """
+        first, second = self._members
+        lost = scores < 0
+        votes = ~lost @ first + lost @ second
+        sums = scores @ (first - second)
+        joined: Matrix = votes + sums / (3.0 * (np.abs(sums) + 1.0))
+        return joined
+
+    @property
+    def _members(self) -> tuple[Matrix, Matrix]:
+        """For each pair, which class is its first and which its second, as lines of zeros and a one."""
+        first, second = np.triu_indices(self.classes, 1)
+        each = np.eye(self.classes)
+        return each[first], each[second]
+
+    def together(self, certificates: Sequence[Certificate], labels: Sequence[Any]) -> Certificates:
+        """As one that also knows the pairs."""
+        return PairCertificates(certificates, labels)
+
+    def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
+        """LIBSVM's table of one line less than there are classes."""
+        counts = [len(rows) for rows in by_class]
+        ends = np.cumsum(counts).tolist()
+        columns = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
+        table = np.zeros((self.classes - 1, ends[-1]))
+        for (i, j), coefficients in zip(self.pairs, each, strict=True):
+            table[j - 1, columns[i]] = coefficients[: counts[i]]
+            table[i, columns[j]] = coefficients[counts[i] :]
+        return table
+
+    def coefficients(self, table: Matrix, k: int, owners: Indices) -> Vector:
+        """Zero for columns of other classes than those of the pair."""
+        i, j = self.pairs[k]
+        return np.where(owners == i, table[j - 1], np.where(owners == j, table[i], 0.0))
+
+    def joined(self, sums: Any) -> Sequence[Any]:
+        """The sum over the columns of the first class of each pair, and that over those of the second."""
+        return [sums[i][j - 1] + sums[j][i] for i, j in self.pairs]
+
+
+def decomposition(classes: int, *, pairs: bool) -> Decomposition:
+    """How so many classes are told apart: in ``pairs``, or each from the rest; two of them at once."""
+    if classes == 2:
+        return TwoClasses(2)
+    return OneAgainstOne(classes) if pairs else OneAgainstRest(classes)
+
+
+def class_factors(
+    class_weight: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
+) -> Vector:
+    """The factor on C of each class; "balanced" gives all classes the same weight in sum."""
+    if class_weight is None:
+        return np.ones(len(labels))
+    if isinstance(class_weight, str):
+        sums = np.bincount(codes, weights, minlength=len(labels)).astype(np.float64)
+        return float(sums.sum()) / (len(labels) * np.where(sums > 0, sums, np.inf))
+    unnamed = [label for label in labels.tolist() if label not in class_weight]
+    if unnamed and len(class_weight) > len(labels) - len(unnamed):
+        raise ValueError(
+            f"The classes, {unnamed}, are not in class_weight, which has others instead. Name classes that "
+            "are in y: those that are left out have the factor 1."
+        )
+    return np.array([float(class_weight.get(label, 1.0)) for label in labels.tolist()])
+
+
+class Part(NamedTuple):
+    """What is of one problem alone."""
+
+    which: Indices | None
+    """Its rows; None: all of them, in their own order."""
+    y: Vector
+    """Their labels."""
+    weights: Vector
+    """The factor on C of each of them."""
 
 
 class ClassProblems:
-    """The problems of one fit: two classes, all pairs of classes, or each class against the rest."""
+    """The problems of one fit on rows as they are.
 
-    rows: Rows
-    kernel: Kernel
-    matrix: NDArray[Any] | None
-    """All values of the kernel, where they are at hand."""
-    plain_rows: Rows | None = None
-    """The rows themselves, where the kernel is their inner product."""
-    kernel_is_none: bool = False
-    """Whether some rows have shown that the kernel is none."""
+    labels, codes
+        The classes, and for each row the place of its own among them.
+    C, loss, intercept, intercept_scaling
+        As ``Problem.of`` has them; an infinite C stands for hard margins, whose loss and C do not matter.
+    weights
+        The factor on C of each row; None: all 1.
+    class_weight
+        The factor on C of each class; see ``class_factors``.
+    """
 
     def __init__(
-        self, labels: NDArray[Any], codes: NDArray[np.intp], costs: Vector, one_vs_rest: bool
+        self,
+        labels: NDArray[Any],
+        codes: NDArray[Any],
+        rows: Rows,
+        kind: Decomposition,
+        *,
+        C: float,
+        loss: str = "hinge",
+        intercept: str | Intercept = Intercept.EXACT,
+        intercept_scaling: float = 1.0,
+        weights: Vector | None = None,
+        class_weight: Any = None,
     ) -> None:
-        self.labels, self.codes, self.costs = labels, codes, costs
-        self.one_vs_rest = one_vs_rest
-        self.order = np.argsort(codes, kind="stable")
-        """All rows, those of the first class first."""
-        self.sizes = np.bincount(codes)
-        self.ends = np.cumsum(self.sizes)
-        counted = np.bincount(codes, costs > 0)
-        if not counted.all():
-            raise ValueError(
-                f"Class {labels[counted == 0][0]!r} has no row with a weight above 0, so it cannot be told "
-                "from other classes. Give one of its rows a weight above 0, or leave the class out."
-            )
-        self._scratch = threading.local()
-        self._spare = core.SpareMemory()
-        self.pairs = list(combinations(range(len(labels)), 2))
+        self.labels, self.codes, self.rows, self.kind = labels, codes, rows, kind
+        self.C, self.loss = float(C), loss
+        self.intercept, self.intercept_scaling = intercept, float(intercept_scaling)
+        self.weights = np.ones(len(codes)) if weights is None else weights
+        self.class_weight = class_weight
+        self.factors = class_factors(class_weight, labels, codes, weights)
+        self._first: Problem | None = None
 
     def __len__(self) -> int:
-        return len(self.labels) if self.one_vs_rest else len(self.pairs)
+        return len(self.kind)
 
     @property
-    def what(self) -> str:
-        """What a problem is about, for the log."""
-        return "class" if self.one_vs_rest or len(self.labels) == 2 else "pair"
+    def several(self) -> bool:
+        """Whether there is more than one problem."""
+        return len(self.kind) > 1
+
+    @property
+    def hard(self) -> bool:
+        """Whether these are hard margins."""
+        return math.isinf(self.C)
 
     def name(self, k: int) -> Any:
         """The label that is told from the others, or the two labels of a pair."""
-        if self.one_vs_rest or len(self.labels) == 2:
-            return self.labels[k if self.one_vs_rest else 1]
-        i, j = self.pairs[k]
-        return self.labels[i], self.labels[j]
+        i, j = self.kind.sides[k]
+        return self.labels[i] if self.kind.all_rows else (self.labels[i], self.labels[j])
+
+    def title(self, k: int) -> str:
+        """Which classes a problem tells apart, in words; empty where there are only two."""
+        i, j = self.kind.sides[k]
+        if len(self.labels) == 2:
+            return ""
+        return f"{self.labels[i]} against {'the rest' if j is None else self.labels[j]}"
+
+    @cached_property
+    def by_class(self) -> list[Indices]:
+        """The rows of each class."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.labels)))
+        return np.split(order, ends[:-1])
 
     def count(self, k: int) -> int:
-        """Rows of a problem."""
-        if self.one_vs_rest:
+        """How many rows a problem has."""
+        i, j = self.kind.sides[k]
+        if j is None or self.kind.all_rows:
             return len(self.codes)
-        i, j = self.pairs[k]
-        return int(self.sizes[i] + self.sizes[j])
+        return len(self.by_class[i]) + len(self.by_class[j])
 
     @property
     def largest(self) -> int:
-        """Rows of the largest problem."""
-        return len(self.codes) if self.one_vs_rest else int(np.sort(self.sizes)[-2:].sum())
+        """How many rows the largest problem has."""
+        return len(self.codes) if self.kind.all_rows else sum(sorted(map(len, self.by_class))[-2:])
 
-    def see(self, X: Any, kernel: Kernel, matrix: NDArray[Any] | None) -> None:
-        """What all problems share: the rows, or all values of the kernel."""
-        given = matrix is not None
-        self.rows = Rows(matrix if given else X, check_finite=False, keep_zeros=given)
-        if isinstance(kernel, Linear):
-            self.plain_rows = Rows(X, check_finite=False) if given else self.rows
-        self.kernel, self.matrix = Precomputed() if given else kernel, matrix
-        self.kernel.refuse_negative(self.rows)
+    @cached_property
+    def _all_weights(self) -> Vector:
+        """The factor on C of each row, with that of its class."""
+        return self.weights if self.class_weight is None else self.weights * self.factors[self.codes]
+
+    def members(self, k: int) -> Indices | None:
+        """The rows of a problem; None: all of them, in their own order."""
+        i, j = self.kind.sides[k]
+        if j is None or self.kind.all_rows:
+            return None
+        return np.concatenate([self.by_class[i], self.by_class[j]])
 
     def part(self, k: int) -> Part:
-        """The rows of a problem; those of a pair are its first class and then its second."""
-        if self.one_vs_rest or len(self.labels) == 2:
-            positive = self.codes == (k if self.one_vs_rest else 1)
-            return Part(np.arange(len(self.codes)), np.where(positive, 1.0, -1.0), self.costs)
-        i, j = self.pairs[k]
-        which = np.concatenate([self._members(i), self._members(j)])
-        y = np.ones(len(which))
-        y[self.sizes[i] :] = -1.0
-        return Part(which, y, self.costs[which])
+        """The rows, labels and weights of a problem."""
+        i, j = self.kind.sides[k]
+        which = self.members(k)
+        if which is not None:
+            y = np.ones(len(which))
+            y[len(self.by_class[i]) :] = -1.0
+            return Part(which, y, self._all_weights[which])
+        positive = self.codes == i
+        weights = self._all_weights if j is not None else self._weights_against_rest(i, positive)
+        return Part(None, np.where(positive, 1.0, -1.0), weights)
+
+    def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
+        """As LIBLINEAR and scikit-learn's ``LinearSVC`` do it, the rest has the factor 1."""
+        if self.class_weight is None:
+            return self.weights
+        return self.weights * np.where(positive, self.factors[k], 1.0)
 
     def problem(self, k: int) -> Problem:
-        """Rows are shared, not copied."""
-        which, y, costs = self.part(k)
+        """One of the problems; rows are shared where all of them are in it."""
+        which, y, weights = self.part(k)
+        first = self._first
+        if first is not None and which is None and weights is self.weights:
+            return first.with_labels(y)  # which knows already what labels do not change
+        problem = Problem.of(
+            self._seen(which, y, weights),
+            y,
+            1.0 if self.hard else self.C,
+            loss="hinge" if self.hard else self.loss,
+            intercept=self.intercept,
+            weights=weights,
+            intercept_scaling=self.intercept_scaling,
+        )
+        if which is None and weights is self.weights:
+            self._first = problem
+        return problem
+
+    def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
+        """The rows of a problem."""
+        return self.rows if which is None else self.rows.take(which)
+
+    def together(self, certificates: Sequence[Certificate]) -> Certificates:
+        """The certificates of all problems as one."""
+        return self.kind.together(certificates, self.labels.tolist())
+
+    def statement(self) -> dict[str, Any]:
+        """What was minimised, in plain values; ``restated`` takes them."""
+        weight = self.class_weight
+        if isinstance(weight, dict):
+            plain = [label.item() if isinstance(label, np.generic) else label for label in weight]
+            weight = dict(zip(plain, map(float, weight.values()), strict=True))
+        return {
+            "loss": str(self.loss),
+            "C": self.C,
+            "intercept": Intercept(self.intercept).value,
+            "intercept_scaling": self.intercept_scaling,
+            "class_weight": weight,
+            "sample_weights": bool((self.weights != 1.0).any()),
+        }
+
+
+class KernelProblems(ClassProblems):
+    """The problems of one fit on rows seen through a kernel; all of them share the rows."""
+
+    kernel_is_none: bool = False
+    """Whether some rows have shown that the function is not a kernel."""
+
+    def __init__(
+        self,
+        labels: NDArray[Any],
+        codes: NDArray[Any],
+        X: Rows | Any,
+        kernel: Kernel,
+        kind: Decomposition,
+        *,
+        matrix: NDArray[Any] | None = None,
+        no_cost: Indices | None = None,
+        **options: Any,
+    ) -> None:
+        given = matrix is not None
+        rows = (
+            X if isinstance(X, Rows) else Rows(matrix if given else X, check_finite=False, keep_zeros=given)
+        )
+        super().__init__(labels, codes, rows, kind, **options)
+        self.plain_rows: Rows | None = None
+        """The rows themselves, where the kernel is their inner product."""
+        if isinstance(kernel, Linear):
+            self.plain_rows = Rows(X, check_finite=False) if given else rows
+        self.kernel = Precomputed() if given else kernel
+        self.matrix = matrix
+        """All values of the kernel, where they are at hand."""
+        self.kernel.refuse_negative(rows)
+        self._spare = core.SpareMemory()
+        self._no_cost = no_cost
+        """More rows that every problem has at its end, without cost: they only hold the w of a file."""
+        self.may_leave_out: float | None = None
+        """What pairs of rows may be worth that a problem leaves out; None: as little as nobody notices."""
+
+    def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
+        """As LIBSVM would do it, every row has the factor of its own class."""
+        return self._all_weights
+
+    def part(self, k: int) -> Part:
+        """The rows, labels and weights of a problem, with those rows at its end that have no cost."""
+        which, y, weights = super().part(k)
+        if self._no_cost is None:
+            return Part(which, y, weights)
+        more = np.zeros(len(self._no_cost))
+        which = np.arange(len(self.codes)) if which is None else which
+        return Part(
+            np.concatenate([which, self._no_cost]),
+            np.concatenate([y, more + 1.0]),
+            np.concatenate([weights, more]),
+        )
+
+    def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
         rows = KernelRows(self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
         rows.spare = self._spare
-        if len(which) >= _SPLIT_FROM and self.matrix is None:
-            rows.blocks = split(
-                self.rows, self.kernel, float(costs.sum()), _affordable(rows, y, costs), which
-            )
-        return Problem(rows, y, costs, HINGE, Intercept.EXACT)
+        if len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
+            costs = self.C * weights
+            error = self.may_leave_out or _affordable(rows, y, costs)
+            rows.blocks = split(self.rows, self.kernel, float(costs.sum()), error, rows.which)
+        return rows
 
-    def columns(self, k: int) -> Columns | None:
-        """To solve a problem on: the rows themselves, copied, where the kernel is their inner product.
+    def problem(self, k: int) -> Problem:
+        """One of the problems, with rows of its own: how they fall into blocks depends on its labels."""
+        self._first = None
+        return super().problem(k)
 
-        Else a factor of the kernel matrix; None where that is the matrix of no kernel, or hardly smaller.
-        """
-        which, y, costs = self.part(k)
-        if self.plain_rows is not None:
-            whole = len(which) == self.plain_rows.count
-            rows = self.plain_rows if whole else self.plain_rows.take(which)
-            return Problem(rows, y, costs, HINGE, Intercept.EXACT)
-        if self.kernel_is_none:
+    def plain_problem(self, k: int) -> Problem | None:
+        """A problem on the rows themselves, copied, where the kernel is their inner product."""
+        if self.plain_rows is None:
             return None
-        every = np.arange(len(which))
-        factor = factor_of(KernelRows(self.rows, self.kernel, which=which).block(every, every))
-        return factor if factor is not None and factor.shape[1] <= _MOST_COLUMNS else None
+        which, y, weights = self.part(k)
+        rows = self.plain_rows if which is None else self.plain_rows.take(which)
+        return Problem.of(rows, y, self.C, weights=weights)
 
-    def solve_at_once(self, tol: float, tiny: int) -> SmallModels:
-        """All problems in one call, with all values of the kernel at hand; see ``solve_small``."""
-        matrix = np.ascontiguousarray(self.matrix, np.float64)
-        return solve_small(matrix, self._all_parts(), tol, tiny, Budget(math.inf, 1), **self._options)
-
-    def _all_parts(self) -> Parts:
-        if self.one_vs_rest or len(self.labels) == 2:
-            return one_after_the_other([self.part(k) for k in range(len(self))])
+    def in_a_row(self) -> Parts:
+        """All problems with their costs, one after the other, for one call of the core."""
+        if self.kind.all_rows:
+            each = [self.part(k) for k in range(len(self))]
+            y, weights = np.concatenate([p.y for p in each]), np.concatenate([p.weights for p in each])
+            count = len(self.codes)
+            which, begins = np.tile(np.arange(count), len(each)), count * np.arange(len(each) + 1)
+            return Parts(which, y, self.C * weights, begins)
         # As ``part`` has it, for all pairs at once: of ten classes there are 45.
-        members = [self._members(i) for i in range(len(self.labels))]
-        which = np.concatenate([members[i] for pair in self.pairs for i in pair])
-        sizes = self.sizes[np.array(self.pairs)]
-        y = np.repeat(np.tile([1.0, -1.0], len(sizes)), sizes.ravel())
-        begins = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))])
-        return Parts(which, y, self.costs[which], begins)
+        which = np.concatenate(
+            [self.by_class[i] for pair in self.kind.sides for i in pair if i is not None]
+        )
+        counts = np.array(list(map(len, self.by_class)))[np.array(self.kind.sides, np.intp)]
+        y = np.repeat(np.tile([1.0, -1.0], len(counts)), counts.ravel())
+        begins = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
+        return Parts(which, y, self.C * self._all_weights[which], begins)
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        # A linear kernel that is not easy is soon solved on the columns.
-        rounds = MOST_ROUNDS if self.plain_rows is None else 20
-        return {"kernel_is_none": self.kernel_is_none, "rounds": rounds}
+    def table(self, each: Sequence[Vector]) -> Matrix:
+        """The coefficients of all problems in the shape of ``dual_coef_``; columns are ordered by class."""
+        return self.kind.table(each, self.by_class)
 
-    def solve_alone(self, k: int, tol: float, tiny: int, budget: Budget) -> Model:
-        """One problem in one call, with all values of the kernel on its own rows."""
-        which, y, costs = self.part(k)
-        size = len(which)
-        # Kept by its thread: to get so much memory anew can take longer than to solve the problem.
-        values = getattr(self._scratch, "values", None)
-        if values is None or len(values) < size**2:
-            values = self._scratch.values = np.empty(size**2)
-        matrix = values[: size**2].reshape(size, size)
-        data = self.rows.stored_data
-        core.kernel_block(self.kernel.compiled, data, which, data, which, matrix, budget)
-        parts = Parts(np.arange(size), y, costs, np.array([0, size]))
-        models = solve_small(matrix, parts, tol, tiny, budget, **self._options)
-        return replace(models[0], notes=cache_notes(matrix.nbytes, size, 0))
+    def refuse_classes_without_weight(self) -> None:
+        """Raises where a class has no row that counts: it could not be told from others."""
+        counted = np.bincount(self.codes, self._all_weights > 0)
+        if not counted.all():
+            raise ValueError(
+                f"Class {self.labels[counted == 0][0]!r} has no row with a weight above 0, so it cannot be "
+                "told from other classes. Give one of its rows a weight above 0, or leave the class out."
+            )
 
-    def _members(self, i: int) -> NDArray[np.intp]:
-        members: NDArray[np.intp] = self.order[self.ends[i] - self.sizes[i] : self.ends[i]]
-        return members
 
-    def coefficients(self, each: Sequence[Vector]) -> NDArray[np.float64]:
-        """In the shape of ``dual_coef_``, with a column for every row, in the order of the classes."""
-        if self.one_vs_rest or len(each) == 1:
-            return np.array(each)[:, self.order]
-        return place_coefficients(len(self.labels), self.sizes, each)
+def all_values(kernel: Kernel, X: Any, cache_size: float, threads: int) -> NDArray[Any] | None:
+    """All values of the kernel, where they are given, or few, or where only a function knows them."""
+    if isinstance(kernel, Precomputed):
+        matrix: NDArray[Any] = X
+        return matrix
+    if isinstance(kernel, Function):
+        from sklearn.utils import assert_all_finite
 
-    def together(self, certificates: Sequence[Certificate]) -> Certificates:
-        """The certificates as one."""
-        if self.one_vs_rest or len(certificates) == 1:
-            return Certificates(certificates)
-        return PairCertificates(certificates, self.labels.tolist())
+        values = kernel(X)
+        assert_all_finite(values, input_name="kernel(X, X)")
+        return values
+    count = X.shape[0]
+    if count > sizes.ALL_KERNEL_VALUES or 8e-6 * count**2 > sizes.SHARE_OF_CACHE * cache_size:
+        return None
+    return kernel(Rows(X, check_finite=False), budget=core.Budget(math.inf, threads))
 
 
 def _affordable(rows: KernelRows, y: Vector, costs: Vector) -> float:
-    """An error that no certificate notices: a hundred-millionth of a lower bound on the best value.
+    """An error that no certificate notices: a small share of a lower bound on the best value.
 
     Multipliers in balance with the sum s are worth s - s^2 / 2 max_i k(x_i, x_i) or more.
     """
     largest = float(rows.squared_norms.max())
     most = 2.0 * min(float(costs[y > 0].sum()), float(costs[y < 0].sum()))
     s = min(most, 1.0 / largest) if largest > 0.0 else most
-    return 1e-8 * (s - 0.5 * s * s * largest)
+    return _UNNOTICED * (s - 0.5 * s * s * largest)

@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from maxmargin.core import Budget, default_threads
+from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import HINGE
 from maxmargin.proof.hard_margin import (
@@ -42,8 +42,8 @@ from maxmargin.proof.inseparable import (
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.choice import find_solver
-from maxmargin.solving.loop import Callback, Progress, _check_arguments, solve
+from maxmargin.solving.loop import Callback, Limits, Progress, solve
+from maxmargin.solving.ways import find_way
 
 _MOST_ROUNDS = 60
 _RAISE, _LEAP = 4.0, 1024.0
@@ -89,7 +89,7 @@ def solve_hard_margin(
     It ends in any case: ``model.status`` says how. Where the budget is spent before a separating hyperplane
     or a proof against it is found, ``model.certificate.separated`` is false.
     """
-    _check_arguments(tol, max_steps, max_time, None, threads)
+    limits = Limits.of(tol, max_steps, max_time, callback, threads=threads, budget=budget)
     refuse_fixed_intercept(problem)
     labels = problem.y[problem.costs > 0]
     if problem.intercept is Intercept.EXACT and not (labels.min() < 0 < labels.max()):
@@ -97,16 +97,14 @@ def solve_hard_margin(
             "The hard margin needs rows of both labels. Got one label only. Give y a row of each, with a "
             "weight above 0."
         )
-    if budget is None:
-        budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
     soft = replace(problem, loss=HINGE)
     if solver != "auto":
-        find_solver(solver, soft, tol)  # now, lest a wrong name is told of late
-    search = _Search(soft, solver, seed, tol, max_steps, callback, budget)
+        find_way(solver, soft, tol)  # now, lest a wrong name is told of late
+    search = _Search(soft, solver, seed, limits)
     try:
         status = search.run(start)
     except KeyboardInterrupt:
-        budget.stop()
+        limits.budget.stop()
         status = Status.INTERRUPTED
     interrupted = status is Status.INTERRUPTED
     certificate = search.best or search.certify_zero()
@@ -123,18 +121,9 @@ def solve_hard_margin(
 class _Search:
     """The rounds of one run: the best certificate so far, the trace and the clock."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: str | AnySolver,
-        seed: int,
-        tol: float,
-        max_steps: int | None,
-        callback: Callback | None,
-        budget: Budget,
-    ) -> None:
-        self.problem, self.solver, self.seed, self.tol = problem, solver, seed, tol
-        self.max_steps, self.callback, self.budget = max_steps, callback, budget
+    def __init__(self, problem: Problem, solver: str | AnySolver, seed: int, limits: Limits) -> None:
+        self.problem, self.solver, self.seed, self.limits = problem, solver, seed, limits
+        self.tol, self.callback, self.budget = limits.tol, limits.callback, limits.budget
         self.counted = (problem.costs > 0).astype(np.float64)
         self.trace = Trace()
         self.best: HardMarginCertificate | None = None
@@ -191,9 +180,9 @@ class _Search:
     def _solve(self, start: Solution | None, gap: float) -> Model:
         """The soft margin with the present C."""
         soft = replace(self.problem, costs=self.C * self.counted)
-        solver, reason = find_solver(self.solver, soft, gap)
+        way = find_way(self.solver, soft, gap)
         if self.solver == "auto":
-            solver = solver.with_seed(self.seed)
+            way = way.with_seed(self.seed)
 
         def tell(progress: Progress) -> bool | None:
             assert self.callback is not None
@@ -201,9 +190,9 @@ class _Search:
 
         model = solve(
             soft,
-            solver,
+            way,
             tol=gap,
-            max_steps=self.max_steps,
+            max_steps=self.limits.max_steps,
             start=start,
             callback=None if self.callback is None else tell,
             budget=self.budget,
@@ -211,7 +200,7 @@ class _Search:
         self.steps += model.steps
         self.rounds += 1
         self.trace.certifying += model.trace.certifying
-        self.name = (model.story or reason).replace(",", ":").split(":")[0]
+        self.name = model.solver.replace(",", ":").split(":")[0]
         return model
 
     def _certify(self, solution: Solution) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.kernels.base import Kernel, Linear
 from maxmargin.kernels.expansions import Expansions, row_blocks
-from maxmargin.reductions.one_vs_one import pair_scores
+from maxmargin.reductions.class_problems import Decomposition, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
 
@@ -44,7 +44,8 @@ class KernelScores:
         if self._dense_weights is not None:
             return _product(X, self._dense_weights) + intercepts
         sums = Expansions(self.kernel, self.support, self.coefficients, self._segments)(X, budget)
-        return pair_scores(len(self.counts), sums, intercepts) if self._pairs else sums.T + intercepts
+        by_segment = sums.reshape(-1, len(self.coefficients), sums.shape[1])
+        return np.asarray(self.kind.joined(by_segment)).T + intercepts
 
     def weights(self) -> Any:
         """W of every problem of the linear kernel, one line each; CSR where the support vectors are."""
@@ -52,21 +53,20 @@ class KernelScores:
         table = sparse.csr_matrix(self.coefficients) if is_sparse else self.coefficients
         parts = [slice(begin, end) for begin, end in pairwise(self._segments)]
         sums = [table[:, part] @ self.support[part] for part in parts]
-        if not self._pairs:
+        if self.kind.all_rows:
             return sums[0]
-        lines = [sums[i][[j - 1]] + sums[j][[i]] for i, j in self._pairs]
+        lines = self.kind.joined([[of[[line]] for line in range(of.shape[0])] for of in sums])
         return sparse.vstack(lines).tocsr() if is_sparse else np.vstack(lines)
 
-    @property
-    def _pairs(self) -> list[tuple[int, int]]:
-        """The classes of each problem, where these are pairs of more than two classes; else empty."""
-        count = len(self.counts)
-        return [] if count == 2 or len(self.coefficients) == count else list(combinations(range(count), 2))
+    @cached_property
+    def kind(self) -> Decomposition:
+        """How the classes are told apart, as the lines of the coefficients tell."""
+        return decomposition(len(self.counts), pairs=len(self.coefficients) < len(self.counts))
 
     @property
     def _segments(self) -> NDArray[np.int64]:
         """Shares of the support vectors that are summed apart: of each class, for pairs; else all."""
-        sizes = self.counts if self._pairs else [self.coefficients.shape[1]]
+        sizes = [self.coefficients.shape[1]] if self.kind.all_rows else self.counts
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @cached_property
@@ -75,8 +75,7 @@ class KernelScores:
         if not isinstance(self.kernel, Linear):
             return None
         stored = self.support.nnz if sparse.issparse(self.support) else self.support.size
-        problems = len(self._pairs) or len(self.coefficients)
-        if problems * self.support.shape[1] >= stored:
+        if len(self.kind) * self.support.shape[1] >= stored:
             return None
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             weights = self.weights()

@@ -21,8 +21,8 @@ from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
-from maxmargin.solving.choice import choose_solver
 from maxmargin.solving.loop import Callback, solve
+from maxmargin.solving.ways import find_way
 from maxmargin.types import Vector
 
 Matrix = NDArray[np.float64]
@@ -84,12 +84,10 @@ def solve_on_columns(
     if not isinstance(plain, Problem):
         why = "Pairs of rows gained too little: solved on a factor of the kernel matrix."
         factor, plain = plain, replace(seen, rows=Rows(plain, keep_zeros=True))
-    solver, reason = choose_solver(plain, tol)
+    way = find_way("auto", plain, tol).with_seed(seed)
     start, accuracy, steps = None, tol, 0
     for _ in range(_MOST_RUNS):
-        found = solve(
-            plain, solver.with_seed(seed), tol=accuracy, start=start, callback=callback, budget=budget
-        )
+        found = solve(plain, way, tol=accuracy, start=start, callback=callback, budget=budget)
         steps += found.steps
         proof = certify(
             seen, Solution(alpha=found.alpha, alpha_from=found.certificate.alpha_from), budget=budget
@@ -103,6 +101,6 @@ def solve_on_columns(
         # The best w of a run is not always that of its alpha.
         start, accuracy = Solution(w=found.w, b=found.b, alpha=found.alpha), _TIGHTER * accuracy
     status = Status.within_tol(proof) if proof.relative_gap <= tol else found.status
-    story = f"{why} {found.story or reason}"
+    story = f"{why} {found.solver}"
     proof = replace(proof, alpha_from="the solution on the columns")
     return replace(found, certificate=proof, status=status, tol=tol, steps=steps, solver=story, story=story)

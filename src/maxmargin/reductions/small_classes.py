@@ -10,27 +10,25 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from maxmargin import core
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import certify
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver, AugmentedLagrangian, Newton
 from maxmargin.solvers.ascent.pulled_intercept import first_reach
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent, visits_to_cross
+from maxmargin.solvers.ascent.warm_up import visits_to_cross
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.second_order.opening import sample_size
-from maxmargin.solvers.second_order.system import FEW_VALUES, SMALLEST_BLOCKED_OF_FEW, regulariser_of
+from maxmargin.solvers.sizes import FEW_VALUES, MOST_LABELS, SAMPLED_ROWS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving.loop import ROUNDING
 
 logger = logging.getLogger("maxmargin")
 
-_MOST_NUMBERS = 1 << 20
-"""Labels of all classes: many classes of many rows would add up."""
 _FEW_VISITS = 100.0
 """Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
 _SMALLEST_PART = 1e-8
@@ -42,12 +40,11 @@ def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newt
     return (
         type(solver) in (Newton, AugmentedLagrangian)
         and problem.loss.name in ("hinge", "squared_hinge")
-        and type(rows) is Rows
-        and isinstance(rows.data, core.Data)
+        and rows.is_stored
         and 0 < rows.stored <= FEW_VALUES
-        and rows.columns < SMALLEST_BLOCKED_OF_FEW
-        and count * rows.count <= _MOST_NUMBERS
-        and sample_size(problem) == 0
+        and rows.columns < UNBLOCKED_COLUMNS_OF_FEW
+        and count * rows.count <= MOST_LABELS
+        and (rows.count < SAMPLED_ROWS or sample_size(problem) == 0)
     )
 
 
@@ -68,48 +65,32 @@ def solve_small_classes(
     """
     began = time.perf_counter()
     first = problems[0]
-    rows, d = first.rows, first.rows.columns
-    regulariser = regulariser_of(first)
-    v = np.zeros((len(problems), len(regulariser)))
-    multipliers = np.zeros((len(problems), rows.count))
-    steps = np.zeros(len(problems), np.int64)
+    data, d, regulariser = first.rows.stored_data, first.rows.columns, first.regulariser_diagonal()
+    classes = [core.SmallClass(problem.y, problem.costs, regulariser) for problem in problems]
+    options = core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first))
     interrupted = False
     try:
-        finished = core.solve_small_classes(
-            rows.stored_data,
-            isinstance(solver, Newton),
-            np.array([problem.y for problem in problems]),
-            np.array([problem.costs for problem in problems]),
-            regulariser,
-            v,
-            multipliers,
-            steps,
-            *_options(solver, first),
-            max_steps,
-            tol,
-            seed,
-            budget,
-        )
+        core.solve_small_classes(data, first.loss.name, classes, options, budget)
     except KeyboardInterrupt:
         budget.stop()
-        interrupted, finished = True, [False] * len(problems)
+        interrupted = True
     models: list[Model | None] = []
-    for k, problem in enumerate(problems):
-        alpha = None if isinstance(solver, Newton) else multipliers[k]
+    for problem, found in zip(problems, classes, strict=True):
+        alpha = None if isinstance(solver, Newton) else found.multipliers
         before = time.perf_counter()
-        certificate = certify(problem, Solution(w=v[k, :d], alpha=alpha), budget=budget)
+        certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget)
         now = time.perf_counter()
-        gap, taken = certificate.relative_gap, int(steps[k])
+        gap, taken = certificate.relative_gap, found.steps
         logger.debug("%s: step %d, relative gap %.3e", solver.name, taken, gap)
         if gap <= tol:
             status = Status.within_tol(certificate)
         elif interrupted:
             status = Status.INTERRUPTED
-            if certificate.primal > problem.total_cost * problem.loss.at_zero:
+            if certificate.primal > problem.primal_of_zero:
                 # As in the loop: a run cut short can be worse than no model at all.
                 certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
                 gap = certificate.relative_gap
-        elif finished[k] and gap <= ROUNDING:
+        elif found.finished and gap <= ROUNDING:
             status = Status.RULE_FIRED
         else:
             models.append(None)
@@ -120,17 +101,16 @@ def solve_small_classes(
     return models
 
 
-def _options(
-    solver: Newton | AugmentedLagrangian, problem: Problem
-) -> tuple[int, float, float, float, float, float, float]:
-    """Of the sweeps, of the first Newton steps, and of the augmented Lagrangian."""
-    lagrangian = 0.0, 0.0, 0.0
+def _options(solver: Newton | AugmentedLagrangian, problem: Problem) -> dict[str, Any]:
+    """The options of the sweeps, of the first Newton steps, and of the augmented Lagrangian."""
+    options: dict[str, Any] = {"sweeps": solver.sweeps_of(problem)}
     if isinstance(solver, AugmentedLagrangian):
-        lagrangian = solver.stiffness, solver.raise_by_of(problem), solver.small_part
-    sweeps = solver.sweeps_of(problem)
-    if sweeps == 0:
-        return 0, 0.0, 0.0, 1.0, *lagrangian
+        options["lagrangian"] = solver.options_for(problem)
+    if options["sweeps"] == 0:
+        return options
     ascent, visits = DualCoordinateAscent(), visits_to_cross(problem)
-    first_part = max(_FEW_VISITS / visits, _SMALLEST_PART) if visits > _FEW_VISITS else 1.0
-    reach = first_reach(problem, ascent.bias_reach)
-    return sweeps, ascent.relaxation_of(problem), reach, first_part, *lagrangian
+    return options | {
+        "relaxation": ascent.relaxation_of(problem),
+        "bias_reach": first_reach(problem, ascent.bias_reach),
+        "first_part": max(_FEW_VISITS / visits, _SMALLEST_PART) if visits > _FEW_VISITS else 1.0,
+    }

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.problem.losses import HINGE
 from maxmargin.proof.certificate import ROUNDING, Certificate, contradictory
-from maxmargin.proof.model import Model, Record, Status, Trace
-from maxmargin.reductions.models import Models
+from maxmargin.proof.model import Model, Models, Record, Status, Trace
+from maxmargin.solvers.sizes import MOST_ROUNDS
 from maxmargin.types import Vector
 
 STORY = "working_set: for few rows all of them are in the set, and all values of the kernel are at hand."
-MOST_ROUNDS = 100
-"""Of at most 20 steps for each row; harder problems are left to ``solve``."""
 
 
 class Part(NamedTuple):

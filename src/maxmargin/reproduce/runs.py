@@ -36,7 +36,7 @@ def states(
         state = solver.step(problem, state, budget)
         spent += time.perf_counter() - before
         yield state, spent
-        if spent >= seconds or solver.finished(state):
+        if spent >= seconds or solver.report(state).finished:
             return
         before = time.perf_counter()
 

@@ -22,6 +22,8 @@ number of steps hardly depends on C. Three things make them few:
 * after line 4, J is taken over: a_i of its rows is not clipped in the first g, so that the first step aims
   at m_i = 1 for all of them;
 * a row that has just left J counts for 0.3 of its curvature once more, since it often comes back.
+
+core/linear/augmented_lagrangian.hpp has the steps; what follows says where they begin, and begin again.
 """
 
 from __future__ import annotations
@@ -33,47 +35,35 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.second_order.base import Begun, SecondOrder
+from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_of, point_of
 from maxmargin.solvers.second_order.opening import Opening
-from maxmargin.solvers.second_order.step import Iterate, Pieces, steps_at_once
-from maxmargin.solvers.second_order.system import FEW_VALUES, TOO_LARGE, Hessian, NewtonSystem
+from maxmargin.solvers.second_order.system import NewtonSystem
+from maxmargin.solvers.sizes import FEW_VALUES
 from maxmargin.tools.parameters import Positive, Range
-from maxmargin.types import Vector
 
-_STIFFEST = 1e7
-"""Beyond, rounding of the margins is all that the multipliers of free rows show."""
 _ENOUGH = 1e-9
-"""A run that can go no further and has a wider gap begins again."""
+"""The relative gap above which a run that can go no further begins again."""
 _MOST_RESTARTS = 5
 _SOFTEN = 1000.0
+"""The k of a run that begins again is so many times smaller than the last one."""
 _EPSILON = float(np.finfo(float).eps)
 _SWEEPS = 4
+"""Sweeps of dual ascent at the start, unless rows are few and short."""
 _LONG_ROW = 40
+"""Stored values in a row on average, up to which rows are short."""
 _FEW_COLUMNS = 20
 _AFTER_SAMPLE = 10.0
 """The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class State(Begun):
     """Where the method stands."""
 
-    alpha: Vector
-    stiffness: float
-    """k."""
-    best_v: Vector
-    best_multipliers: Vector
-    standing: core.Standing
-    """The values of these two, and whether there is more to gain."""
-    begun: bool = False
-    """Whether the first step of this alpha has been taken."""
+    method: core.AugmentedLagrangian
     restarts: int = 0
-
-    def pieces(self, problem: Problem) -> Pieces:
-        """The smooth problem of line 2."""
-        return Pieces("hinge", problem.costs, self.alpha, self.stiffness)
 
 
 @dataclass(frozen=True)
@@ -103,8 +93,8 @@ class AugmentedLagrangian(SecondOrder[State]):
         return replace(self, stiffness=max(self.stiffness, _AFTER_SAMPLE)) if opening.sampled else self
 
     def stiffer(self, before: State) -> float:
-        """By its k."""
-        return before.stiffness / self.stiffness
+        """The last k of ``before`` beside the first one of this run."""
+        return before.method.stiffness / self.stiffness
 
     def sweeps_of(self, problem: Problem) -> int:
         """By default four; none for few and short rows, where they cost as much as the steps they spare."""
@@ -117,120 +107,51 @@ class AugmentedLagrangian(SecondOrder[State]):
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
     ) -> State:
         """With the alpha of the start, or the middle of the box where it has none."""
-        # Multipliers that nothing is known of are in the middle: the rounded kink is then around m = 1.
-        alpha = 0.5 * problem.costs
-        if start.alpha is not None:
-            alpha = np.clip(np.nan_to_num(start.alpha), 0.0, problem.costs)
-        w = start.w
-        if w is None and start.alpha is not None:
-            w = problem.rows.combine(alpha * problem.y, budget)
-        known = None if start.margins is None else (start.b, start.margins)
-        iterate = Iterate.at(problem, w, budget, known, system)
-        state = State(
-            alpha, self.stiffness, iterate.v.copy(), alpha.copy(), core.Standing(), iterate=iterate
-        )
-        np.multiply(self.stiffness, problem.costs, out=iterate.curvatures)
-        if start.alpha is None:
-            # Without multipliers, the margins tell which rows are free.
-            iterate.refresh(state.pieces(problem), budget)
-            state.begun, state.standing.primal = True, iterate.primal
-            return state
-        iterate.multipliers[:] = alpha
-        iterate.combined = iterate.system.combine(alpha * problem.y, budget, start.w_of_alpha)
-        iterate.curvatures[(alpha <= 0.0) | (alpha >= problem.costs)] = 0.0
-        regulariser = problem.regulariser(iterate.w, iterate.b)
-        state.standing.primal = regulariser + problem.loss_sum(iterate.margins)
+        system = system or NewtonSystem(problem)
+        options = self.options_for(problem)
+        method = core.AugmentedLagrangian(options, problem.y, problem.costs, system.regulariser)
+        state = State(problem=problem, system=system, method=method)
+        _go_to(state, start, budget)
         return state
 
     def advance(self, problem: Problem, state: State, budget: Budget) -> State:
         """Lines 2 to 6; or again from the best multipliers, where rounding has ended a run too early."""
-        hessian = state.iterate.system.small_hessian
-        if hessian is None:
-            self._step(problem, state, budget)
-        else:
-            self._small_steps(problem, state, hessian, budget)
-        if state.standing.finished and state.restarts < _MOST_RESTARTS and _is_wide(problem, state):
-            state = self._restart(problem, state, budget)
-        state.relative_gap, state.finished = state.standing.relative_gap, state.standing.finished
+        state = super().advance(problem, state, budget)
+        if state.finished and state.restarts < _MOST_RESTARTS and _is_wide(problem, state):
+            # With a smaller k: too stiff a system leaves only rounding.
+            state.restarts += 1
+            state.method.options.stiffness = state.method.stiffness / _SOFTEN
+            _go_to(state, Solution(alpha=state.method.best_multipliers.copy()), budget)
         return state
 
-    def _step(self, problem: Problem, state: State, budget: Budget) -> None:
-        iterate, standing = state.iterate, state.standing
-        pieces = state.pieces(problem)
-        gradient = iterate.gradient
-        first = not state.begun
-        if first:
-            unclipped = np.where(iterate.curvatures > 0.0, pieces.stiffness * problem.costs, 0.0)
-            unclipped *= problem.y * (1.0 - iterate.margins)
-            gradient -= iterate.system.combine(unclipped, budget)
-            state.begun = True
-        length = iterate.move(pieces, gradient, budget)
-        iterate.refresh(pieces, budget)
-        imbalance, multipliers = iterate.imbalance, iterate.multipliers
-        balancing = core.cost_of_balancing(imbalance, state.stiffness, multipliers, problem.costs)
-        values = iterate.primal, iterate.dual, imbalance, balancing
-        standing.remember(*values, iterate.v, multipliers, state.best_v, state.best_multipliers)
-        standing.finished |= length == 0.0 and not first
-        residual = iterate.gradient
-        error = 0.5 * core.dot(residual, residual / iterate.system.pull) + balancing
-        if error <= self.small_part * (iterate.primal - iterate.dual):
-            self._next_alpha(state, self.raise_by_of(problem))
-
-    def _small_steps(self, problem: Problem, state: State, hessian: Hessian, budget: Budget) -> None:
-        """The same, one or several in one call; see core/linear/augmented_lagrangian.hpp."""
-        iterate = state.iterate
-        state.taken, state.stiffness, state.begun, *values = core.small_augmented_lagrangian_steps(
-            problem.rows.data,
-            problem.costs,
-            state.alpha,
-            state.stiffness,
-            state.begun,
-            self.raise_by_of(problem),
-            self.small_part,
-            *iterate.arrays(hessian),
-            state.standing,
-            state.best_v,
-            state.best_multipliers,
-            problem.intercept is Intercept.EXACT,
-            *steps_at_once(problem, self.until),
-            budget,
+    def options_for(self, problem: Problem) -> core.LagrangianOptions:
+        """The numbers of lines 2 and 4 for a problem."""
+        raise_by = self.raise_by
+        if raise_by is None:
+            raise_by = 10.0 if problem.rows.columns <= _FEW_COLUMNS else 3.0
+        return core.LagrangianOptions(
+            stiffness=self.stiffness, raise_by=raise_by, small_part=self.small_part
         )
-        if state.taken == 0:
-            raise FloatingPointError(TOO_LARGE)
-        iterate.primal, iterate.dual, iterate.imbalance = values
-
-    def _restart(self, problem: Problem, state: State, budget: Budget) -> State:
-        """From the best multipliers with a smaller k: too stiff a system leaves only rounding."""
-        softer = replace(self, stiffness=state.stiffness / _SOFTEN)
-        new = softer.begin(problem, Solution(alpha=state.best_multipliers), budget)
-        new.restarts, new.taken = state.restarts + 1, state.taken
-        new.best_v = state.best_v
-        for name in ("primal", "dual", "best_imbalance", "relative_gap"):
-            setattr(new.standing, name, getattr(state.standing, name))
-        return new
-
-    def raise_by_of(self, problem: Problem) -> float:
-        """The factor on k for a problem."""
-        if self.raise_by is not None:
-            return self.raise_by
-        return 10.0 if problem.rows.columns <= _FEW_COLUMNS else 3.0
-
-    def _next_alpha(self, state: State, raise_by: float) -> None:
-        state.standing.finished |= state.stiffness > _STIFFEST
-        state.alpha = state.iterate.multipliers.copy()
-        state.stiffness *= raise_by
-        state.begun = False
-        state.iterate.curvatures *= raise_by
-        state.iterate.system.scale(raise_by)
 
     def reached(self, problem: Problem, state: State) -> Solution:
         """The best v and the best multipliers so far: any two points make a proof."""
-        w = state.best_v[: problem.rows.columns]
-        return Solution(w=w.copy(), alpha=state.best_multipliers.copy(), any_length=True)
+        method = state.method
+        w = method.best_v[: problem.rows.columns].copy()
+        return Solution(w=w, alpha=method.best_multipliers.copy(), any_length=True)
+
+
+def _go_to(state: State, start: Solution, budget: Budget) -> None:
+    problem, system = state.problem, state.system
+    alpha, combined = multipliers_of(problem, start), None
+    if alpha is not None and start.w_of_alpha is not None:
+        balance = [core.dot(alpha, problem.y)] if system.has_intercept else []
+        combined = np.append(start.w_of_alpha, balance)
+    point = point_of(system, start, alpha, budget)
+    state.method.begin(system.for_steps, *point, alpha, combined, budget)
 
 
 def _is_wide(problem: Problem, state: State) -> bool:
     """Whether the gap is more than margins tell that are off by a rounding."""
     unseen = _EPSILON * problem.total_cost
-    primal = state.standing.primal
-    return primal - state.standing.dual > max(_ENOUGH * abs(primal), unseen)
+    primal = state.method.best_primal
+    return primal - state.method.best_dual > max(_ENOUGH * abs(primal), unseen)

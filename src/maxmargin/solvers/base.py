@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
@@ -15,12 +16,31 @@ from maxmargin.tools.parameters import check_options
 State = TypeVar("State")
 
 
+class Report(NamedTuple):
+    """What a solver can tell about its state for free."""
+
+    gap: float = float("nan")
+    """An estimate of the relative gap that tells when a proof is worth trying; NaN where it has none."""
+    finished: bool = False
+    """Whether a stopping rule of the solver's own has fired."""
+    steps: int = 1
+    """How many steps the last call of ``step`` was."""
+    near: Callable[[], bool] = bool
+    """Tells whether the estimate is known to be near the gap, so that proofs may wait until it is small. A
+    question, because the answer may take a look at all rows and is seldom needed."""
+    story: str = ""
+    """What ran and why, in one sentence, where that is not what was chosen."""
+
+
 class Solver(ABC, Generic[State]):
     """One algorithm. Subclasses are frozen dataclasses whose fields are its options.
 
-    Order of calls: ``accepts``, ``init``, then ``step`` and ``solution`` in turn until the loop is
-    content or ``finished``. A step is one epoch or one outer iteration; it may change the state in
-    place, and leaves it consistent when the budget ends it early.
+    Order of calls: ``accepts``, ``init``, then ``step``, ``report`` and ``solution`` in turn until the loop
+    is content or the report says ``finished``. A step is one epoch or one outer iteration; it may change
+    the state in place, and leaves it consistent when the budget ends it early.
+
+    A solver has to say what is abstract here. Three hints are optional: ``report``, ``resume`` and
+    ``at_once``.
     """
 
     name: ClassVar[str]
@@ -32,7 +52,7 @@ class Solver(ABC, Generic[State]):
     takes_fixed_intercept: ClassVar[bool] = False
     """Whether it solves problems whose b is given and not 0."""
     seed: int
-    """Of all random choices: the same seed gives the same result."""
+    """The seed of all random choices: the same seed gives the same result."""
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -47,10 +67,6 @@ class Solver(ABC, Generic[State]):
         """The same solver with another seed."""
         return self.with_options(seed=seed)
 
-    def at_once(self, tol: float) -> Self:
-        """The same solver for a run that nobody watches: a ``step`` may be several, until this gap."""
-        return self
-
     @abstractmethod
     def accepts(self, problem: Problem) -> str | None:
         """None, or the sentence that says why this solver cannot take the problem."""
@@ -58,13 +74,6 @@ class Solver(ABC, Generic[State]):
     @abstractmethod
     def init(self, problem: Problem, start: Solution | None) -> State:
         """The state before the first step, from zero or from a start."""
-
-    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
-        """As ``init``, after a run on the same rows at other costs that ended in ``before``.
-
-        A solver that has made something of the rows that costs do not change can take it over.
-        """
-        return self.init(problem, start)
 
     @abstractmethod
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
@@ -74,29 +83,30 @@ class Solver(ABC, Generic[State]):
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """What the state amounts to now."""
 
-    def taken(self, state: State) -> int:
-        """How many steps the last call of ``step`` was."""
-        return 1
+    def report(self, state: State) -> Report:
+        """What can be told about the state after a step without a pass over the data."""
+        return Report()
 
-    def estimate(self, state: State) -> float:
-        """A free guess of the relative gap that tells when a proof is worth trying; NaN: no idea."""
-        return float("nan")
+    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
+        """As ``init``, after a run on the same rows at other costs that ended in ``before``.
 
-    def estimate_is_near(self, state: State) -> bool:
-        """Whether the estimate is known to be near the gap, so that proofs may wait until it is small."""
-        return False
+        A solver that has made something of the rows that costs do not change can take it over.
+        """
+        return self.init(problem, start)
 
-    def finished(self, state: State) -> bool:
-        """Whether a stopping rule of the solver's own has fired."""
-        return False
-
-    def last_resort(self, problem: Problem, state: State) -> AnySolver | None:
-        """The solver that goes on where this one gains nothing any more; None: there is none."""
-        return None
-
-    def story(self, state: State) -> str:
-        """What ran and why, in one sentence, where that is not what was chosen; else empty."""
-        return ""
+    def at_once(self, tol: float) -> Self:
+        """The same solver for a run that nobody watches: a ``step`` may be several, until this gap."""
+        return self
 
 
 AnySolver = Solver[Any]
+
+
+def visits_single_rows(name: str, problem: Problem) -> str | None:
+    """Why a solver that visits one row after the other does not take the problem's rows, or None."""
+    if problem.rows.offers_single_rows:
+        return None
+    return (
+        f"{name} visits single rows, and these rows only offer whole passes. Use newton, "
+        "augmented_lagrangian, interior_point or subgradient, which need no more, or maxmargin.Rows(X)."
+    )

@@ -44,27 +44,33 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.system import Factor, NewtonSystem
+from maxmargin.solvers.sizes import AFFORDABLE_STEP, LARGEST_INTERIOR_SIDE
 from maxmargin.tools.parameters import Natural, Seed
 from maxmargin.types import Indices, Vector
 
 Pairs = NDArray[np.float64]
 """One line for each kind of product, one column for each row of the data."""
 
-_LARGEST_SIDE = 4800
-"""Of the factor: it takes 180 MB and about a second."""
-_AFFORDABLE = 1e9
-"""Multiply-adds for the matrix of one step."""
 _TO_THE_WALL = 0.995
+"""The share of the way to the nearest wall in line 7."""
 _LONGER = 0.3
+"""How much longer line 6 wants the step to be."""
 _WORTH = 1.02
+"""The factor on the length of the step from which a correction is kept."""
 _LOWEST, _HIGHEST = 0.1, 10.0
+"""The ends of the interval in line 6, in units of sigma mu."""
 _WARM = 1e-2
+"""The least mu of a start, in units of the mean cost."""
 _REFINEMENTS = 2
+"""How often a step on the rows' side is solved for again with what it left."""
 _ROUNDS = 3
+"""Rounds in which the free multipliers make up for those that are taken to be on the walls."""
 _ROUNDING = 1e-15
+"""The share of the primal value below which the products are rounding."""
 _PATIENCE = 10
+"""Steps without a smaller gap after which nothing is left to gain."""
 
 
 @dataclass
@@ -84,18 +90,18 @@ class State:
     distances: Pairs
     """s and, for the hinge, xi."""
     equations: _Equations | None = None
-    """Those of the last step."""
+    """The equations of the last step."""
     vanishing: NDArray[np.bool_] | None = None
     """Which multipliers fell faster than their distances in the last step: Tapia's indicators."""
     relative_gap: float = np.inf
     smallest_gap: float = np.inf
     steps_since: int = 0
-    """Since the smallest gap."""
+    """Steps since the smallest gap."""
     finished: bool = False
 
     @property
     def w(self) -> Vector:
-        """Without the intercept."""
+        """The point without its intercept."""
         return self.v[: self.system.columns]
 
     @property
@@ -123,7 +129,7 @@ def affordable(problem: Problem) -> InteriorPoint | None:
     """The solver, where it takes the problem and a step takes well below a second; else None."""
     solver, rows = InteriorPoint(), problem.rows
     work = max(rows.stored, rows.count) * min(rows.count, rows.columns)
-    return solver if work <= _AFFORDABLE and solver.accepts(problem) is None else None
+    return solver if work <= AFFORDABLE_STEP and solver.accepts(problem) is None else None
 
 
 @dataclass(frozen=True)
@@ -144,11 +150,11 @@ class InteriorPoint(Solver[State]):
                 "use subgradient, or newton for the logistic loss."
             )
         side = min(problem.rows.count, problem.rows.columns)
-        if side > _LARGEST_SIDE:
+        if side > LARGEST_INTERIOR_SIDE:
             return (
                 "interior_point factors a matrix as large as the smaller side of the data in every step; "
-                f"that side may have up to {_LARGEST_SIDE} rows or columns. Got {side} instead. Use "
-                "dual_coordinate_ascent."
+                f"that side may have up to {LARGEST_INTERIOR_SIDE} rows or columns. Got {side} instead. "
+                "Use dual_coordinate_ascent."
             )
         return None
 
@@ -168,7 +174,7 @@ class InteriorPoint(Solver[State]):
             if system.has_intercept:
                 v[-1] = b
         active: Indices | slice = slice(None) if problem.costs.all() else np.flatnonzero(problem.costs)
-        margins = system.margin_changes(v, core.ALL_CORES)[active]
+        margins = (problem.y * system.scores(v, core.ALL_CORES))[active]
         costs = problem.costs[active]
         primal = problem.primal(v[: system.columns], float(v[-1]) if system.has_intercept else 0.0)
         # From a start at the walls all steps would be short: mu takes it back to the middle.
@@ -225,13 +231,12 @@ class InteriorPoint(Solver[State]):
             alpha = _best_alpha(problem, state, state.equations, state.vanishing, budget)
         return Solution(w=state.w.copy(), b=state.b, alpha=alpha, any_length=True)
 
-    def estimate(self, state: State) -> float:
-        """The gap of the iterate's own primal and dual values."""
-        return state.relative_gap
+    def report(self, state: State) -> Report:
+        """The gap of the iterate's own primal and dual values.
 
-    def finished(self, state: State) -> bool:
-        """When rounding leaves nothing to gain: the products are 0 to it, or the gap falls no more."""
-        return state.finished
+        It is finished when rounding leaves nothing to gain: the products are 0, or the gap falls no more.
+        """
+        return Report(state.relative_gap, state.finished)
 
 
 class _Equations:
@@ -271,7 +276,7 @@ class _Equations:
         system = self.state.system
         gradient = system.regulariser * v - _combine(self.problem, self.state, alpha, budget)
         step = self.factor.solve(gradient)
-        return step, system.margin_changes(step, budget)[self.state.active]
+        return step, (self.problem.y * system.scores(step, budget))[self.state.active]
 
 
 def _central(slack: Vector, costs: Vector, mu: float) -> tuple[Vector, Pairs, Pairs]:

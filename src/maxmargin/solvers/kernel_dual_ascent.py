@@ -29,15 +29,15 @@ from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
-    DOUBLE,
     SINGLE_IS_EXHAUSTED,
     kernel_matrix,
     needs_a_kernel,
     starting_alpha,
 )
+from maxmargin.solvers.sizes import DOUBLE_ROWS
 from maxmargin.tools.parameters import NotNegative, Seed
 from maxmargin.types import Indices, Vector
 
@@ -101,7 +101,7 @@ class KernelDualAscent(Solver[State]):
         assert isinstance(rows, KernelRows)
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
-        single = rows.count > DOUBLE
+        single = rows.count > DOUBLE_ROWS
         cache = core.CacheCounts()
         matrix = kernel_matrix(rows, self.cache_size, cache, single=single)
         coordinates = np.zeros((rows.count, 5))
@@ -140,7 +140,7 @@ class KernelDualAscent(Solver[State]):
         # The largest term of a score, which bounds how well scores are known.
         largest = float((state.coordinates[:, ALPHA] / state.coordinates[:, INVERSE_CURVATURE]).max())
         state.finished = whole and unrest <= _ROUNDING * max(largest, 1.0)
-        if state.single and (state.finished or self.estimate(state) < SINGLE_IS_EXHAUSTED):
+        if state.single and (state.finished or self.report(state).gap < SINGLE_IS_EXHAUSTED):
             assert isinstance(problem.rows, KernelRows)
             state.matrix = kernel_matrix(problem.rows, self.cache_size, state.cache, single=False)
             state.single = state.finished = False
@@ -154,13 +154,10 @@ class KernelDualAscent(Solver[State]):
         alpha[problem.rows.blocks.order] = state.coordinates[:, ALPHA]
         return Solution(b=state.bias, alpha=alpha, notes=notes_of(state.cache))
 
-    def estimate(self, state: State) -> float:
-        """Free: all scores are known."""
-        return state.gap / (state.dual + state.gap) if state.gap > 0 else 0.0
-
-    def finished(self, state: State) -> bool:
-        """When there is nothing left to gain in float64."""
-        return state.finished
+    def report(self, state: State) -> Report:
+        """The gap is free, because all scores are known; finished: nothing is left to gain in float64."""
+        gap = state.gap / (state.dual + state.gap) if state.gap > 0 else 0.0
+        return Report(gap, state.finished)
 
 
 def _restore_scores(problem: Problem, state: State) -> None:

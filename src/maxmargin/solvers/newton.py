@@ -12,6 +12,7 @@
 R and z_i as in second_order/system.py. The squared hinge has a second derivative everywhere but at m = 1:
 h_i is 2 C_i below and 0 above. Along a line the objective is a parabola from kink to kink. A few steps
 are enough: the last ones square the error. With a as multipliers the gap is |g|^2 / 2.
+The step itself is in core/linear/newton.hpp.
 """
 
 from __future__ import annotations
@@ -19,25 +20,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
+from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from maxmargin.solvers.second_order.base import Begun, SecondOrder
-from maxmargin.solvers.second_order.step import Iterate, Pieces, steps_at_once
+from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_of, point_of
 from maxmargin.solvers.second_order.system import NewtonSystem
 
-_ROUNDING = 1e-15
 _LONG_ROW = 60
+"""Stored values in a row on average, above which a sweep pays."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class State(Begun):
     """Where the method stands."""
 
-    pieces: Pieces
+    method: core.NewtonMethod
 
 
 @dataclass(frozen=True)
@@ -66,25 +65,13 @@ class Newton(SecondOrder[State]):
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
     ) -> State:
         """At the w of the start."""
-        w = start.w
-        if w is None and start.alpha is not None:
-            w = problem.rows.combine(start.alpha * problem.y, budget)
-        known = None if start.margins is None else (start.b, start.margins)
-        iterate = Iterate.at(problem, w, budget, known, system)
-        pieces = Pieces(problem.loss.name, problem.costs, np.empty(0), 0.0)
-        iterate.refresh(pieces, budget)
-        return State(pieces, iterate=iterate)
-
-    def advance(self, problem: Problem, state: State, budget: Budget) -> State:
-        """Lines 2 to 5."""
-        iterate = state.iterate
-        most, until = steps_at_once(problem, self.until)
-        state.taken, length = iterate.advance(state.pieces, budget, most, max(until, _ROUNDING))
-        primal = abs(iterate.primal)
-        state.relative_gap = (iterate.primal - iterate.dual) / primal if primal else 0.0
-        state.finished = length == 0.0 or state.relative_gap <= _ROUNDING
-        return state
+        system = system or NewtonSystem(problem)
+        point = point_of(system, start, multipliers_of(problem, start), budget)
+        method = core.NewtonMethod(problem.loss.name, problem.y, problem.costs, system.regulariser)
+        method.begin(system.for_steps, *point, budget)
+        return State(problem=problem, system=system, method=method)
 
     def reached(self, problem: Problem, state: State) -> Solution:
         """The point w alone: the certificate makes the same multipliers from its margins."""
-        return Solution(w=state.iterate.w.copy(), b=state.iterate.b)
+        d, v = problem.rows.columns, state.method.v
+        return Solution(w=v[:d].copy(), b=float(v[d:].sum()))

@@ -29,7 +29,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.stochastic_subgradient import State, current, init_state, take_steps
 from maxmargin.tools.parameters import Count, NotNegative, Seed
 
@@ -69,7 +69,7 @@ class Pegasos(Solver[State]):
                 f"pegasos has a batch of {self.batch} rows, but the problem has "
                 f"{problem.rows.count}; choose batch between 1 and that."
             )
-        return None
+        return visits_single_rows(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From w = 0, or from the start's w and b."""
@@ -110,9 +110,9 @@ class Pegasos(Solver[State]):
             self.average == "all" and self.order == "uniform" and problem.intercept is not Intercept.EXACT
         )
 
-    def finished(self, state: State) -> bool:
-        """001's rule, if asked for."""
-        return state.finished
+    def report(self, state: State) -> Report:
+        """It is finished by 001's rule, where that is asked for."""
+        return Report(finished=state.finished)
 
 
 def bound(problem: Problem, T: int) -> float:

@@ -30,21 +30,23 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.tools.parameters import Seed
 from maxmargin.types import Indices, Vector
 
 LARGEST_PRIMAL = 200_000
-"""Stored values: beyond it the factor's memory, and the time for it, are out of proportion."""
+"""Stored values of the primal form: beyond, the memory and the time of the factor are out of proportion."""
 LARGEST_DUAL = 2_000
-"""Rows: P has their square as its size."""
+"""Rows of the dual form: P has their square as its size."""
 
 _TOLERANCES = (1e-12, 1e-10, 1e-8)
+"""Accuracies that Clarabel is asked for, one after the other until it reaches one."""
 _CLOSE = 1e-9
+"""A multiplier this near to a wall of its box, as a share of the largest one, is taken to be there."""
 _BLOCK = 1 << 20
+"""Values of the rows that are written out at a time."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class QuadraticProgram(Solver[State]):
                 f"quadratic_program solves the hinge and the squared hinge, not {problem.loss.name}, which "
                 "makes no quadratic program; use subgradient, or newton for the logistic loss."
             )
-        if self.form == "primal" and isinstance(problem.rows, KernelRows):
+        if self.form == "primal" and problem.rows.has_kernel:
             return "quadratic_program solves kernel problems in the dual form. Use form='dual' or 'auto'."
         if self._chosen_form(problem) is None:
             return (
@@ -102,7 +104,7 @@ class QuadraticProgram(Solver[State]):
         """None where no form that is asked for fits."""
         rows = problem.rows
         fitting = []
-        if self.form != "dual" and rows.stored <= LARGEST_PRIMAL and not isinstance(rows, KernelRows):
+        if self.form != "dual" and rows.stored <= LARGEST_PRIMAL and not rows.has_kernel:
             fitting.append("primal")
         if self.form != "primal" and rows.count <= LARGEST_DUAL:
             fitting.append("dual")
@@ -139,9 +141,9 @@ class QuadraticProgram(Solver[State]):
         """The program's."""
         return state.solution
 
-    def finished(self, state: State) -> bool:
-        """After the one step."""
-        return state.finished
+    def report(self, state: State) -> Report:
+        """One step is all there is."""
+        return Report(finished=state.finished)
 
 
 def primal_program(problem: Problem) -> Program:
@@ -175,11 +177,7 @@ def dual_program(problem: Problem) -> Program:
     active = np.flatnonzero(problem.costs)
     y, costs = problem.y[active], problem.costs[active]
     n, squared = len(active), problem.loss.name == "squared_hinge"
-    if isinstance(problem.rows, KernelRows):
-        P = problem.rows.block(active, active)
-    else:
-        P = np.empty((n, n))
-        core.inner_products(problem.rows.data, active, active, P, core.ALL_CORES)
+    P = problem.rows.block(active, active)
     if problem.intercept is Intercept.REGULARISED:
         P += problem.intercept_scaling**2
     P *= np.outer(y, y)
@@ -205,16 +203,13 @@ def dual_program(problem: Problem) -> Program:
 
 def _signed_rows(problem: Problem, active: Indices) -> sparse.csr_matrix:
     """Z."""
-    columns = problem.rows.columns + (problem.intercept is not Intercept.NONE)
     # A few rows at a time: sparse data with many columns would not fit as a dense matrix.
-    height = max(1, _BLOCK // max(columns, 1))
-    blocks = []
-    for first in range(0, len(active), height):
-        some = active[first : first + height]
-        block = np.empty((len(some), columns))
-        core.gather(problem.rows.data, some, problem.y[some], block, core.ALL_CORES)
-        blocks.append(sparse.csr_matrix(block))
-    return sparse.csr_matrix(sparse.vstack(blocks))
+    height = max(1, _BLOCK // max(problem.rows.columns, 1))
+    pieces = [active[first : first + height] for first in range(0, len(active), height)]
+    X = sparse.vstack([sparse.csr_matrix(problem.rows.dense(some)) for some in pieces])
+    if problem.intercept is not Intercept.NONE:
+        X = sparse.hstack([X, np.ones((len(active), 1))])
+    return sparse.csr_matrix(sparse.diags(problem.y[active]) @ X)
 
 
 def _on_the_walls(alpha: Vector, upper: Vector) -> Vector:

@@ -31,15 +31,15 @@ from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
-    DOUBLE,
     SINGLE_IS_EXHAUSTED,
     balanced,
     kernel_matrix,
     needs_a_kernel,
     starting_alpha,
 )
+from maxmargin.solvers.sizes import DOUBLE_ROWS
 from maxmargin.tools.parameters import Natural, NotNegative, Seed
 from maxmargin.types import Vector
 
@@ -125,7 +125,7 @@ class SequentialMinimalOptimization(Solver[State]):
         assert isinstance(rows, KernelRows)
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
-        single = rows.count > DOUBLE
+        single = rows.count > DOUBLE_ROWS
         cache = core.CacheCounts()
         matrix, pairs = self._machinery(rows, cache, single)
         state = State(
@@ -168,7 +168,7 @@ class SequentialMinimalOptimization(Solver[State]):
         )
         state.taken += pairs
         state.dual += ascent
-        if state.single and (state.finished or self.estimate(state) < SINGLE_IS_EXHAUSTED):
+        if state.single and (state.finished or self.report(state).gap < SINGLE_IS_EXHAUSTED):
             assert isinstance(problem.rows, KernelRows)
             state.matrix, state.pairs = self._machinery(problem.rows, state.cache, single=False)
             state.single = state.finished = False
@@ -182,13 +182,13 @@ class SequentialMinimalOptimization(Solver[State]):
         alpha[problem.rows.blocks.order] = state.beta * state.labels
         return Solution(alpha=alpha, notes=notes_of(state.cache))
 
-    def estimate(self, state: State) -> float:
-        """Free: f gives the margins of all rows that are not shrunk away."""
-        return state.gap / (state.dual + state.gap) if state.gap > 0 else 0.0
+    def report(self, state: State) -> Report:
+        """The gap is free: f gives the margins of all rows that are not shrunk away.
 
-    def finished(self, state: State) -> bool:
-        """When the KKT conditions hold within epsilon, or rounding leaves nothing to gain."""
-        return state.finished
+        It is finished when the KKT conditions hold within epsilon, or rounding leaves nothing to gain.
+        """
+        gap = state.gap / (state.dual + state.gap) if state.gap > 0 else 0.0
+        return Report(gap, state.finished)
 
 
 def _restore_f(state: State) -> None:

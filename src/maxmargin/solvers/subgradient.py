@@ -24,7 +24,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.primal.dual_polish import DualPolish
 from maxmargin.tools.parameters import NotNegative, Positive, Seed
 from maxmargin.types import Vector
@@ -48,7 +48,7 @@ class State:
     polish: DualPolish
     t: int = 0
     eta: float = 0.0
-    """Of the auto rule: found by trial and error."""
+    """The first step size of the rule "auto", found by trial and error; 0 before it is."""
     finished: bool = False
 
 
@@ -146,19 +146,24 @@ class Subgradient(Solver[State]):
         primal = Solution(w=best.w, b=problem.bias_feature * best.beta)
         return state.polish.solution(problem, primal, state.t, budget)
 
-    def finished(self, state: State) -> bool:
-        """001's rule, if asked for."""
-        return state.finished
+    def report(self, state: State) -> Report:
+        """It is finished by 001's rule, where that is asked for."""
+        return Report(finished=state.finished)
 
 
 def _evaluate(problem: Problem, point: Point, budget: Budget) -> tuple[float, Vector, float]:
-    """The objective, and the losses' part of its subgradient by w and by b: one pass."""
-    losses = np.empty(problem.rows.columns)
-    b = problem.bias_feature * point.beta
-    value, slope = core.subgradient(
-        problem.rows.data, problem.loss.name, problem.y, problem.costs, point.w, b, losses, budget
-    )
-    return value + problem.regulariser(point.w, b), losses, slope
+    """The objective, and the losses' part of its subgradient by w and by b: one pass, or two."""
+    rows, b = problem.rows, problem.bias_feature * point.beta
+    regulariser = problem.regulariser(point.w, b)
+    if rows.offers_single_rows:
+        losses = np.empty(rows.columns)
+        value, slope = core.subgradient(
+            rows.compiled, problem.loss.name, problem.y, problem.costs, point.w, b, losses, budget
+        )
+        return value + regulariser, losses, slope
+    margins = problem.y * (rows.scores(point.w, budget) + b)
+    pulls = -problem.multipliers(margins) * problem.y
+    return problem.loss_sum(margins) + regulariser, rows.combine(pulls, budget), float(pulls.sum())
 
 
 def _moved(problem: Problem, point: Point, losses: Vector, slope: float, eta: float) -> Point:

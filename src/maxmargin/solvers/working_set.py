@@ -25,7 +25,7 @@ from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.free_multipliers import newton_changes
 from maxmargin.solvers.kernel.kernel_problem import balanced, kernel_matrix
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -262,13 +262,12 @@ class WorkingSet(Solver[State]):
         alpha[problem.rows.blocks.order] = beta * state.whole.labels
         return Solution(alpha=alpha, alpha_from="the working sets", notes=notes_of(state.cache))
 
-    def estimate(self, state: State) -> float:
-        """The gap with the gradient as it is known; while rows are put aside, the last one."""
-        return state.estimate
+    def report(self, state: State) -> Report:
+        """The gap with the gradient as it is known; while rows are put aside, the last one.
 
-    def finished(self, state: State) -> bool:
-        """Whether no pair of multipliers violates the conditions any more."""
-        return state.finished
+        It is finished when no pair of multipliers violates the conditions any more.
+        """
+        return Report(state.estimate, state.finished)
 
 
 def _kernel_rows(problem: Problem) -> KernelRows:

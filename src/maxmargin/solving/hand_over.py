@@ -4,7 +4,7 @@
 Both keep w and alpha, so the second goes on where the first stands. After every sweep the way on costs
 
     ascent          sweeps that the decay of its gap still asks for  x  what a sweep costs
-    second order    ``cost``, which choose.py estimates
+    second order    ``cost``, which solving/ways.py estimates
 
 both in visits of a stored value and never in seconds: the same data and seed give the same run everywhere.
 The ascent's warm-up tells more. While multipliers grow with C, so do the sweeps: a warm-up that is long
@@ -23,8 +23,8 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import AnySolver, Solver
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent
+from maxmargin.solvers.base import AnySolver, Report, Solver
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.tools.changed import changed
 
 CALL = 40_000.0
@@ -38,7 +38,7 @@ _LEAST_SPENT = 0.2
 """Of the other's cost: a guess that is wrong then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
 _SEPARABLE = 5.0
-"""So many times as dear is the second-order method on data that are nearly separable."""
+"""The factor on the cost of the second-order method where the data are nearly separable."""
 
 
 def sweep_cost(problem: Problem, visited: int) -> float:
@@ -116,12 +116,12 @@ class HandOver(Solver[State]):
         state.spent += sweep_cost(problem, visited)
         if state.inner.stage < stage - 1:
             state.cost *= _SEPARABLE
-        gap = state.solver.estimate(state.inner)
+        gap = state.solver.report(state.inner).gap
         if math.isfinite(gap):
             state.gaps.append(gap)
         cost = state.cost
         if self.by_rows > 0.0:
-            held = np.count_nonzero(state.inner.coordinates[:, ALPHA]) / problem.rows.count
+            held = np.count_nonzero(state.inner.alpha) / problem.rows.count
             cost -= (1.0 - held) * self.by_rows
         if state.spent <= _LEAST_SPENT * cost:
             return state
@@ -158,34 +158,15 @@ class HandOver(Solver[State]):
         """Of the solver that is running."""
         return state.solver.solution(problem, state.inner, budget)
 
-    def estimate(self, state: State) -> float:
-        """Of the solver that is running."""
-        return state.solver.estimate(state.inner)
-
-    def estimate_is_near(self, state: State) -> bool:
-        """Of the solver that is running."""
-        return state.solver.estimate_is_near(state.inner)
-
-    def finished(self, state: State) -> bool:
-        """Of the solver that is running."""
-        return state.solver.finished(state.inner)
+    def report(self, state: State) -> Report:
+        """Of the solver that is running, with a sentence about which one that is."""
+        return state.solver.report(state.inner)._replace(story=self._story(state))
 
     def at_once(self, tol: float) -> HandOver:
         """With a second that takes steps at once."""
         return changed(self, second=self.second.at_once(tol))
 
-    def taken(self, state: State) -> int:
-        """Of the solver that is running."""
-        return state.solver.taken(state.inner)
-
-    def last_resort(self, problem: Problem, state: State) -> AnySolver | None:
-        """Of the second. An ascent that goes on needs none: its gap may rise for some sweeps."""
-        if not state.handed_over and not self.finished(state):
-            return None
-        return self.second.last_resort(problem, state.inner)
-
-    def story(self, state: State) -> str:
-        """What ran, in one sentence."""
+    def _story(self, state: State) -> str:
         if not state.handed_over:
             return ""
         if state.sweeps == 0:

@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""When a certificate is worth its price."""
+"""When a certificate is worth its price, and the time that is kept for the last one."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
-from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.problem.rows import Rows
-from maxmargin.solvers import AnySolver
+from maxmargin.core import Budget
+from maxmargin.problem.rows import RowSpace
+from maxmargin.proof.solution import Solution
+from maxmargin.solvers.base import Report
+from maxmargin.solvers.sizes import LARGE_VALUES
 
-LARGE = 30_000_000
-"""Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates have to
-be made on the way, often enough to have a recent one."""
 _LEAST_RATIO = 0.02
-"""Of certified gap to estimate: where C is large, the certificate finds a far better length of w."""
-_NEAR, _SOON = 4.0, 32
-"""Times tol: a certified gap after which tol may be near, whatever the estimate; and steps until a look."""
+"""The least ratio of a certified gap to its estimate that is believed. Where C is large, the certificate
+can find a far better length of w."""
+_NEAR = 4.0
+"""A certified gap of up to so many times tol may lack little, whatever the estimate says."""
+_SOON = 32
+"""Steps after such a certificate until the next look, at least."""
 _TRUST = 4
-"""Times as long as others, an estimate that is known to be near is relied upon."""
+"""An estimate that is known to be near the gap is relied upon for so many times as many steps as others."""
+_CAUTION = 1.2
+"""A factor on the estimated time of the last certificate."""
+_SHARE_OF_STEP = 0.375
+"""The share of the time before the last certificate that one step gets."""
 
 
 class Lookout:
@@ -27,12 +33,12 @@ class Lookout:
     Never from the clock: the same seed has to give the same run on a slower machine.
     """
 
-    def __init__(self, tol: float, every: int | None, rows: Rows, watched: bool) -> None:
+    def __init__(self, tol: float, every: int | None, rows: RowSpace, watched: bool) -> None:
         self.tol, self.every = tol, every
         self.patience = 16 if watched else 64
-        if rows.stored >= LARGE:
+        if rows.stored >= LARGE_VALUES:
             self.patience = 1
-        if isinstance(rows, KernelRows) and rows.count > 2000:
+        if rows.has_kernel and rows.count > 2000:
             self.patience = max(200, rows.count // 100)  # a proof costs as much as many steps on a few rows
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate
@@ -40,14 +46,14 @@ class Lookout:
         self.soon = self.patience // 8  # steps after a near one until a look, whatever the estimate
 
     def begins(self, gap: float) -> None:
-        """With a start of this gap."""
+        """The run begins with a start of this gap."""
         self.near = gap <= _NEAR * self.tol
 
-    def due(self, step: int, solver: AnySolver, state: Any) -> bool:
-        """Whether it is time for one, after so many steps."""
+    def due(self, step: int, report: Report) -> bool:
+        """Whether it is time for one, after so many steps and by what the solver reports."""
         if self.every is not None:
             return step % self.every == 0
-        estimate = solver.estimate(state)
+        estimate = report.gap
         if math.isnan(estimate):
             return step >= 1.25 * self.last_step
         if self.near and step >= self.last_step + self.soon:
@@ -55,9 +61,7 @@ class Lookout:
         if estimate * self.ratio <= self.tol:
             return True
         wait = step - 4 * self.last_step
-        return wait >= self.patience and (
-            wait >= _TRUST * self.patience or not solver.estimate_is_near(state)
-        )
+        return wait >= self.patience and (wait >= _TRUST * self.patience or not report.near())
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
         """What a certificate found where the solver estimated that."""
@@ -65,3 +69,30 @@ class Lookout:
         self.soon = max(_SOON, self.patience // 2, step // 4)
         if estimate > 0 and math.isfinite(gap):
             self.ratio = min(max(gap / estimate, _LEAST_RATIO), 10.0)
+
+
+class Reserve:
+    """Keeps time for the last certificate of a run with a kernel and a limit on time.
+
+    That certificate needs a value of the kernel for each support vector and each row, which can take longer
+    than the steps did. A step that computes rows of the kernel matrix makes it longer by about as much
+    again, so a step gets a share of what is left only.
+    """
+
+    def __init__(self, rows: RowSpace, budget: Budget) -> None:
+        self.rows, self.budget = rows, budget
+        self.limited = math.isfinite(budget.seconds_left)
+
+    def seconds(self, propose: Callable[[], Solution]) -> float:
+        """How long a certificate of what is proposed would take, about; 0 without a kernel."""
+        if not self.rows.has_kernel:
+            return 0.0
+        alpha = propose().alpha
+        return 0.0 if alpha is None else self.rows.seconds_of_scores(alpha, self.budget)
+
+    def for_step(self, propose: Callable[[], Solution]) -> Budget:
+        """What the next step may use; a budget that is spent where the last certificate is due."""
+        if not (self.limited and self.rows.has_kernel):
+            return self.budget
+        left = self.budget.seconds_left - _CAUTION * self.seconds(propose)
+        return self.budget.part(_SHARE_OF_STEP * left)

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The only loop of the package: step, certify when it is worth it, until done or out of budget."""
+"""The loop that solves one problem: step, certify when due, until it ends.
+
+Every solver runs in this loop, and nothing else takes its steps until a proof suffices. Small problems can
+skip it: one compiled call takes all their steps, and they are proven and answered with the same ``Model``.
+What has several problems to solve (classes, values of C, a growing C for the hard margin) calls ``solve``
+for each.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +24,29 @@ from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.choice import find_solver
-from maxmargin.solving.lookout import LARGE, Lookout
-from maxmargin.solving.reserve import Reserve
+from maxmargin.solvers.base import AnySolver, Report
+from maxmargin.solvers.sizes import LARGE_VALUES
+from maxmargin.solving.lookout import Lookout, Reserve
+from maxmargin.solving.ways import Way, find_way
 
 logger = logging.getLogger("maxmargin")
 
 _SECONDS_BETWEEN_CALLS = 0.1
+"""Between two calls of a callback while no certificate is made."""
+_DEFAULT_STEPS = 1000
+"""The limit on steps where none is given."""
 NO_LIMIT = sys.maxsize
-"""As ``max_steps``: a run then ends where it gains nothing any more, too."""
+"""The ``max_steps`` of a run without a limit: it ends where it gains nothing any more, too."""
 MANY_STEPS = 100
-"""Whoever allows fewer counts them."""
-
-# With a kernel, what the last certificate may take after Ctrl-C where there is an earlier one.
+"""Steps: whoever allows fewer wants to count them, and gets them one by one."""
 _SECONDS_AFTER_INTERRUPT = 1.0
-
+"""What the last certificate may take after Ctrl-C, with a kernel, where there is an earlier one."""
 ROUNDING = 1e-9
 """A relative gap that may be all there is to gain in float64."""
-_STEPS_WITHOUT_GAIN, _STEPS_FOR_NOTHING = 100, 1000
+_STEPS_WITHOUT_GAIN = 100
+"""Steps after which a gap that has not fallen by a tenth calls for another way."""
+_STEPS_FOR_NOTHING = 1000
+"""Steps after which a run without a limit on them ends if neither value has changed by a hundredth."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ class Progress:
     estimate: float = math.nan
     """The relative gap now, as the solver guesses it without proof; NaN if it cannot tell."""
     label: Any = None
-    """Of the class that is being told from the rest; None if there are only two."""
+    """The class that is being told from the rest; None if there are only two."""
 
     @property
     def relative_gap(self) -> float:
@@ -64,7 +74,7 @@ Callback = Callable[[Progress], bool | None]
 
 def solve(
     problem: Problem,
-    solver: str | AnySolver = "auto",
+    solver: str | AnySolver | Way = "auto",
     *,
     tol: float = 1e-4,
     max_steps: int | None = None,
@@ -82,8 +92,8 @@ def solve(
     ----------
     problem : Problem
         What to solve.
-    solver : str or Solver
-        "auto", a name of the registry, or a configured solver.
+    solver : str, Solver or Way
+        "auto", a name of the registry, a configured solver, or the way that was found for the problem.
     tol : float
         Relative gap ``(primal - dual) / |primal|`` to reach.
     max_steps, max_time : int, float, optional
@@ -109,252 +119,296 @@ def solve(
 
     Ctrl-C ends the run like any other budget: the best certified model so far is returned.
     """
-    _check_arguments(tol, max_steps, max_time, certify_every, threads)
-    configured, reason = find_solver(solver, problem, tol)
-    if budget is None:
-        budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
-    return solve_after(
-        None,
-        problem,
-        configured,
-        reason,
-        tol=tol,
-        max_steps=max_steps,
-        start=start,
-        known=known,
-        callback=callback,
-        certify_every=certify_every,
-        budget=budget,
-    )[0]
+    limits = Limits.of(tol, max_steps, max_time, callback, certify_every, threads, budget)
+    return solve_after(None, problem, find_way(solver, problem, tol), limits, start, known)[0]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How near a run has to come, how far it may go, and who watches it."""
+
+    tol: float
+    """The relative gap to reach."""
+    budget: Budget
+    max_steps: int = _DEFAULT_STEPS
+    callback: Callback | None = None
+    certify_every: int | None = None
+    """Steps between certificates; None: when the solver's estimate says that one is worth its price."""
+
+    @classmethod
+    def of(
+        cls,
+        tol: float,
+        max_steps: int | None = None,
+        max_time: float | None = None,
+        callback: Callback | None = None,
+        certify_every: int | None = None,
+        threads: int | None = None,
+        budget: Budget | None = None,
+    ) -> Limits:
+        """The limits that the arguments of ``solve`` set; raises ValueError where one of these is wrong."""
+        at_least = {"tol": (tol, 0), "max_steps": (max_steps, 0), "max_time": (max_time, 0)}
+        at_least |= {"certify_every": (certify_every, 1), "threads": (threads, 1)}
+        for name, (value, least) in at_least.items():
+            if value is not None and not value >= least:
+                raise ValueError(f"{name} must be a number of at least {least}. Got {value!r} instead.")
+        if budget is None:
+            budget = Budget(math.inf if max_time is None else max_time, threads or default_threads())
+        return cls(tol, budget, _DEFAULT_STEPS if max_steps is None else max_steps, callback, certify_every)
+
+    @property
+    def steps_are_counted(self) -> bool:
+        """Whether somebody wants to see every step, so that none may hide in a call of several."""
+        watched = self.callback is not None or self.certify_every is not None
+        return watched or self.max_steps < MANY_STEPS
 
 
 def solve_after(
     before: Any,
     problem: Problem,
-    configured: AnySolver,
-    reason: str,
-    *,
-    tol: float,
-    max_steps: int | None,
-    start: Solution | None,
-    known: Certificate | None,
-    callback: Callback | None,
-    budget: Budget,
-    certify_every: int | None = None,
+    way: Way,
+    limits: Limits,
+    start: Solution | None = None,
+    known: Certificate | None = None,
 ) -> tuple[Model, Any]:
     """As ``solve``, after a run on the same rows that ended in the state ``before``; and its own state.
 
-    That is None where nothing was left to do.
+    That is None where nothing was left to do, and where another way than the first had to go on.
     """
-    max_steps = 1000 if max_steps is None else max_steps
-    if callback is None and certify_every is None and max_steps >= MANY_STEPS:
-        configured = configured.at_once(tol)
-    run = _Run(problem, configured, tol, callback, budget)
-    state = None
-    steps = 0
-    story = ""
-    lookout = Lookout(tol, certify_every, problem.rows, watched=callback is not None)
-    reserve = Reserve(problem, configured, budget)
+    run = _Run(problem, way, limits, start)
     try:
-        status = None
-        stop = False
-        if known is not None:
-            stop = run.take(known)
-        elif start is not None:
-            stop = run.certify_start(start)
-        lookout.begins(run.relative_gap)
-        if run.relative_gap <= tol:
-            status = Status.CERTIFIED
-        elif stop:
-            status = Status.STOPPED
-        if status is None:
-            if before is None:
-                state = configured.init(problem, start)
+        run.begin(known, before)
+        while run.goes_on():
+            run.step()
+            if run.certificate_is_due():
+                run.certify()
+                run.judge()
             else:
-                state = configured.resume(problem, start, before)
-        of_step = budget
-        while status is None:
-            if steps >= max_steps:
-                status = Status.STEPS_SPENT
-            elif of_step.spent:
-                status = Status.INTERRUPTED if budget.stopped else Status.TIME_SPENT
-            else:
-                of_step = reserve.for_step(state)
-                state = configured.step(problem, state, of_step)
-                steps += configured.taken(state)
-                if configured.finished(state):
-                    stop = run.certify(state, steps)
-                    status = Status.RULE_FIRED
-                elif of_step.spent or not lookout.due(steps, configured, state):
-                    if run.tell_now_and_then(state, steps):
-                        status = Status.STOPPED
-                    continue
-                elif stop := run.certify(state, steps):
-                    status = Status.STOPPED
-                lookout.saw(steps, run.relative_gap, configured.estimate(state))
-                if run.relative_gap <= tol:
-                    status = Status.CERTIFIED
-                elif max_steps == NO_LIMIT and run.gets_nowhere:
-                    status = Status.RULE_FIRED
-                elif not stop and run.stalls(configured.estimate(state), status):
-                    last = configured.last_resort(problem, state)
-                    if last is not None:
-                        story = (
-                            f"{last.name}: the {steps} steps of other methods before it gained no more "
-                            f"at a relative gap of {run.relative_gap:.1e}."
-                        )
-                        run.solver = configured = last
-                        state, status = configured.init(problem, None), None
-        if run.stale(steps):
-            run.certify(state, steps)
+                run.tell_now_and_then()
+        run.certify_last_steps()
     except KeyboardInterrupt:
-        budget.stop()
-        status = Status.INTERRUPTED
-        if state is None:
-            certificate = run.certificate or run.certify_zero(start)
-        elif problem.rows.stored < LARGE and (
-            run.certificate is None or reserve.seconds(state) < _SECONDS_AFTER_INTERRUPT
-        ):
-            run.certify(state, steps)
-    interrupted = status is Status.INTERRUPTED
-    certificate = run.certificate or run.certify_zero(start)
-    if certificate.primal > run.primal_of_zero:
-        # A run cut short on badly scaled data can be worse than no model at all.
-        certificate = run.certify_zero(None)
-    if certificate.relative_gap <= tol:
-        status = Status.within_tol(certificate)
-    if story:
-        state = None  # of the last resort, which no other run can go on from
-    elif state is not None:
-        story = configured.story(state)
-    model = Model(
-        certificate, run.trace, status, tol, steps, story or reason, run.notes, story, interrupted
-    )
-    return model, state
-
-
-def _check_arguments(
-    tol: float,
-    max_steps: int | None,
-    max_time: float | None,
-    certify_every: int | None,
-    threads: int | None,
-) -> None:
-    at_least = {"tol": (tol, 0), "max_steps": (max_steps, 0), "max_time": (max_time, 0)}
-    at_least |= {"certify_every": (certify_every, 1), "threads": (threads, 1)}
-    for name, (value, least) in at_least.items():
-        if value is not None and not value >= least:
-            raise ValueError(f"{name} must be a number of at least {least}. Got {value!r} instead.")
+        run.take_interrupt()
+    return run.model(), run.state_to_go_on_from
 
 
 class _Run:
-    """The certificates of one run: the best so far, the trace, and the clock."""
+    """Where a run stands: the solver's state, the best certificate so far, the trace, and why it ends."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: AnySolver,
-        tol: float,
-        callback: Callback | None,
-        budget: Budget,
-    ) -> None:
-        self.problem, self.solver, self.tol = problem, solver, tol
-        self.callback, self.budget = callback, budget
-        self.trace = Trace()
+    def __init__(self, problem: Problem, way: Way, limits: Limits, start: Solution | None) -> None:
+        self.problem, self.way, self.limits, self.start = problem, way, limits, start
+        self.solver = way.solver if limits.steps_are_counted else way.solver.at_once(limits.tol)
+        self.state: Any = None
+        """The state of the solver; None before it begins."""
+        self.report = Report()
+        """What the solver told after its last step."""
+        self.steps = 0
+        self.budget_of_step = limits.budget
+        self.status: Status | None = None
+        """Why the run ends; None while it goes on."""
+        self.wants_to_stop = False
+        """Whether the callback has asked for the end."""
+        self.resorted = ""
+        """Which way had to go on where the first gained no more, and why; as a rule empty."""
         self.certificate: Certificate | None = None
         self.notes: dict[str, float] = {}
+        self.trace = Trace()
+        self.lookout = Lookout(limits.tol, limits.certify_every, problem.rows, limits.callback is not None)
+        self.reserve = Reserve(problem.rows, limits.budget)
         self.started = self.told = time.perf_counter()
 
     @property
     def relative_gap(self) -> float:
+        """What is proven so far; infinite before the first certificate."""
         return math.inf if self.certificate is None else self.certificate.relative_gap
 
-    def stale(self, steps: int) -> bool:
-        """Whether steps were taken since the last certificate, or none was made."""
-        return not len(self.trace) or self.trace[-1].step < steps
+    # The parts of the loop, in the order in which it calls them.
 
-    def stalls(self, estimate: float, status: Status | None) -> bool:
-        """Whether the solver has ended, or takes steps and gains nothing, far from the optimum."""
-        *before, last = self.trace.records
-        if last.relative_gap <= ROUNDING or status is not None:
-            return last.relative_gap > ROUNDING
-        # One that thinks itself there is asked twice, others have time.
-        patience = 1 if estimate <= self.tol else _STEPS_WITHOUT_GAIN
-        earlier = [record.relative_gap for record in before if record.step <= last.step - patience]
-        return bool(earlier) and last.relative_gap > 0.9 * min(earlier)
+    def begin(self, known: Certificate | None, before: Any) -> None:
+        """Look at what is known at the start, and prepare the solver if that is not enough."""
+        if known is not None:
+            self.certificate = known
+            self._record()
+        elif (start := self.start) is not None:
+            self._certify(lambda: start)
+        self.lookout.begins(self.relative_gap)
+        if self.relative_gap <= self.limits.tol:
+            self.status = Status.CERTIFIED
+        elif self.wants_to_stop:
+            self.status = Status.STOPPED
+        elif before is None:
+            self._enter(self.solver.init(self.problem, self.start))
+        else:
+            self._enter(self.solver.resume(self.problem, self.start, before))
 
-    @property
-    def gets_nowhere(self) -> bool:
-        """Whether a great many steps have changed neither value by as much as shows."""
-        last = self.trace.records[-1]
-        earlier = [record for record in self.trace.records if record.step <= last.step - _STEPS_FOR_NOTHING]
-        return bool(earlier) and (
-            last.relative_gap > 0.99 * earlier[-1].relative_gap and last.dual < 1.01 * earlier[-1].dual
+    def goes_on(self) -> bool:
+        """Whether nothing has ended the run, and steps and time are left for another step."""
+        if self.status is None:
+            if self.steps >= self.limits.max_steps:
+                self.status = Status.STEPS_SPENT
+            elif self.budget_of_step.spent:
+                stopped = self.limits.budget.stopped
+                self.status = Status.INTERRUPTED if stopped else Status.TIME_SPENT
+        return self.status is None
+
+    def step(self) -> None:
+        """One call of the solver's step, as far as the time that is kept for the last proof allows."""
+        self.budget_of_step = self.reserve.for_step(self.propose)
+        self.state = self.solver.step(self.problem, self.state, self.budget_of_step)
+        self.report = self.solver.report(self.state)
+        self.steps += self.report.steps
+
+    def certificate_is_due(self) -> bool:
+        """Whether the last step is worth a proof; one cut short gets it after the loop."""
+        if self.report.finished:
+            return True
+        return not self.budget_of_step.spent and self.lookout.due(self.steps, self.report)
+
+    def certify(self) -> None:
+        """Prove what the state is worth."""
+        self._certify(self.propose)
+
+    def judge(self) -> None:
+        """Decide what the certificate of the last step means: the end, another way, or nothing."""
+        self.lookout.saw(self.steps, self.relative_gap, self.report.gap)
+        if self.relative_gap <= self.limits.tol:
+            self.status = Status.CERTIFIED
+        elif self.limits.max_steps == NO_LIMIT and self._gets_nowhere():
+            self.status = Status.RULE_FIRED
+        elif (next_way := self._next_way()) is not None:
+            self._change_to(next_way)
+        elif self.report.finished:
+            self.status = Status.RULE_FIRED
+        elif self.wants_to_stop:
+            self.status = Status.STOPPED
+
+    def tell_now_and_then(self) -> None:
+        """Call the callback if it has not been called for a while; it may end the run."""
+        if self.limits.callback is not None:
+            self._tell_if_it_is_time()
+            if self.wants_to_stop:
+                self.status = Status.STOPPED
+
+    def certify_last_steps(self) -> None:
+        """Prove the steps since the last certificate, if there are any or there is none."""
+        if not len(self.trace) or self.trace[-1].step < self.steps:
+            self.certify()
+
+    def take_interrupt(self) -> None:
+        """End after Ctrl-C, with a last certificate only where that is made soon."""
+        self.limits.budget.stop()
+        self.status = Status.INTERRUPTED
+        if self.state is None:
+            return
+        self._enter(self.state)  # the step that was cut short has changed it
+        if self.problem.rows.stored < LARGE_VALUES and (
+            self.certificate is None or self.reserve.seconds(self.propose) < _SECONDS_AFTER_INTERRUPT
+        ):
+            self.certify()
+
+    def model(self) -> Model:
+        """The answer: the best certificate, why the run ended, and what ran."""
+        status = self.status
+        assert status is not None
+        interrupted = status is Status.INTERRUPTED
+        certificate = self.certificate or self._certify_zero(self.start)
+        if certificate.primal > self.problem.primal_of_zero:
+            # A run cut short on badly scaled data can be worse than no model at all.
+            certificate = self._certify_zero(None)
+        tol = self.limits.tol
+        if certificate.relative_gap <= tol:
+            status = Status.within_tol(certificate)
+        story = self.resorted or self.report.story
+        what_ran = story or self.way.reason
+        return Model(
+            certificate, self.trace, status, tol, self.steps, what_ran, self.notes, story, interrupted
         )
 
-    def certify(self, state: object, step: int) -> bool:
-        """Certify the state; true when the callback wants to stop."""
-        return self._certify(lambda: self.solver.solution(self.problem, state, self.budget), step, state)
+    @property
+    def state_to_go_on_from(self) -> Any:
+        """What the next run on the same rows may take over; None where another way has gone on."""
+        return None if self.resorted else self.state
 
-    def certify_start(self, start: Solution) -> bool:
-        """Certify what the run begins with; true when the callback wants to stop."""
-        return self._certify(lambda: start, 0, None)
+    # What the parts are made of.
 
-    def take(self, known: Certificate) -> bool:
-        """Begin with a certificate that is known; true when the callback wants to stop."""
-        self.certificate = known
-        return self._record(0, None)
+    def propose(self) -> Solution:
+        """What the state amounts to."""
+        return self.solver.solution(self.problem, self.state, self.limits.budget)
 
-    def _certify(self, propose: Callable[[], Solution], step: int, state: object) -> bool:
+    def _enter(self, state: Any) -> None:
+        self.state, self.report = state, self.solver.report(state)
+
+    def _certify(self, propose: Callable[[], Solution]) -> None:
         before = time.perf_counter()
         solution = propose()
-        stop = False
-
-        def tell() -> None:
-            nonlocal stop
-            stop = self.tell_now_and_then(state, step) or stop
-
         self.certificate = certify(
-            self.problem, solution, known=self.certificate, budget=self.budget, tell=tell
+            self.problem,
+            solution,
+            known=self.certificate,
+            budget=self.limits.budget,
+            tell=self._tell_if_it_is_time,
         )
         self.trace.certifying += time.perf_counter() - before
         self.notes = solution.notes
-        return self._record(step, state) or stop
+        self._record()
 
-    def _record(self, step: int, state: object) -> bool:
+    def _record(self) -> None:
         certificate, now = self.certificate, time.perf_counter()
         assert certificate is not None
         gap = certificate.relative_gap
         self.trace.records.append(
-            Record(step, now - self.started, certificate.primal, certificate.dual, gap)
+            Record(self.steps, now - self.started, certificate.primal, certificate.dual, gap)
         )
-        logger.debug("%s: step %d, relative gap %.3e", self.solver.name, step, gap)
-        return self._tell(state, step, now)
+        logger.debug("%s: step %d, relative gap %.3e", self.solver.name, self.steps, gap)
+        self._tell(now)
 
-    def tell_now_and_then(self, state: object, step: int) -> bool:
-        """Call the callback if it has not been called for a while; true when it wants to stop."""
+    def _tell_if_it_is_time(self) -> None:
         now = time.perf_counter()
-        return now - self.told >= _SECONDS_BETWEEN_CALLS and self._tell(state, step, now)
+        if now - self.told >= _SECONDS_BETWEEN_CALLS:
+            self._tell(now)
 
-    def _tell(self, state: object, step: int, now: float) -> bool:
+    def _tell(self, now: float) -> None:
         self.told = now
-        if self.callback is None:
-            return False
-        estimate = math.nan if state is None else self.solver.estimate(state)
-        progress = Progress(step, now - self.started, self.certificate, self.tol, estimate)
-        return bool(self.callback(progress))
+        if self.limits.callback is not None:
+            seconds, tol = now - self.started, self.limits.tol
+            progress = Progress(self.steps, seconds, self.certificate, tol, self.report.gap)
+            self.wants_to_stop |= bool(self.limits.callback(progress))
 
-    def certify_zero(self, start: Solution | None) -> Certificate:
+    def _next_way(self) -> Way | None:
+        """The way that goes on where this one gains nothing any more, far from the optimum."""
+        if self.way.then is None or self.wants_to_stop or self.relative_gap <= ROUNDING:
+            return None
+        if not (self.report.finished or self._stalls()):
+            return None
+        return self.way.then(self.problem, self.state)
+
+    def _change_to(self, way: Way) -> None:
+        """Go on from zero on another way."""
+        self.way, self.solver = way, way.solver
+        self.resorted = way.reason.format(steps=self.steps, gap=self.relative_gap)
+        self._enter(self.solver.init(self.problem, None))
+
+    def _stalls(self) -> bool:
+        """Whether steps are taken and gain nothing."""
+        # A solver that thinks itself there is asked twice, others have time.
+        patience = 1 if self.report.gap <= self.limits.tol else _STEPS_WITHOUT_GAIN
+        earlier = [record.relative_gap for record in self._records_before(patience)]
+        return bool(earlier) and self.relative_gap > 0.9 * min(earlier)
+
+    def _gets_nowhere(self) -> bool:
+        """Whether a great many steps have changed neither value by as much as shows."""
+        last, earlier = self.trace[-1], self._records_before(_STEPS_FOR_NOTHING)
+        return bool(earlier) and (
+            last.relative_gap > 0.99 * earlier[-1].relative_gap and last.dual < 1.01 * earlier[-1].dual
+        )
+
+    def _records_before(self, steps: int) -> list[Record]:
+        """The certificates that were made at least so many steps ago."""
+        return [record for record in self.trace if record.step <= self.steps - steps]
+
+    def _certify_zero(self, start: Solution | None) -> Certificate:
         """For a run that ended before its first step: what it started from."""
         rows = self.problem.rows
-        if start is None or rows.stored >= LARGE:
+        if start is None or rows.stored >= LARGE_VALUES:
             start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
-        self.certificate = certify(self.problem, start, known=self.certificate, budget=self.budget)
+        self.certificate = certify(self.problem, start, known=self.certificate, budget=self.limits.budget)
         return self.certificate
-
-    @property
-    def primal_of_zero(self) -> float:
-        """The objective at w = 0 and b = 0, or at the b that is fixed."""
-        if self.problem.fixed_intercept:
-            return self.problem.loss_sum(self.problem.fixed_intercept * self.problem.y)
-        return self.problem.total_cost * self.problem.loss.at_zero

@@ -10,10 +10,10 @@ import typer
 
 from maxmargin.command_line.shared.answer import DONE, print_json
 from maxmargin.command_line.shared.features import features_as_json, features_in_words, monomial_name
-from maxmargin.command_line.shared.labels import label_text
-from maxmargin.command_line.shared.support_vectors import with_support_vectors
 from maxmargin.command_line.shared.verdict import kernel_described
 from maxmargin.command_line.shared.words import bytes_in_words, some
+from maxmargin.files.data.labels import label_text
+from maxmargin.files.models.support_vectors import with_support_vectors
 
 if TYPE_CHECKING:
     from maxmargin.files import SavedKernelModel, SavedModel, StoredModel

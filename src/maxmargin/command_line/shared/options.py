@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.command_line.shared.answer import Failure
-from maxmargin.command_line.shared.labels import label_text
 from maxmargin.command_line.shared.words import some
+from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from maxmargin.command_line.shared.labels import problem_text
 from maxmargin.command_line.shared.words import seconds_in_words
+from maxmargin.files.data.labels import problem_text
 
 if TYPE_CHECKING:
     from types import TracebackType

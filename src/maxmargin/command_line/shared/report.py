@@ -20,9 +20,9 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.command_line.shared.labels import label_text, problem_text
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
+from maxmargin.files.data.labels import label_text, problem_text
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice

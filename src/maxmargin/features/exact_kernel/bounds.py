@@ -39,7 +39,8 @@ from maxmargin.features.random_fourier import RandomFourier
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate, feasible
-from maxmargin.reductions.one_vs_rest import Certificates
+from maxmargin.proof.model import Certificates
+from maxmargin.reductions.class_problems import ClassProblems, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 KernelMap = Nystroem | RandomFourier | PolynomialSketch
@@ -274,15 +275,14 @@ def _problems(model: LinearSVC, X: Any, y: ArrayLike, sample_weight: ArrayLike |
     labels = model.classes_
     if len(targets) != X.shape[0] or not np.isin(targets, labels).all():
         raise ValueError("y must hold, for each row of X, one of the classes of the model.")
-    owner = LinearSVC(
-        loss=stated["loss"],
-        C=stated["C"],
-        fit_intercept=stated["intercept"] != "none",
-        regularize_intercept=stated["intercept"] == "regularised",
-        intercept_scaling=stated["intercept_scaling"],
-        class_weight=stated["class_weight"],
+    codes = np.searchsorted(labels, targets)
+    problems = ClassProblems(
+        labels,
+        codes,
+        Rows(X, check_finite=False, keep_zeros=True),
+        decomposition(len(labels), pairs=False),
+        weights=weights,
+        **{name: stated[name] for name in ("C", "loss", "intercept", "intercept_scaling", "class_weight")},
     )
-    factors = owner._class_factors(labels, targets, weights)
-    rows = Rows(X, check_finite=False, keep_zeros=True)
-    for positive in range(1, 2) if len(labels) == 2 else range(len(labels)):
-        yield owner._problem(rows, targets == labels[positive], weights, factors, positive, len(labels))
+    for k in range(len(problems)):
+        yield problems.problem(k)

@@ -15,7 +15,7 @@ from maxmargin.files.models.stored import Claim, ModelError, StoredModel
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.certificate import Certificate
-from maxmargin.proof.model import Trace
+from maxmargin.proof.model import Certificates, Trace, each_of
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.tools.parameters import rules
 
@@ -108,7 +108,7 @@ def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certi
     certificates = getattr(estimator, "certificate_", None)
     if certificates is None:
         return None
-    each = [certificates] if isinstance(certificates, Certificate) else list(certificates)
+    each = list(each_of(certificates))
     same = len(each) == len(coef) == len(intercept)
     if not same or not all(
         np.array_equal(c.w, w) and c.b == b for c, w, b in zip(each, coef, intercept, strict=True)
@@ -157,8 +157,6 @@ def _number_to_json(value: Any) -> Any:
 
 def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where ``LinearSVC`` does not solve such a problem."""
-    from maxmargin.reductions.one_vs_rest import Certificates
-
     if not isinstance(saved, SavedModel):
         raise ModelError("it is a model with a kernel. Load it with SVC.load instead.")
     problem = saved.problem

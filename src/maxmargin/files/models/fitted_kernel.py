@@ -14,12 +14,15 @@ from maxmargin.files.models.saved import SavedModel
 from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.names import describe
-from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.model import each_of
 
 if TYPE_CHECKING:
     from maxmargin.estimators import SVC
 
 Estimator = TypeVar("Estimator", bound="SVC")
+
+_STATED = ("loss", "C", "intercept", "intercept_scaling", "class_weight", "sample_weights")
+"""What says which problems were solved, besides the data and the kernel."""
 
 
 def from_kernel_estimator(estimator: SVC) -> SavedKernelModel:
@@ -37,7 +40,7 @@ def from_kernel_estimator(estimator: SVC) -> SavedKernelModel:
     table = np.ascontiguousarray(table.toarray() if sparse.issparse(table) else table, np.float64)
     stated = dict(estimator._stated_problem)
     proof: Any = getattr(estimator, "certificate_", None)
-    proofs = None if proof is None else [proof] if isinstance(proof, Certificate) else list(proof)
+    proofs = None if proof is None else list(each_of(proof))
     one_vs_rest = len(estimator.classes_) == 2 or len(table) == len(estimator.classes_)
     steps = getattr(estimator, "n_iter_", None)
     try:
@@ -78,8 +81,7 @@ def _vectors(vectors: Any) -> Any:
 
 
 def _problem(stated: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: stated[name] for name in ("loss", "C", "intercept", "class_weight", "sample_weights")}
-    return {**kept, "intercept_scaling": 1.0, "penalty": "l2", "formulation": "separate"}
+    return {**{name: stated[name] for name in _STATED}, "penalty": "l2", "formulation": "separate"}
 
 
 def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
@@ -115,10 +117,7 @@ def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
 def _statement(model: SavedKernelModel) -> dict[str, Any]:
     several = len(model.classes) > 2 and model.decision == "one_vs_rest"
     return {
-        **{
-            name: model.problem[name]
-            for name in ("loss", "C", "intercept", "class_weight", "sample_weights")
-        },
+        **{name: model.problem.get(name) for name in _STATED},
         "multi_class": "ovr" if several else "ovo",
         "kernel": str(model.kernel),
         "tol": model.tol,
@@ -126,17 +125,10 @@ def _statement(model: SavedKernelModel) -> dict[str, Any]:
 
 
 def _set_proof(estimator: Any, model: SavedKernelModel) -> None:
-    from maxmargin.reductions.one_vs_one import PairCertificates
-    from maxmargin.reductions.one_vs_rest import Certificates
-
     several = len(model.intercept) > 1
     if model.certificates is not None:
-        proofs: Any = model.certificates[0]
-        if several and model.decision == "one_vs_one":
-            proofs = PairCertificates(model.certificates, model.classes.tolist())
-        elif several:
-            proofs = Certificates(model.certificates)
-        estimator.certificate_ = proofs
+        proofs = model.kind.together(model.certificates, model.classes.tolist())
+        estimator.certificate_ = proofs if several else proofs[0]
     if model.traces is not None:
         estimator.trace_ = model.traces if several else model.traces[0]
     if model.steps_each is not None:

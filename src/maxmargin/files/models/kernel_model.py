@@ -68,15 +68,7 @@ class SavedKernelModel(StoredModel):
 
     def coefficients_of(self, k: int) -> Vector:
         """``alpha_i y_i`` of all support vectors in one of the problems, zero for those it has not."""
-        if len(self.classes) == 2 or self.decision == "one_vs_rest":
-            line: Vector = self.coefficients[k]
-            return line
-        i, j = self.pairs[k]
-        owners = self.owners
-        signed = np.zeros(len(owners))
-        signed[owners == i] = self.coefficients[j - 1, owners == i]
-        signed[owners == j] = self.coefficients[i, owners == j]
-        return signed
+        return self.kind.coefficients(self.coefficients, k, self.owners)
 
     def _scores(self, X: Any) -> Vector:
         if self.coefficients.shape[1] == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from scipy import sparse
 from maxmargin.files.data.reading import printable
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
+from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
 from maxmargin.types import Vector
 
 Decision = Literal["one_vs_rest", "one_vs_one"]
@@ -130,20 +132,17 @@ class StoredModel(ABC):
 
     def classes_of(self, scores: Vector) -> NDArray[Any]:
         """The classes that the answer of ``decision_function`` stands for."""
-        if scores.ndim == 1:
-            codes = (scores > 0).astype(np.intp)
-        elif self.decision == "one_vs_rest":
-            codes = scores.argmax(axis=1)
-        else:
-            votes = np.zeros((len(scores), len(self.classes)), np.int64)
-            for scored, (first, second) in zip(scores.T, self.pairs, strict=True):
-                votes[:, first] += scored > 0
-                votes[:, second] += scored <= 0
-            codes = votes.argmax(axis=1)
-        labels: NDArray[Any] = self.classes[codes]
+        labels: NDArray[Any] = self.classes[self.kind.decide(scores)]
         return labels
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
         """The two classes of each one-vs-one problem: indices into ``classes``, the positive one first."""
         return list(combinations(range(len(self.classes)), 2))
+
+    @cached_property
+    def kind(self) -> Decomposition:
+        """How the classes are told apart; in Crammer and Singer's formulation two have a score each."""
+        if len(self.intercept) == len(self.classes) == 2:
+            return OneAgainstRest(2)
+        return decomposition(len(self.classes), pairs=self.decision == "one_vs_one")

@@ -24,24 +24,38 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
+from maxmargin.problem import Problem
+from maxmargin.solvers.ascent.state import ALPHA, DIAGONAL, AnyData, State
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
-AnyData: TypeAlias = core.Data | core.CompactData | core.MonomialData
-
+_NOTHING_TO_EXTRAPOLATE = 1e-12
+"""The relative gap below which moves are rounding."""
+_SWEEPS_OF_A_MOVE = 4
+"""Sweeps in one move, at least."""
+_READINGS = 10.0
+"""How often about an extrapolation reads all moves and w: the sweeps of a move read as many numbers."""
+_SMALL, _SLOW, _STUCK = 1e-2, 0.85, 0.95
+"""A small relative gap, and the shares of the gap that a sweep may leave below and above it before sweeps
+need help."""
+_NUMBERS_PER_ROW, _NUMBERS_PER_VISITED_ROW = 3, 10
+"""Numbers that are held while an extrapolation is made, beside the moves and w."""
+_MOST_MOVES = 10
+"""Moves that are kept."""
 _MOST_ROUNDS = 3
+"""Rounds of lines 2 and 3."""
 _FEW = 20
-"""Rows in R, at least; else their square is to be no more than the rows visited: K_RR then costs a pass."""
+"""Rows that R may have in any case. More are few if their square is at most the number of rows visited:
+K_RR then costs a pass."""
 _LEAST_LEFT = 1e-4
-"""Of the length of a move, without R: below this it is mostly rounding."""
+"""The share of the length of a move that must be left without R: below, it is mostly rounding."""
 _SINGULAR = 1e-13
-"""Relative to the largest singular value of G: moves can be as good as multiples of each other."""
+"""The least singular value of G, relative to its largest: moves can be nearly multiples of each other."""
 
 
 @dataclass
@@ -53,7 +67,7 @@ class Quadratic:
     bias: float
     y: Vector
     upper: Vector
-    """Of the box."""
+    """The upper end of each multiplier's box."""
     diagonal: Vector
     """D."""
     bias_curvature: float
@@ -224,3 +238,60 @@ def extrapolate(moves: Moves, at: Quadratic, budget: Budget) -> tuple[Vector, Ve
     change *= step
     of_w *= step
     return change, of_w, step * (slope - 0.5 * step * curvature)
+
+
+def go_to_best_combination(problem: Problem, state: State, budget: Budget) -> None:
+    """Begin a move, or end one and go to the best combination of the last ones, where that is due."""
+    if state.stage > 0 or state.relative_gap <= _NOTHING_TO_EXTRAPOLATE or not _is_due(problem, state):
+        return
+    state.sweeps_of_move, state.read_in_move = 0, 0.0
+    at = Quadratic(
+        state.alpha.copy(),
+        state.w,
+        state.intercept.b,
+        problem.y,
+        problem.upper,
+        state.coordinates[:, DIAGONAL],
+        state.intercept.curvature,
+        state.data,
+    )
+    if state.moves is None or not state.moves.end_at(at, budget):
+        state.moves = None  # before there are new ones: there may be room for these only
+        most = most_moves(problem, state)
+        if most > 0:
+            state.moves = Moves(most, at, np.sort(state.visits.order), budget)
+        return
+    found = extrapolate(state.moves, at, budget)
+    if found is not None:
+        change, of_w, gain = found
+        rows = state.moves.rows
+        state.coordinates[rows, ALPHA] = np.clip(at.alpha[rows] + change, 0.0, problem.upper[rows])
+        state.w += of_w
+        state.intercept.b += state.intercept.curvature * core.dot(change, problem.y[rows])
+        state.dual += gain
+        state.last_move = None
+
+
+def _is_due(problem: Problem, state: State) -> bool:
+    """Whether the gap falls slowly, or the move that has begun is long enough; counts one more sweep."""
+    state.sweeps_of_move += 1
+    state.read_in_move += problem.rows.stored * len(state.visits.order) / problem.rows.count
+    if state.moves is None:
+        # A sweep over all rows sees more of the gap than the one before did.
+        slow = _SLOW if state.relative_gap < _SMALL else _STUCK
+        return state.visits.sweeps_since != 1 and state.left > slow
+    needed = _READINGS * (state.moves.numbers + len(state.w))
+    return state.sweeps_of_move >= _SWEEPS_OF_A_MOVE and state.read_in_move >= needed
+
+
+def most_moves(problem: Problem, state: State) -> int:
+    """So many that a fit still needs no more memory than one copy of the rows in float32 would take.
+
+    A smaller copy may be held already, and to extrapolate takes a change of w and a few numbers per row.
+    """
+    room = 8 * problem.rows.stored  # bytes: a value and its index
+    if state.data is not problem.rows.compiled:
+        room -= (8 if state.data.columns > np.iinfo(np.uint16).max else 6) * state.data.stored
+    visited = max(len(state.visits.order), 1)
+    room -= 8 * (len(state.w) + _NUMBERS_PER_ROW * problem.rows.count + _NUMBERS_PER_VISITED_ROW * visited)
+    return max(0, min(_MOST_MOVES, room // (2 * 8 * visited)))

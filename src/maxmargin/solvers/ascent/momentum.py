@@ -20,8 +20,33 @@ L never falls: the box is convex, so that all of the way lies in it, and 4 is ex
 from __future__ import annotations
 
 from maxmargin import core
-from maxmargin.solvers.ascent.extrapolation import AnyData
+from maxmargin.problem import Problem
+from maxmargin.solvers.ascent.state import AnyData, State
 from maxmargin.types import Indices, Vector
+
+_READ_PER_ROW, _READ_PER_COLUMN = 60, 30
+"""Stored values that a sweep must read for a row, and for a column, for going on to be cheap beside it."""
+
+
+def go_on(problem: Problem, state: State) -> None:
+    """Go further along the way of the last sweep, where that is cheap; and the next one begins here."""
+    visited, row_length = len(state.visits.order), problem.rows.stored / problem.rows.count
+    cheap = (row_length - _READ_PER_ROW) * visited >= _READ_PER_COLUMN * len(state.w)
+    if not cheap:
+        state.last_move = None
+    elif state.last_move is None:
+        state.last_move = LastMove(state.alpha, state.w, state.visits.order)
+    else:
+        state.intercept.b, gain = state.last_move.go_on(
+            state.data,
+            problem.loss.name == "squared_hinge",
+            state.coordinates,
+            state.visits.order,
+            state.w,
+            state.intercept.b,
+            state.intercept.curvature,
+        )
+        state.dual += gain
 
 
 class LastMove:

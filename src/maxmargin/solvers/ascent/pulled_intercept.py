@@ -19,8 +19,11 @@ import numpy as np
 from maxmargin.problem import Intercept, Problem
 
 _CREEPS = 0.7
+"""The share of the last drift above which a drift to the same side counts as creeping."""
 _CREEPING_SWEEPS = 3
+"""Sweeps in a row that have to creep before the pull is loosened."""
 _FURTHER = 4.0
+"""The factor by which r^2 then grows."""
 
 
 def first_reach(problem: Problem, share: float) -> float:
@@ -48,7 +51,7 @@ class PulledIntercept:
     b: float = 0.0
     centre: float = 0.0
     _drift: float = 0.0
-    """Of b, after the last sweep."""
+    """The move of b after the last sweep."""
     _creeping: int = 0
     """Sweeps in a row after which b went the same way, hardly slower."""
     _went_all_the_way: bool = False

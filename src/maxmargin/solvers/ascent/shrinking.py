@@ -17,20 +17,22 @@ from maxmargin.problem import Problem
 from maxmargin.types import Indices, Vector
 
 _AFTER_GAIN = 0.1
+"""The share of the gap since the last look at all rows that calls for the next."""
 _AFTER_SWEEPS = 100
+"""Sweeps after which all rows are looked at in any case."""
 _AFTER_VISITS = 4
-"""Times as many as there are rows: then all of them again cost a fifth at most."""
+"""Visits for each row of the data after which all are looked at: that costs a fifth at most."""
 _FEW_CAME_BACK = 0.01
-"""Of the rows visited before: then the next time may wait twice as long."""
+"""The share of the rows visited before: where fewer come back, the next look may wait twice as long."""
 _SHARE_OF_LARGEST = 0.2
-"""Of the derivatives of one sweep: what holds a row at its wall by more leaves it out of the next. The
-largest is that of a few rows, which would keep most others in for many sweeps."""
+"""The share of a sweep's largest derivative: what holds a row at its wall by more leaves it out of the next
+sweep. The largest is that of a few rows, which would keep most others in for many sweeps."""
 _HELD = 0.2
-"""By how much the margin of a start is beyond 1 where its row is left out at first."""
+"""How far the margin of a start is beyond 1 where its row is left out at first."""
 
 
 def weighted_rows(problem: Problem) -> Indices:
-    """Those of weight above 0: others have an empty box."""
+    """The rows of weight above 0: others have an empty box."""
     return np.flatnonzero(problem.costs > 0)
 
 
@@ -40,19 +42,19 @@ class Visits:
 
     problem: Problem
     order: Indices
-    """The rows that are still visited, of"""
+    """The rows that are still visited."""
     weighted: int
-    """so many that have a weight."""
+    """How many rows have a weight."""
     above: float = np.inf
     below: float = -np.inf
     sweeps_since: int = 0
-    """Since all rows were last visited, and"""
+    """Sweeps since all rows were last visited."""
     visits_since: int = 0
-    """how many rows these have visited."""
+    """How many rows these have visited."""
     _reactivated_at: float = np.inf
-    """The relative gap then."""
+    """The relative gap when all rows were last visited."""
     _visited_before: int = 0
-    """That: so many rows in a sweep."""
+    """How many rows the last sweep before that visited."""
     _patience: int = 1
     """Factor on the visits, and on the gain, until all rows are visited again."""
 

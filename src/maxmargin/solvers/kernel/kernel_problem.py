@@ -11,8 +11,6 @@ from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.types import Vector
 
-DOUBLE = 2_000
-"""Up to this many rows the kernel matrix is in double precision from the start, beyond it in single."""
 SINGLE_IS_EXHAUSTED = 1e-5
 """A relative gap as seen with a matrix in single precision: from here on it may be another one's."""
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.dual_coordinate_ascent import ALPHA, DualCoordinateAscent, State
+from maxmargin.solvers.ascent.state import State
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 
 
 @dataclass
@@ -35,7 +36,7 @@ class DualPolish:
         if self.state is None:
             self.state = ascent.init(problem, primal)
         due = max(self.sweeps + 1, math.ceil(self.share * steps))
-        while self.sweeps < due and not ascent.finished(self.state):
+        while self.sweeps < due and not self.state.finished:
             self.state = ascent.step(problem, self.state, budget)
             self.sweeps += 1
             if budget.spent:
@@ -43,7 +44,7 @@ class DualPolish:
         return Solution(
             w=primal.w,
             b=primal.b,
-            alpha=self.state.coordinates[:, ALPHA].copy(),
+            alpha=self.state.alpha.copy(),
             alpha_from="a dual polish (sweeps of dual coordinate ascent)",
             notes=primal.notes,
         )

@@ -3,33 +3,46 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
+
+import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Solver
-from maxmargin.solvers.interior_point import InteriorPoint, affordable
+from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.opening import Opening
-from maxmargin.solvers.second_order.step import Iterate
-from maxmargin.solvers.second_order.system import NewtonSystem
+from maxmargin.solvers.second_order.system import TOO_LARGE, NewtonSystem
+from maxmargin.solvers.sizes import FEW_VALUES
 from maxmargin.tools.parameters import Natural, NotNegative, Seed
+from maxmargin.types import Vector
+
+_MOST_AT_ONCE = 32
+"""Steps of one call on small data; the loop looks at its budget and its callback between calls."""
 
 
 @dataclass(kw_only=True)
 class Begun:
-    """What a state after the opening has."""
+    """The state after the opening: a problem, its linear system, and the method in mid-run."""
 
-    iterate: Iterate
+    problem: Problem
+    system: NewtonSystem
+    method: core.SecondOrderMethod
     taken: int = 1
-    """Steps, in the last call."""
-    relative_gap: float = math.inf
-    finished: bool = False
-    """Whether rounding leaves nothing to gain."""
+    """The number of steps in the last call."""
+
+    @property
+    def relative_gap(self) -> float:
+        """The relative gap that the method has reached, as far as it can tell."""
+        return self.method.relative_gap
+
+    @property
+    def finished(self) -> bool:
+        """Whether rounding leaves nothing to gain."""
+        return self.method.finished
 
 
 State = TypeVar("State", bound=Begun)
@@ -62,12 +75,18 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         """The state at a start, or at zero where that says nothing; with a system to go on with."""
 
     @abstractmethod
-    def advance(self, problem: Problem, state: State, budget: Budget) -> State:
-        """One step, or some where they are short."""
-
-    @abstractmethod
     def reached(self, problem: Problem, state: State) -> Solution:
         """What the state amounts to."""
+
+    def advance(self, problem: Problem, state: State, budget: Budget) -> State:
+        """Take one step, or several in one call where the data are small and nobody watches."""
+        most, until = 1, 0.0
+        if self.until is not None and problem.rows.stored <= FEW_VALUES:
+            most, until = _MOST_AT_ONCE, self.until
+        state.taken = state.method.steps(state.system.for_steps, most, until, budget)
+        if state.taken == 0:
+            raise FloatingPointError(TOO_LARGE)
+        return state
 
     def after(self, opening: Opening) -> Self:
         """The solver as it begins after the opening."""
@@ -89,9 +108,8 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         """With the Hessian of ``before``: most rows have the same curvature, but for the costs' factor."""
         if start is None or isinstance(before, Opening):
             return self.init(problem, start)
-        last = before.iterate
-        factor = problem.total_cost / last.problem.total_cost / self.stiffer(before)
-        return self.begin(problem, start, core.ALL_CORES, last.system.at_costs_of(problem, factor))
+        factor = problem.total_cost / before.problem.total_cost / self.stiffer(before)
+        return self.begin(problem, start, core.ALL_CORES, before.system.at_costs_of(problem, factor))
 
     def step(self, problem: Problem, state: Opening | State, budget: Budget) -> Opening | State:
         """A step of the opening at first, then of the solver's own."""
@@ -105,22 +123,36 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         """What the opening or the last step has reached."""
         return state.solution(budget) if isinstance(state, Opening) else self.reached(problem, state)
 
-    def last_resort(self, problem: Problem, state: Opening | State) -> InteriorPoint | None:
-        """The interior point method, where its steps are affordable."""
-        return affordable(problem) if self.resort else None
-
     def at_once(self, tol: float) -> Self:
         """With steps on small data inside the core."""
         return self.with_options(until=tol)
 
-    def taken(self, state: Opening | State) -> int:
-        """More than one on small data."""
-        return 1 if isinstance(state, Opening) else state.taken
+    def report(self, state: Opening | State) -> Report:
+        """The gap itself, but for the rounding of a balance; and several steps on small data."""
+        if isinstance(state, Opening):
+            return Report(state.estimate)
+        return Report(state.relative_gap, state.finished, state.taken)
 
-    def estimate(self, state: Opening | State) -> float:
-        """The gap itself, but for the rounding of a balance."""
-        return state.estimate if isinstance(state, Opening) else state.relative_gap
 
-    def finished(self, state: Opening | State) -> bool:
-        """Whether rounding leaves nothing to gain."""
-        return not isinstance(state, Opening) and state.finished
+def multipliers_of(problem: Problem, start: Solution) -> Vector | None:
+    """The alpha of a start, inside its box."""
+    return None if start.alpha is None else np.clip(np.nan_to_num(start.alpha), 0.0, problem.upper)
+
+
+def point_of(
+    system: NewtonSystem, start: Solution, alpha: Vector | None, budget: Budget
+) -> tuple[Vector, Vector]:
+    """The v of a start and its margins: the best intercept goes with a w whose margins are not known."""
+    problem, w = system.problem, start.w
+    if w is None and alpha is not None:
+        w = problem.rows.combine(alpha * problem.y, budget)
+    v = np.zeros(len(system.regulariser))
+    if w is not None:
+        v[: system.columns] = w
+    b, margins = start.b, start.margins
+    if w is None or margins is None:
+        scores = problem.rows.scores(v[: system.columns], budget)
+        b = problem.best_intercept(scores) if system.has_intercept else 0.0
+        margins = problem.y * (scores + b)
+    v[system.columns :] = b
+    return v, margins

@@ -17,19 +17,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maxmargin.core import Budget, Data
+from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.sizes import ROWS_PER_COLUMN, SAMPLE_AT_LEAST, SAMPLE_AT_MOST, SAMPLED_ROWS
 
-_ROWS_PER_COLUMN = 200
-_LEAST_SHARE = 20
-"""One row in so many at least."""
-_LARGEST_SHARE = 8
-"""One row in so many at most: else the sample costs as much as it saves."""
-_FEW_ROWS = 1 << 14
 _ENOUGH = 1e-2
 """The relative gap on the sample; its rows tell no more about the others."""
 _MOST_STEPS = 50
@@ -38,9 +32,8 @@ _MOST_STEPS = 50
 def sample_size(problem: Problem) -> int:
     """How many rows tell enough about the others; 0 where the rows are too few to spare any."""
     n = problem.rows.count
-    size = max(_ROWS_PER_COLUMN * (problem.rows.columns + 1), n // _LEAST_SHARE)
-    copied = type(problem.rows) is Rows and isinstance(problem.rows.data, Data)
-    return size if copied and n >= _FEW_ROWS and size * _LARGEST_SHARE <= n else 0
+    size = max(ROWS_PER_COLUMN * (problem.rows.columns + 1), n // SAMPLE_AT_LEAST)
+    return size if problem.rows.is_stored and n >= SAMPLED_ROWS and size * SAMPLE_AT_MOST <= n else 0
 
 
 @dataclass
@@ -88,8 +81,8 @@ class Opening:
         """One step; whether it was the last."""
         self.state = self.solver.step(self.problem, self.state, budget)
         self.steps_left -= 1
-        over = self.steps_left <= 0 or self.solver.finished(self.state)
-        return over or self.solver.estimate(self.state) <= self.enough
+        report = self.solver.report(self.state)
+        return self.steps_left <= 0 or report.finished or report.gap <= self.enough
 
     def solution(self, budget: Budget) -> Solution:
         """Where the whole problem begins."""
@@ -105,4 +98,4 @@ class Opening:
     @property
     def estimate(self) -> float:
         """Of the whole problem's relative gap; a sample tells nothing about it."""
-        return math.inf if self.sampled else self.solver.estimate(self.state)
+        return math.inf if self.sampled else self.solver.report(self.state).gap

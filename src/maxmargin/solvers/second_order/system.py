@@ -26,119 +26,110 @@ from scipy.linalg import blas, lapack
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import CompiledRows, RowSpace
+from maxmargin.solvers.sizes import (
+    FULL_STEP_COLUMNS,
+    FULL_STEP_COLUMNS_OF_HINGE,
+    LARGEST_SIDE,
+    UNBLOCKED_COLUMNS,
+)
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 Matrix = NDArray[np.float64]
 
-LARGEST_SIDE = 6000
-"""A factor of this size takes 300 MB and about two seconds."""
-_LARGEST_SMALL, _LARGEST_SMALL_OF_HINGE = 320, 512
-"""Of the unknowns: up to so many, steps that are compiled whole take less time than those in NumPy and
-BLAS, however many rows there are: no copies, no calls, and the matrix stays in the second-level cache."""
-SMALLEST_BLOCKED = 48
-"""Up to this many columns the matrix stays in the first-level cache, row after row."""
-FEW_VALUES = 130_000
-"""Up to so many stored values calls cost more than passes: a thousand rows of 128 columns have fewer."""
-SMALLEST_BLOCKED_OF_FEW = 128
 _BLOCK = 512
-_ROUNDING = 1e-14
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
+
+
+def compiled(rows: RowSpace) -> CompiledRows | None:
+    """The rows as the core reads them; None where they offer no more than whole passes."""
+    return rows.compiled if rows.offers_single_rows else None
 
 
 class Factor(Protocol):
     """A system that is ready to be solved, for one right-hand side or several in turn."""
 
     def solve(self, gradient: Vector) -> Vector:
-        """The step p for the gradient g; the intercept's part is the last."""
+        """The step p for the gradient g; the intercept's part is its last number."""
         ...
-
-
-def regulariser_of(problem: Problem) -> Vector:
-    """The diagonal of R."""
-    diagonal = np.ones(problem.rows.columns + (problem.intercept is not Intercept.NONE))
-    if problem.intercept is Intercept.REGULARISED:
-        diagonal[-1] = problem.intercept_scaling**-2
-    elif problem.intercept is Intercept.EXACT:
-        diagonal[-1] = 0.0
-    return diagonal
 
 
 def is_compiled(problem: Problem) -> bool:
     """Whether steps of a problem are compiled whole, on the columns' side."""
-    rows, most = problem.rows, _LARGEST_SMALL
+    rows, most = problem.rows, FULL_STEP_COLUMNS
+    if compiled(rows) is None:
+        return False
     if problem.loss.name == "hinge" and nearly_full(rows) and rows.count >= rows.columns:
-        most = _LARGEST_SMALL_OF_HINGE  # few rows are free, and fewer change from step to step
+        most = FULL_STEP_COLUMNS_OF_HINGE  # few rows are free, and fewer change from step to step
     return rows.columns + (problem.intercept is not Intercept.NONE) <= most
 
 
-def nearly_full(rows: Rows) -> bool:
+def nearly_full(rows: RowSpace) -> bool:
     """Whether rows are read as if they were dense."""
     return rows.stored > 0.25 * rows.count * rows.columns
 
 
 class NewtonSystem:
-    """The system of one problem, from step to step."""
+    """The system of one problem, from step to step.
+
+    ``scores``, ``combine``, ``solve`` and ``scale`` are all that the steps of the core ask for.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.columns = problem.rows.columns
         self.has_intercept = problem.intercept is not Intercept.NONE
-        self.regulariser = regulariser_of(problem)
-        self._small = is_compiled(problem)
-        self._matrix: Hessian | None = Hessian(self) if self._small else None
+        self.regulariser = problem.regulariser_diagonal()
+        self._small: core.SmallSystem | None = None
+        self._matrix: Hessian | None = None
         self._products: _Products | None = None
 
     def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
-        """Of a problem on the same rows whose curvatures are about ``factor`` times the last ones.
+        """The system of a problem on the same rows whose curvatures are about ``factor`` times the last.
 
         The matrices go along, so this system is of no use afterwards.
         """
         other = NewtonSystem(problem)
-        other._matrix, other._products = self._matrix, self._products
+        other._small, other._matrix, other._products = self._small, self._matrix, self._products
         other.scale(factor)
         return other
+
+    @property
+    def for_steps(self) -> NewtonSystem | core.SmallSystem:
+        """The system as steps take it: compiled where it is so small that calls cost more than factors."""
+        data = compiled(self.problem.rows)
+        if self._small is None and data is not None and is_compiled(self.problem):
+            self._small = core.small_system(data, self.regulariser)
+        return self if self._small is None else self._small
 
     @cached_property
     def pull(self) -> Vector:
         """The diagonal of R, and 1 where nothing holds the intercept."""
         return np.where(self.regulariser > 0.0, self.regulariser, 1.0)
 
-    @property
-    def small_hessian(self) -> Hessian | None:
-        """The matrix, where it is so small that calls cost more than factors."""
-        return self._matrix if self._small else None
-
-    def margin_changes(self, step: Vector, budget: Budget) -> Vector:
-        """``y_i <p, z_i>``: one pass."""
+    def scores(self, step: Vector, budget: Budget) -> Vector:
+        """``<p, z_i>``: one pass."""
         scores = self.problem.rows.scores(step[: self.columns], budget)
-        if self.has_intercept:
-            scores += step[-1]
-        scores *= self.problem.y
-        return scores
+        return scores + step[-1] if self.has_intercept else scores
 
-    def combine(self, coefficients: Vector, budget: Budget, known: Vector | None = None) -> Vector:
-        """``sum_i coefficient_i z_i``: one pass over the rows whose coefficient is not zero.
+    def combine(self, coefficients: Vector, budget: Budget) -> Vector:
+        """``sum_i coefficient_i z_i``: one pass over the rows whose coefficient is not zero."""
+        combined = self.problem.rows.combine(coefficients, budget)
+        return np.append(combined, coefficients.sum()) if self.has_intercept else combined
 
-        Or none, where the sum over the x_i is known.
-        """
-        out = np.empty(len(self.regulariser))
-        if known is not None:
-            out[: self.columns] = known
-        else:
-            core.combine(self.problem.rows.data, coefficients, out[: self.columns], budget)
-        if self.has_intercept:
-            out[-1] = coefficients.sum()
-        return out
+    def solve(self, curvatures: Vector, gradient: Vector, budget: Budget) -> Vector:
+        """The step p for the gradient g and the curvatures h."""
+        return self.factor(curvatures, budget).solve(gradient)
 
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """Make the system ready for the curvatures h."""
-        if np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE):
-            free = np.flatnonzero(curvatures)
+        few = np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE)
+        data = compiled(self.problem.rows)
+        if few and data is not None:
             if self._products is None:
-                self._products = _Products(self)
-            return _OnRows(self, free, curvatures, self._products.of(free, budget), budget)
+                self._products = _Products(data)
+            return _OnRows(self, self._products, curvatures, budget)
         if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
                 self._matrix = Hessian(self)
@@ -147,54 +138,52 @@ class NewtonSystem:
 
     def scale(self, factor: float) -> None:
         """Prepare for curvatures that are all ``factor`` times the last ones."""
-        if self._matrix is not None:
-            self._matrix.scale(factor)
+        for matrix in (self._small, self._matrix):
+            if matrix is not None:
+                matrix.scale(factor)
 
 
 class Hessian:
-    """``sum_i h_i z_i z_i'``, the lower triangle; a row whose curvature stays costs nothing."""
+    """``sum_i h_i z_i z_i'``, the lower triangle; see core/linear/hessian.hpp for how it is kept."""
 
     def __init__(self, system: NewtonSystem) -> None:
-        self.rows = system.problem.rows
+        self.rows, self.data = system.problem.rows, compiled(system.problem.rows)
         size = len(system.regulariser)
-        self.lower: Matrix = np.zeros((size, size))
-        self.curvatures = np.zeros(self.rows.count)
-        self.peaks = np.zeros(size)
-        """Of the diagonal, since compiled steps last added it up anew: core/linear/small_newton.hpp."""
-        self.scaled = False
-        """Whether a curvature may differ from what it should be by a rounding."""
-        self.blocked = nearly_full(self.rows) and size > SMALLEST_BLOCKED
+        self.kept = core.Hessian(self.rows.count, system.regulariser)
+        self.lower: Matrix = self.kept.lower
+        self.scale = self.kept.scale
+        self.blocked = self.data is not None and nearly_full(self.rows) and size > UNBLOCKED_COLUMNS
 
     def at(self, curvatures: Vector, budget: Budget) -> Matrix:
-        """For these curvatures."""
-        changes = curvatures - self.curvatures
-        if self.scaled:
-            changes[np.abs(changes) <= _ROUNDING * curvatures] = 0.0
-            self.scaled = False
-        self.curvatures[:] = curvatures
-        if self.blocked:
-            self._add_blocks(np.flatnonzero(changes > 0), changes, 1.0, budget)
-            self._add_blocks(np.flatnonzero(changes < 0), changes, -1.0, budget)
-        else:
-            core.add_outer_products(self.rows.data, changes, self.lower, budget)
+        """The matrix for these curvatures."""
+        self.kept.update(curvatures, lambda changes: self._add(changes, budget))
         return self.lower
 
-    def _add_blocks(self, order: Indices, changes: Vector, sign: float, budget: Budget) -> None:
+    def _add(self, changes: Vector, budget: Budget) -> None:
+        """Add ``sum_i change_i z_i z_i'`` to the lower triangle."""
+        d = self.rows.columns
+        if self.data is None:
+            self.lower[:d, :d] += self.rows.gram(changes, budget)
+            if len(self.lower) > d:
+                self.lower[d, :d] += self.rows.combine(changes, budget)
+                self.lower[d, d] += changes.sum()
+        elif self.blocked:
+            self._add_blocks(self.data, np.flatnonzero(changes > 0), changes, 1.0, budget)
+            self._add_blocks(self.data, np.flatnonzero(changes < 0), changes, -1.0, budget)
+        else:
+            core.add_outer_products(self.data, changes, self.lower, budget)
+
+    def _add_blocks(
+        self, data: CompiledRows, order: Indices, changes: Vector, sign: float, budget: Budget
+    ) -> None:
         """BLAS adds up rows that are nearly full, many at a time."""
         for first in range(0, len(order), _BLOCK):
             some = order[first : first + _BLOCK]
             block = np.empty((len(some), len(self.lower)))
-            core.gather(self.rows.data, some, np.sqrt(np.abs(changes[some])), block, budget)
+            core.gather(data, some, np.sqrt(np.abs(changes[some])), block, budget)
             # By columns, as BLAS reads it, the lower triangle is the upper one.
             with one_blas_thread():
                 blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
-
-    def scale(self, factor: float) -> None:
-        """For curvatures that are all ``factor`` times the last ones."""
-        self.lower *= factor
-        self.curvatures *= factor
-        self.peaks *= factor
-        self.scaled = True
 
 
 class _OnColumns:
@@ -208,10 +197,10 @@ class _OnColumns:
 class _Products:
     """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
 
-    def __init__(self, system: NewtonSystem) -> None:
-        self.rows = system.problem.rows
+    def __init__(self, data: CompiledRows) -> None:
+        self.data = data
         self.kept: Indices = np.empty(0, np.int64)
-        self.place: Indices = np.full(self.rows.count, -1)
+        self.place: Indices = np.full(data.count, -1)
         """Where in ``kept`` a row is; -1: nowhere."""
         self.products: Matrix = np.empty((0, 0))
 
@@ -236,7 +225,7 @@ class _Products:
         self.kept = np.concatenate([self.kept, new])
         self.place[new] = np.arange(old, len(self.kept))
         strip = np.empty((len(new), len(self.kept)))
-        core.inner_products(self.rows.data, new, self.kept, strip, budget)
+        core.inner_products(self.data, new, self.kept, strip, budget)
         products = np.empty((len(self.kept), len(self.kept)))
         products[:old, :old] = self.products
         products[old:] = strip
@@ -246,34 +235,35 @@ class _Products:
 
 class _OnRows:
     def __init__(
-        self, system: NewtonSystem, free: Indices, curvatures: Vector, products: Matrix, budget: Budget
+        self, system: NewtonSystem, products: _Products, curvatures: Vector, budget: Budget
     ) -> None:
-        self.system, self.free, self.budget = system, free, budget
-        self.root = np.sqrt(curvatures[free])
-        products *= self.root[:, np.newaxis]
-        products *= self.root
-        self.factor = _cholesky(products, np.ones(len(free))) if len(free) else products
+        self.system, self.data, self.budget = system, products.data, budget
+        self.free = np.flatnonzero(curvatures)
+        self.root = np.sqrt(curvatures[self.free])
+        if len(self.free):
+            matrix = products.of(self.free, budget)
+            matrix *= self.root[:, np.newaxis]
+            matrix *= self.root
+            self.factor = _cholesky(matrix, np.ones(len(self.free)))
 
     def solve(self, gradient: Vector) -> Vector:
-        system, root = self.system, self.root
-        data, columns = system.problem.rows.data, system.columns
-        step = gradient.copy()
+        system, root, columns = self.system, self.root, self.system.columns
         if not len(self.free):
-            step /= -system.pull
-            return step
+            return -gradient / system.pull
         right = np.empty((len(root), 2), order="F")
-        core.scores_of(data, self.free, gradient[:columns], right[:, 0], self.budget)
+        core.scores_of(self.data, self.free, gradient[:columns], right[:, 0], self.budget)
         right[:, 0] *= root
         right[:, 1] = root
         solved = _solved(self.factor, right)
         q = -solved[:, 0]
+        step = gradient.copy()
         if system.has_intercept:
             ridge = system.regulariser[-1] + core.dot(root, solved[:, 1])
             step[-1] = (core.dot(root, solved[:, 0]) - gradient[-1]) / ridge
             q += step[-1] * solved[:, 1]
         coefficients = np.zeros(system.problem.rows.count)
         coefficients[self.free] = root * q
-        core.combine(data, coefficients, step[:columns], self.budget)
+        core.combine(self.data, coefficients, step[:columns], self.budget)
         step[:columns] += gradient[:columns]
         step[:columns] *= -1.0
         return step
@@ -311,11 +301,14 @@ class _ConjugateGradients:
         return step
 
     def _product(self, direction: Vector) -> Vector:
-        system = self.system
+        system, data = self.system, compiled(self.system.problem.rows)
+        if data is None:
+            weighted = self.curvatures * system.scores(direction, self.budget)
+            return system.combine(weighted, self.budget) + system.regulariser * direction
         out = np.empty_like(direction)
         bias = float(direction[-1]) if system.has_intercept else 0.0
         parts = direction[: system.columns], bias, out[: system.columns]
-        total = core.curvature_product(system.problem.rows.data, self.curvatures, *parts, self.budget)
+        total = core.curvature_product(data, self.curvatures, *parts, self.budget)
         if system.has_intercept:
             out[-1] = total
         out += system.regulariser * direction

@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How all problems of one fit are solved: each on the first way of a ladder that proves it to ``tol``.
+
+1  small problems, where nobody watches, chooses or goes on from somewhere: all of them in one compiled call
+2  all others, and those that fell short, side by side: linear ones by ``solve``, hard margins by
+   ``solve_hard_margin``, those with a kernel on one ``Rung`` after the other
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.kernels.base import Kernel, Precomputed
+from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
+from maxmargin.kernels.kernel_rows import KernelRows
+from maxmargin.problem import Problem
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate, certify
+from maxmargin.proof.inseparable import InseparableError, equal_rows
+from maxmargin.proof.model import Model, Models, Status
+from maxmargin.proof.solution import Solution
+from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, Matrix
+from maxmargin.reductions.hard_margin import solve_hard_margin
+from maxmargin.reductions.linear_kernel import Columns, factor_of, solve_on_columns
+from maxmargin.reductions.small_classes import are_small, solve_small_classes
+from maxmargin.reductions.small_problems import Parts, SmallModels, solve_small
+from maxmargin.solvers import AnySolver, sizes
+from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
+from maxmargin.solving.ways import Way, find_way
+from maxmargin.tools.changed import changed
+from maxmargin.types import Vector
+
+Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
+"""Where problem k starts, and what is known of it."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """How the problems of a fit are to be solved, whatever they are."""
+
+    solver: str | AnySolver
+    tol: float
+    max_steps: int
+    """Steps of the solver for each problem."""
+    seconds: float
+    """For all problems together."""
+    threads: Callable[[], int]
+    """How many there may be."""
+    random_state: Any
+    draw_seed: Callable[[], int]
+    """Draws a seed from ``random_state``."""
+    callback: Callable[[Any], Callback] | None = None
+    """Gives the callback of a problem, whose name it is told; None: nobody watches."""
+
+    @cached_property
+    def seed(self) -> int:
+        """The seed of problem 0, that of problem k is k more; drawn when it is first needed."""
+        return self.draw_seed()
+
+    @property
+    def automatic(self) -> bool:
+        """Whether nobody has chosen a solver."""
+        return isinstance(self.solver, str) and self.solver == "auto"
+
+    @property
+    def unseen(self) -> bool:
+        """Whether nobody watches the steps or sets a limit on their time."""
+        return self.callback is None and math.isinf(self.seconds)
+
+    def told_of(self, name: Any) -> Callback | None:
+        """The callback of a problem."""
+        return None if self.callback is None else self.callback(name)
+
+
+def linear_tolerance(rows: Rows, tol: float) -> float:
+    """The relative gap at which a linear problem ends: ``tol``, or 0 for a tiny one."""
+    return 0.0 if rows.stored <= sizes.TINY_VALUES else tol
+
+
+class LinearFit:
+    """The linear problems of one fit, to be solved.
+
+    ``begin`` says where they start, by default at zero; ``way`` is what ``find_way`` would find, if known.
+    """
+
+    def __init__(
+        self,
+        problems: ClassProblems,
+        running: Running,
+        begin: Begin | None = None,
+        way: Way | None = None,
+    ) -> None:
+        self.problems, self.running, self.begin = problems, running, begin
+        self.tol = linear_tolerance(problems.rows, running.tol)
+        self.first = problems.problem(0)
+        self.way = way or find_way(running.solver, self.first, self.tol)
+
+    def solve(self) -> tuple[Models, Matrix]:
+        """A model of each problem, and ``coef_``; raises InseparableError where a hard margin has none."""
+        problems, rows = self.problems, self.problems.rows
+        self._solved = self._in_one_call()
+        if problems.hard:
+            self._refuse_equal_rows()
+        if None in self._solved and problems.several:
+            # Shared by all classes, so made before they start side by side.
+            _ = self.running.seed, rows.squared_norms, rows.without_private_columns
+        self._coefficients = np.empty((len(problems) if problems.several else 0, rows.columns))
+        threads = 1 if rows.stored <= sizes.ONE_THREAD_VALUES else self.running.threads()
+        models = solve_each(len(problems), self._solve_one, self.running.seconds, threads)
+        return Models(models), self._coefficients if problems.several else models[0].w[np.newaxis]
+
+    def _problem(self, k: int) -> Problem:
+        # Made when its turn comes: labels and costs of many classes at once would add up.
+        return self.first if k == 0 else self.problems.problem(k)
+
+    def _in_one_call(self) -> Sequence[Model | None]:
+        """A model of each class that one compiled call solves, else None."""
+        running, count = self.running, len(self.problems)
+        plain = self.begin is None and not self.problems.hard and isinstance(running.solver, str)
+        unseen = running.unseen and running.max_steps >= MANY_STEPS
+        small = self.first.rows.stored <= sizes.FEW_VALUES
+        solver = self.way.solver
+        if not (plain and unseen and small and are_small(solver, self.first, count)):
+            return [None] * count
+        return solve_small_classes(
+            [self._problem(k) for k in range(count)],
+            solver,
+            self.way.reason,
+            tol=self.tol,
+            max_steps=running.max_steps,
+            # To draw from a number would take as long as to solve a small class.
+            seed=running.random_state if isinstance(running.random_state, int) else running.seed,
+            budget=Budget(math.inf, 1),
+        )
+
+    def _solve_one(self, k: int, budget: Budget) -> Model:
+        model = self._solved[k] or self._in_the_loop(k, budget)
+        w = model.w
+        if self.problems.several:
+            # At once, so that no more than one class has its w twice: certificates share coef_'s.
+            self._coefficients[k] = w
+            w = self._coefficients[k]
+        return changed(model, certificate=model.certificate.without_problem(w))
+
+    def _in_the_loop(self, k: int, budget: Budget) -> Model:
+        running, problem, seed = self.running, self._problem(k), self.running.seed + k
+        start, known = (None, None) if self.begin is None else self.begin(k, problem)
+        options: dict[str, Any] = {"tol": self.tol, "max_steps": running.max_steps, "start": start}
+        options |= {"callback": running.told_of(self.problems.name(k)), "budget": budget}
+        way = self.way.with_seed(seed)
+        if not self.problems.hard:
+            return solve(problem, way, known=known, **options)
+        # "auto" is chosen for each of the soft margins on the way.
+        solver = "auto" if running.automatic else way.solver
+        try:
+            return solve_hard_margin(problem, solver, seed=seed, **options)
+        except InseparableError as error:
+            raise self._inseparable(error.certificate, k) from None
+
+    def _refuse_equal_rows(self) -> None:
+        """Of all classes, before any of them takes its time."""
+        for k in range(len(self.problems)):
+            if (proof := equal_rows(self._problem(k))) is not None:
+                raise self._inseparable(proof, k)
+
+    def _inseparable(self, proof: Any, k: int) -> InseparableError:
+        return InseparableError(proof.about(self.problems.name(k), self.problems.several))
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A way to solve a problem with a kernel, where those before it fell short."""
+
+    solve: Callable[[int, Problem, Certificate | None, Budget, Callback | None], Model | None]
+    """Given the number of the problem, the problem, and what is known of it; None: it cannot."""
+    reason: str
+    """Why it has its turn."""
+
+
+class KernelFit:
+    """The problems of one fit with a kernel, to be solved.
+
+    ``cache_size`` are the megabytes for values of the kernel; ``starts`` are multipliers of each problem,
+    from another fit, and ``warm`` says that they were asked for.
+    """
+
+    def __init__(
+        self,
+        problems: KernelProblems,
+        running: Running,
+        *,
+        cache_size: float,
+        shrinking: bool,
+        warm: bool,
+        starts: Sequence[Vector] | None,
+    ) -> None:
+        self.problems, self.running = problems, running
+        self._cache_size, self._shrinking, self._starts = cache_size, shrinking, starts
+        # Steps of small problems are too short for threads to take turns.
+        self._threads = 1 if len(problems.codes) <= sizes.ALL_KERNEL_VALUES else running.threads()
+        self._side_by_side = min(self._threads, len(problems))
+        self._at_will = running.automatic and running.max_steps == NO_LIMIT and not warm
+        """Whether nobody has chosen how, sets a limit on steps, or goes on from somewhere."""
+        self._quick = self._at_will and running.unseen
+        self._at_once: SmallModels | None = None
+        self._memory = threading.local()
+
+    def solve(self) -> Models:
+        """A model of each problem."""
+        if self._quick and self.problems.matrix is not None and self.problems.largest <= sizes.QUICK_ROWS:
+            self._at_once = self._all_in_one_call(self.problems.matrix)
+            if Status.RULE_FIRED not in self._at_once.statuses:
+                return self._at_once
+        self._first: Problem | None = self.problems.problem(0)
+        self._way = self._configured(find_way(self.running.solver, self._first, self.running.tol))
+        _ = self.running.seed  # before problems start side by side
+        count = len(self.problems)
+        return Models(solve_each(count, self._solve_one, self.running.seconds, self._threads))
+
+    def _configured(self, way: Way) -> Way:
+        """A solver that was not configured by hand gets its share of the memory."""
+        if not isinstance(self.running.solver, str):
+            return way
+        options: Any = way.solver
+        ours = {"cache_size": self._cache_size / self._side_by_side, "shrinking": self._shrinking}
+        offered = {field.name for field in fields(options)}
+        return changed(way, solver=replace(options, **{n: ours[n] for n in ours if n in offered}))
+
+    def _all_in_one_call(self, matrix: Any) -> SmallModels:
+        """All problems at once, with all values of the kernel at hand."""
+        values = np.ascontiguousarray(matrix, np.float64)
+        return self._in_one_call(values, self.problems.in_a_row(), Budget(math.inf, 1))
+
+    def _alone_in_one_call(self, k: int, budget: Budget) -> Model:
+        """One problem, with all values of the kernel on its own rows."""
+        problems = self.problems
+        which, y, weights = problems.part(k)
+        rows, size = problems.rows, len(y)
+        which = np.arange(size) if which is None else which
+        # Kept by its thread: to get so much memory anew can take longer than to solve the problem.
+        values = getattr(self._memory, "values", None)
+        if values is None or len(values) < size**2:
+            values = self._memory.values = np.empty(size**2)
+        matrix = values[: size**2].reshape(size, size)
+        data = rows.stored_data
+        core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
+        parts = Parts(np.arange(size), y, problems.C * weights, np.array([0, size]))
+        return replace(
+            self._in_one_call(matrix, parts, budget)[0], notes=cache_notes(matrix.nbytes, size, 0)
+        )
+
+    def _in_one_call(self, matrix: Matrix, parts: Parts, budget: Budget) -> SmallModels:
+        linear = self.problems.plain_rows is not None
+        return solve_small(
+            matrix,
+            parts,
+            self.running.tol,
+            sizes.TINY_ROWS,
+            budget,
+            kernel_is_none=self.problems.kernel_is_none,
+            rounds=sizes.FEW_ROUNDS if linear else sizes.MOST_ROUNDS,
+        )
+
+    def _solve_one(self, k: int, budget: Budget) -> Model:
+        start = None if self._starts is None else self._starts[k]
+        small = self._quick and self.problems.count(k) <= sizes.QUICK_ROWS
+        if small:
+            once = self._at_once
+            model = self._alone_in_one_call(k, budget) if once is None else once[k]
+            if model.status is not Status.RULE_FIRED:
+                return model
+            start = model.alpha
+        problem, self._first = (self._first if k == 0 else None) or self.problems.problem(k), None
+        told = self.running.told_of(self.problems.name(k))
+        # The multipliers of a start become feasible, whatever costs they come from.
+        known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
+        return self._climb(k, problem, known, budget, told, self._rungs(k, hard=small))
+
+    def _climb(
+        self,
+        k: int,
+        problem: Problem,
+        known: Certificate | None,
+        budget: Budget,
+        told: Callback | None,
+        rungs: Sequence[Rung],
+    ) -> Model:
+        """The model of the first rung that proves the problem to ``tol``, or of the last one."""
+        tol, model, ran = self.running.tol, None, ""
+        for rung in rungs:
+            found = rung.solve(k, problem, known, budget, told)
+            if found is None:
+                continue
+            model = found
+            if known is None or model.certificate.relative_gap < known.relative_gap:
+                known, ran = model.certificate, model.solver
+            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
+            if ended or known.relative_gap <= tol:
+                break
+        assert model is not None
+        assert known is not None
+        if known is not model.certificate and known.relative_gap <= tol:
+            model = replace(model, status=Status.within_tol(known))
+        return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
+
+    def _rungs(self, k: int, *, hard: bool) -> Sequence[Rung]:
+        """How to solve a problem, one way after the other; ``hard``: where pairs of rows have failed."""
+        count = self.problems.count(k)
+        if not self._at_will:
+            return [self._pairs(self.running.max_steps, "It was asked for.")]
+        if hard or (self.problems.plain_rows is not None and count > sizes.TINY_ROWS):
+            after = "Steps on pairs of rows hardly do better where columns have failed."
+            return [self._columns, self._pairs(sizes.STEPS_AFTER_COLUMNS, after)]
+        to_the_end = self._pairs(
+            NO_LIMIT, "A factor of the kernel matrix would be too large, or did not help."
+        )
+        needed = 3 * 8 * count**2  # bytes: the matrix, its scaled copy and the factor
+        if count > sizes.FACTORED_ROWS or needed > self._cache_size * 1e6:
+            return [to_the_end]
+        most = max(count // sizes.ROWS_PER_STEP, sizes.FEWEST_STEPS)
+        return [self._pairs(most, "Most problems take fewer steps than these."), self._columns, to_the_end]
+
+    def _pairs(self, max_steps: int, reason: str) -> Rung:
+        """At most so many steps of the solver, which moves multipliers of pairs of rows."""
+
+        def on_pairs(
+            k: int, problem: Problem, known: Certificate | None, budget: Budget, told: Callback | None
+        ) -> Model:
+            return solve(
+                problem,
+                self._way.with_seed(self.running.seed + k),
+                tol=0.0 if problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
+                max_steps=max_steps,
+                start=None if known is None else Solution(alpha=known.alpha),
+                known=known,
+                callback=told,
+                budget=budget,
+            )
+
+        return Rung(on_pairs, reason)
+
+    @property
+    def _columns(self) -> Rung:
+        """A linear problem on the columns of the data, or of a factor of the kernel matrix."""
+
+        def on_columns(
+            k: int, problem: Problem, known: Certificate | None, budget: Budget, told: Callback | None
+        ) -> Model | None:
+            columns = self._columns_of(k, problem)
+            if columns is None:
+                return None
+            return solve_on_columns(problem, columns, self.running.tol, self.running.seed + k, budget, told)
+
+        return Rung(on_columns, "Second-order steps on columns hardly depend on how the data are scaled.")
+
+    def _columns_of(self, k: int, problem: Problem) -> Columns | None:
+        """The problem on the data themselves, where the kernel is their inner product; else a factor.
+
+        None where the matrix is not that of a kernel, or the factor is hardly smaller.
+        """
+        plain = self.problems.plain_problem(k)
+        if plain is not None:
+            return plain
+        if self.problems.kernel_is_none:
+            return None
+        rows, every = problem.rows, np.arange(problem.rows.count)
+        assert isinstance(rows, KernelRows)
+        factor = factor_of(rows.block(every, every))
+        return factor if factor is not None and factor.shape[1] <= sizes.MOST_FACTOR_COLUMNS else None
+
+    def cache_use(self, models: Models, kernel: Kernel) -> CacheUse:
+        """What has been made of ``cache_size``."""
+        problems, solver = self.problems, self.running.solver
+        shared_bytes = shared_rows = 0
+        if problems.matrix is not None and not isinstance(kernel, Precomputed):
+            shared_bytes, shared_rows = int(problems.matrix.nbytes), len(problems.codes)
+        budget_bytes = int(self._cache_size * 1e6)
+        if not isinstance(solver, str):  # it brings its own, for each problem
+            own = getattr(solver, "cache_size", 0.0)
+            budget_bytes = shared_bytes + self._side_by_side * int(own * 1e6)
+        return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, self._side_by_side)
+
+
+def solve_each(
+    count: int, solve_one: Callable[[int, Budget], Model], max_time: float, threads: int
+) -> list[Model]:
+    """``solve_one(k, budget)`` for every class k, side by side where there are threads for it.
+
+    Each class gets an equal share of the time that is left when its turn comes. Ctrl-C stops all of
+    them; classes that had not begun answer with what they would have started from. An error ends the
+    classes after it, so that it is always the first class with one that is heard of.
+    """
+    workers = min(threads, count)
+    threads_each = max(1, threads // workers)
+    deadline = time.monotonic() + max_time
+    lock = threading.Lock()
+    running: dict[int, Budget] = {}
+    stopped_from = count
+
+    def run(k: int) -> Model:
+        left = max(0.0, deadline - time.monotonic())
+        rounds = -(-(count - k) // workers)
+        budget = Budget(left / rounds, threads_each)
+        with lock:
+            running[k] = budget
+            if k >= stopped_from:
+                budget.stop()
+        try:
+            model = solve_one(k, budget)
+        except Exception:
+            stop(k + 1)
+            raise
+        if budget.stopped and k < stopped_from:  # Ctrl-C reached a solve on this very thread
+            stop(0)
+        return model
+
+    def stop(first: int) -> None:
+        nonlocal stopped_from
+        with lock:
+            stopped_from = min(stopped_from, first)
+            for k, budget in running.items():
+                if k >= first:
+                    budget.stop()
+
+    if workers == 1:
+        return [run(k) for k in range(count)]
+    with ThreadPoolExecutor(workers, "maxmargin") as pool:
+        futures = [pool.submit(run, k) for k in range(count)]
+        while True:
+            try:
+                return [future.result() for future in futures]
+            except KeyboardInterrupt:
+                stop(0)

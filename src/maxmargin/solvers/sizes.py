@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sizes that decide which way a problem is solved, or in which form.
+
+Each says what it counts and why it is what it is. The measurements behind them are in docs/how_to_choose.md
+and docs/results. Whoever needs one takes it from here, so that "small" means the same everywhere.
+"""
+
+from __future__ import annotations
+
+# Linear problems, counted in stored values.
+
+TINY_VALUES = 2_000
+"""Stored values up to which a sweep takes microseconds: such problems are solved to rounding error, so that
+equal problems (a row twice, a row of weight two) give equal models."""
+ONE_THREAD_VALUES = 50_000
+"""Stored values up to which threads would cost more than the problems of a fit."""
+FEW_VALUES = 130_000
+"""Stored values up to which calls cost more than passes, so that second-order steps follow one another
+inside the core: a thousand rows of 128 columns have fewer."""
+LARGE_VALUES = 30_000_000
+"""Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates are made
+on the way, often enough to have a recent one."""
+
+# Linear problems, counted in rows and columns.
+
+MOST_LABELS = 1 << 20
+"""Rows times classes up to which the labels of all classes may be in memory at once, for one call."""
+SAMPLED_ROWS = 1 << 14
+"""Rows from which the solution of a sample of them may be the start: fewer are too few to spare any."""
+ROWS_PER_COLUMN = 200
+"""Rows of a sample for each column, that it may tell enough about the others."""
+SAMPLE_AT_LEAST, SAMPLE_AT_MOST = 20, 8
+"""A sample has one row in twenty at least, and one in eight at most: else it costs as much as it saves."""
+FULL_STEP_COLUMNS, FULL_STEP_COLUMNS_OF_HINGE = 320, 512
+"""Unknowns up to which steps that are compiled whole take less time than those in NumPy and BLAS, however
+many rows there are: no copies, no calls, and the matrix stays in the second-level cache. With the hinge few
+rows are free, and fewer change from step to step."""
+UNBLOCKED_COLUMNS = 48
+"""Columns up to which the Hessian stays in the first-level cache, row after row, and needs no blocks."""
+UNBLOCKED_COLUMNS_OF_FEW = 128
+"""The same where there are ``FEW_VALUES``: columns below which all steps are taken inside the core."""
+LARGEST_SIDE = 6_000
+"""Rows or columns of a factor, whichever are fewer: one of this size takes 300 MB and about two seconds."""
+LARGEST_INTERIOR_SIDE = 4_800
+"""Rows or columns of the interior point's factor: it takes 180 MB and about a second."""
+AFFORDABLE_STEP = 1e9
+"""Multiply-adds for the matrix of one step of the interior point, where it is the last resort: well below a
+second."""
+
+# Problems with a kernel, counted in rows.
+
+TINY_ROWS = 50
+"""Rows up to which a problem is solved to rounding error, so that equal problems give equal models."""
+QUICK_ROWS = 1_000
+"""Rows up to which a problem is solved in one compiled call, without working sets: the steps of the loop
+would cost more than the solution."""
+MOST_ROUNDS, FEW_ROUNDS = 100, 20
+"""Rounds of at most 20 steps for each row in such a call; harder problems are left to the loop. A linear
+kernel gets the few: what is not easy then is soon solved on the columns."""
+ALL_KERNEL_VALUES = 2_000
+"""Rows up to which all values of the kernel are computed once, and shared by problems and certificates."""
+SHARE_OF_CACHE = 0.5
+"""The share of ``cache_size`` that all these values may take."""
+DOUBLE_ROWS = 2_000
+"""Rows up to which a solver's kernel matrix is in double precision from the start, beyond it in single."""
+SPLIT_FROM = 5_000
+"""Rows from which it pays to look for blocks that the kernel cannot couple."""
+ROWS_PER_STEP, FEWEST_STEPS = 10, 100
+"""Steps on pairs of rows before columns have their turn: one for ten rows, but not fewer than the second
+number. Most problems take fewer."""
+FACTORED_ROWS = 4_000
+"""Rows up to which a kernel matrix may be factored, where these steps were too few."""
+MOST_FACTOR_COLUMNS = 1_000
+"""Columns of such a factor: with more of them it is hardly smaller than the matrix."""
+STEPS_AFTER_COLUMNS = 200
+"""Steps on pairs of rows where columns have failed: they hardly do better."""

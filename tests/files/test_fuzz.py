@@ -75,7 +75,7 @@ FOUND = {
     "model/found_escape_in_description": r"the problem must state .* not \\x1b\[31m",
     "model/found_escape_in_header": r"unknown variant `F\\x7f64`",
     "model/found_long_parameter": r"'loss' parameter .* Got 'x{400,700}\.\.\.$",
-    "model/found_kernel_no_jobs": "The 'n_jobs' parameter of SVC must be an int",
+    "model/found_kernel_no_jobs": "parameter 'n_jobs' has the value 0",
     "model/found_kernel_rows_of_a_given_matrix": "for 9 rows, the file speaks of 2147483648",
     "model/found_status_without_tol": "how the fit ended, but not with which tol, steps and solver",
     "npz/found_characters.npz": "the array 'y' holds texts that are none",

@@ -17,7 +17,7 @@ from sklearn.datasets import load_iris, make_classification
 from maxmargin import SVC, LinearSVC
 from maxmargin.files import ModelError, SavedKernelModel, fingerprint, load_model, save_model
 from maxmargin.files.models.fitted_kernel import from_kernel_estimator
-from maxmargin.files.models.kernel_model import with_classes_in
+from maxmargin.files.models.kernel_model import in_order
 from maxmargin.files.models.safetensors import VERSION
 from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.solvers import SOLVERS
@@ -230,7 +230,7 @@ def test_classes_in_another_order(iris, several):
     saved = from_kernel_estimator(SVC(multi_class=several).fit(X, y))
     scores = saved.decision_function(X)
     for order in ([1, 2, 0], [2, 1, 0], [0, 2, 1]):
-        turned = with_classes_in(saved, np.array(order))
+        turned = in_order(saved, np.array(order))
         assert turned.classes.tolist() == order
         found = turned.decision_function(X)
         if several == "ovr":

@@ -273,7 +273,7 @@ def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> 
     """Refuse now what the text of others has no room for, and not when the model is trained."""
     if model_format == "maxmargin":
         return
-    from maxmargin.files.models.peer_text import integer_labels
+    from maxmargin.files.data.text import integer_labels
 
     integer_labels(classes, {"liblinear": "LIBLINEAR", "libsvm": "LIBSVM"}[model_format])
     if model_format == "libsvm" and len(classes) > 2 and not pairs:

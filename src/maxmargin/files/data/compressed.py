@@ -12,17 +12,13 @@ from typing import Any
 from maxmargin.files.data.reading import DataError, open_file
 
 SMALLEST_BOUND = 64 << 20
-"""Bytes that a compressed file of any size may become."""
 LARGEST_RATIO = 200
-"""Bytes that each compressed byte may become beyond that: far more than honest text ever does."""
 _LARGEST_WINDOW = 1 << 27
-"""Bytes that zstandard may keep of what it has decompressed, as its command line allows."""
 _PIECE = 1 << 10
-"""Compressed bytes that zstandard is given at a time: a hostile one can become 32,768 times as long."""
 
 
 def bound(compressed: int) -> int:
-    """The bytes that so many compressed ones may become."""
+    """The bytes that so many compressed ones may become: far more than honest text ever does."""
     return max(SMALLEST_BOUND, LARGEST_RATIO * compressed)
 
 
@@ -37,14 +33,14 @@ class TextSource:
             if stat.S_ISDIR(status.st_mode):
                 raise DataError("this is a folder", path=path, cure="Name a file in it.")
             self.size: int | None = status.st_size if stat.S_ISREG(status.st_mode) else None
-            """The bytes of the file; None for a pipe."""
+            """Bytes of the file; None for a pipe."""
             buffered = io.BufferedReader(self._file, 1 << 16)
             self._stream, self.compressed = _decompressed(buffered, path)
         except BaseException:
             self._file.close()
             raise
         self.taken = 0
-        """The bytes of text that have been read so far."""
+        """Bytes of text so far."""
 
     @property
     def largest(self) -> int | None:
@@ -53,7 +49,7 @@ class TextSource:
 
     @property
     def done(self) -> int:
-        """The bytes of the file that have been read so far."""
+        """Bytes of the file so far."""
         return int(self._file.tell()) if self.size is not None else self.taken
 
     def fill(self, buffer: memoryview) -> int:
@@ -132,6 +128,7 @@ class _ZstdFile:
 
     def readinto(self, buffer: memoryview) -> int:
         while not len(self._waiting):
+            # Small pieces: a hostile one can become 32,768 times as long.
             piece = self._frame.unused_data if self._frame.eof else b""
             piece = piece or self._file.read(_PIECE)
             if not piece:

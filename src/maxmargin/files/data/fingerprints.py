@@ -15,9 +15,7 @@ from maxmargin.features.lazy import LazyMonomials
 from maxmargin.types import Indices, Vector
 
 _VALUES_AT_A_TIME = 1 << 20
-"""Values that are hashed at a time: 8 MB of them."""
 _SIZE = 32
-"""The bytes of a fingerprint: 256 bits, which no two data sets share by accident."""
 
 
 def fingerprint(X: Any, y: Any) -> str:

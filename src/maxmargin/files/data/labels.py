@@ -26,7 +26,7 @@ def problem_text(label: Any) -> str:
 
 
 def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
-    """The position of each label's class, -1 where there is no such class.
+    """For each label the position of its class, -1 where there is none.
 
     Compared as text, since the same labels are numbers in one kind of file and words in another.
     """

@@ -20,21 +20,15 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.files.data.compressed import TextSource
 from maxmargin.files.data.reading import DataError, DataSet, Options, read, shown
-from maxmargin.files.data.text_blocks import line_blocks, mapped_in_order
+from maxmargin.files.data.text_blocks import blocks, in_order
 from maxmargin.types import Vector
 
 LONGEST_LINE = 64 << 20
-"""Bytes of a line, at most: it is held in memory whole."""
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 20
-"""Bytes of a block: handing one out has its price, and every block in flight takes memory."""
 _BLOCKS_PER_FILE = 128
-"""Blocks that a file is cut into between these bounds, so that all threads end at about the same time."""
-_MOST_THREADS = 8
-"""Threads that parse: one alone hands out the text, and every block in flight takes memory."""
+_MOST_THREADS = 8  # one thread alone hands out the text, and every block in flight takes memory
 _COLUMNS_WITHOUT_ASKING = 1 << 20
-"""Columns that a file of any size may have: a model of them takes 8 MB."""
 _WIDEST_NARROW = np.iinfo(np.int32).max
-"""The largest index that 32 bits hold."""
 
 # What is wrong, and the cure.
 _FAULTS = {
@@ -90,7 +84,7 @@ def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vect
 
 def read_text(path: str, options: Options, *, block: int | None = None) -> DataSet:
     """All of a file of LIBSVM text, in little more memory than the result takes."""
-    table = _RowsSoFar(options)
+    table = _Table(options)
     with TextSource(path) as source:
         for chunk in _chunks(source, options, block):
             table.add(chunk)
@@ -108,14 +102,14 @@ def stream_text(path: str, options: Options, *, block: int | None = None) -> Ite
         for chunk in _chunks(source, options, block):
             rows += chunk.rows
             if chunk.rows or chunk.skipped:
-                table = _RowsSoFar(options)
+                table = _Table(options)
                 table.add(chunk)
                 yield table.data_set()
     _require_rows(rows, path)
 
 
 Position = tuple[int, int, str]
-"""The line, the column and the text there."""
+"""Line, column and text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +119,7 @@ class _Chunk:
     values: NDArray[Any]
     indices: NDArray[Any]
     ends: NDArray[np.int32]
-    """The place in ``values`` where each row ends."""
+    """Where each row ends in ``values``."""
     labels: Vector
     skipped: int
     dropped: int
@@ -153,8 +147,8 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
 
     lines = 0
     spare: list[bytearray] = []
-    texts = line_blocks(source, block, LONGEST_LINE, spare, skip_long=options.skip_bad_lines)
-    for result in mapped_in_order(parse, texts, threads):
+    texts = blocks(source, block, LONGEST_LINE, spare, skip_long=options.skip_bad_lines)
+    for result in in_order(parse, texts, threads):
         if options.progress is not None and source.size is not None:
             options.progress(source.done, source.size)
         if result is None:
@@ -202,7 +196,7 @@ def _parse(text: memoryview, options: Options, columns: int) -> tuple[Any, core.
     return arrays, facts
 
 
-class _RowsSoFar:
+class _Table:
     """The rows read so far, in memory that grows in place: only the last blocks are ever held twice."""
 
     def __init__(self, options: Options) -> None:

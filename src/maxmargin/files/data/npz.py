@@ -22,19 +22,17 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.files.data.compressed import bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file
-from maxmargin.files.data.row_checks import checked
+from maxmargin.files.models.checked import checked
 
 _VALUES_AT_A_TIME = 1 << 18
-"""Values of a chunk: 2 MB of them."""
 _ROWS_AT_A_TIME = 1 << 16
-"""Rows whose ends are read at a time: half a MB of them."""
 _SPARSE = ("data", "indices", "indptr", "shape")
 _WRITE_AGAIN = "Write the file again from a correct CSR matrix."
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
 
 def read_npz(path: str, options: Options) -> DataSet:
-    """The whole file."""
+    """All of the file."""
     (data,) = stream_npz(path, options, whole=True)
     return data
 
@@ -61,7 +59,7 @@ def stream_npz(path: str, options: Options, *, whole: bool = False) -> Iterator[
             raise DataError(f"the file cannot be read: {error}", path=path, cure=cure) from error
 
 
-class _StoredArray:
+class _Part:
     """One array of the file, taken piece by piece."""
 
     def __init__(self, path: str, name: str, member: zipfile.ZipInfo, stream: Any) -> None:
@@ -118,7 +116,7 @@ class _Parts:
     def has(self, *names: str) -> bool:
         return all(name in self._members for name in names)
 
-    def open(self, name: str) -> _StoredArray:
+    def open(self, name: str) -> _Part:
         if not self.has(name):
             raise DataError(
                 f"there is no array {name!r}; there are {', '.join(sorted(self._members)) or 'none'}",
@@ -133,9 +131,9 @@ class _Parts:
                 path=self.path,
                 cure="If the file can be trusted, write it again with numpy.savez, not compressed.",
             )
-        return _StoredArray(self.path, name, member, self._archive.open(member))
+        return _Part(self.path, name, member, self._archive.open(member))
 
-    def labels(self, rows: int, options: Options) -> _StoredArray | None:
+    def labels(self, rows: int, options: Options) -> _Part | None:
         if not options.labelled and not self.has("y"):
             return None
         y = self.open("y")
@@ -161,9 +159,7 @@ def _chunks(parts: _Parts, options: Options, whole: bool) -> tuple[int, Iterator
     return rows, chunks
 
 
-def _dense_chunks(
-    X: _StoredArray, y: _StoredArray | None, options: Options, whole: bool
-) -> Iterator[tuple[Any, Any]]:
+def _dense_chunks(X: _Part, y: _Part | None, options: Options, whole: bool) -> Iterator[tuple[Any, Any]]:
     rows, columns = X.shape
     if X.fortran:  # its rows do not lie together
         matrix = X.take().reshape(columns, rows).T
@@ -207,8 +203,8 @@ def _sparse_chunks(
         raise indptr.error(f"must end with {data.count}, the number of values. Got {begin} instead")
 
 
-def _row_ends(indptr: _StoredArray, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
-    """The places where rows end, for as many rows at a time as make a chunk."""
+def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
+    """Where rows end, for as many rows at a time as make a chunk."""
     step = rows if whole else _ROWS_AT_A_TIME
     begin = 0
     for first in range(0, rows, step):

@@ -17,11 +17,9 @@ FORMATS = ("libsvm", "npz", "csv", "parquet")
 _SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _LONGEST_TEXT = 60
-"""Characters of a file that a message quotes, at most."""
-_LONGEST_REASON = 600
-"""Characters of a message, at most, since it may quote from a hostile file."""
+_LONGEST_REASON = 600  # since it may quote from a hostile file
 
-ReadProgress = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Called now and then with the bytes of the file that are done and the bytes it has."""
 
 
@@ -63,7 +61,7 @@ class DataSet:
     y: Any
     """The labels, an array; None only where labels are optional and the file has none."""
     feature_names: list[str] | None = None
-    """The names of a table's columns; None for files that have no names."""
+    """Of the columns of a table."""
     skipped: int = 0
     """Bad lines that were left out."""
     dropped: int = 0
@@ -82,7 +80,7 @@ class Options:
     ignore_extra: bool = False
     labelled: bool = True
     threads: int | None = None
-    progress: ReadProgress | None = None
+    progress: Progress | None = None
 
     @classmethod
     def of(cls, *, dtype: DTypeLike = np.float64, **others: Any) -> Options:
@@ -109,7 +107,7 @@ def read(
     labelled: bool = True,
     dtype: DTypeLike = np.float64,
     threads: int | None = None,
-    progress: ReadProgress | None = None,
+    progress: Progress | None = None,
 ) -> DataSet:
     """Read a whole data file.
 
@@ -128,9 +126,19 @@ def read(
         threads: None takes all cores.
         progress: Called now and then with the bytes done and the bytes in all.
     """
-    arguments = locals()
-    name, (read_all, _), options = _prepared(**arguments)
-    return read_all(name, options)
+    options = Options.of(
+        label=label,
+        columns=columns,
+        zero_based=zero_based,
+        skip_bad_lines=skip_bad_lines,
+        ignore_extra=ignore_extra,
+        labelled=labelled,
+        dtype=dtype,
+        threads=threads,
+        progress=progress,
+    )
+    read_all, _ = _reader(os.fspath(path), format)
+    return read_all(os.fspath(path), options)
 
 
 def stream(
@@ -145,32 +153,32 @@ def stream(
     labelled: bool = True,
     dtype: DTypeLike = np.float64,
     threads: int | None = None,
-    progress: ReadProgress | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[DataSet]:
     """Read a data file in chunks of a few MB, in its order, in memory that does not grow with it.
 
     The arguments are those of ``read``. Without ``columns``, a chunk of LIBSVM text has as many columns
     as its own largest index asks for.
     """
-    arguments = locals()
-    name, (_, in_chunks), options = _prepared(**arguments)
-    return in_chunks(name, options)
+    options = Options.of(
+        label=label,
+        columns=columns,
+        zero_based=zero_based,
+        skip_bad_lines=skip_bad_lines,
+        ignore_extra=ignore_extra,
+        labelled=labelled,
+        dtype=dtype,
+        threads=threads,
+        progress=progress,
+    )
+    _, in_chunks = _reader(os.fspath(path), format)
+    return in_chunks(os.fspath(path), options)
 
 
-Readers = tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]
-"""What reads a file whole, and what reads it in chunks."""
-
-
-def _prepared(
-    path: str | os.PathLike[str], format: str | None, **others: Any
-) -> tuple[str, Readers, Options]:
-    """The arguments of ``read`` and ``stream``: the path as text, what reads such files, and how."""
-    options, name = Options.of(**others), os.fspath(path)
-    return name, _readers(name, format), options
-
-
-def _readers(path: str, format: str | None) -> Readers:
-    """The readers of the file's format, which are imported only where they are needed."""
+def _reader(
+    path: str, format: str | None
+) -> tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]:
+    """What reads such a file whole, and what reads it in chunks; imported only where it is needed."""
     chosen = file_format(path, format)
     if chosen == "npz":
         from maxmargin.files.data.npz import read_npz, stream_npz

@@ -18,25 +18,20 @@ from numpy.typing import NDArray
 
 from maxmargin.files.data.compressed import TextSource, bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file, shown
-from maxmargin.files.data.row_checks import checked
+from maxmargin.files.models.checked import checked
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _LABEL_NAMES = ("label", "target", "y", "class")
-"""The names that a label column usually has, the likeliest first."""
 _BLOCK = 1 << 22
-"""Bytes of CSV that pyarrow parses at a time."""
 _VALUES_AT_A_TIME = 1 << 18
-"""Values of a chunk: 2 MB of them."""
 _LONGEST_LABEL = 256
-"""Characters of a label, at most: longer ones are texts, not classes."""
-_LAST_READ = 0.05
-"""Seconds after which a thread that reads ahead has begun its next read, if it does."""
+_LAST_READ = 0.05  # seconds after which a thread that reads ahead has begun its next read, if it does
 
 
 def read_table(path: str, options: Options, *, format: str) -> DataSet:
-    """The whole table."""
+    """All of the table."""
     if format == "parquet":
         _require_modest_size(path)
     chunks = deque(stream_table(path, options, format=format))
@@ -60,7 +55,7 @@ def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSe
     rows = 0
     try:
         for batch, skipped in (_csv if format == "csv" else _parquet)(path, options):
-            table = _TableColumns(path, batch.schema, options)
+            table = _Table(path, batch.schema, options)
             data = table.data_set(batch, rows)
             rows += batch.num_rows
             yield DataSet(data.X, data.y, data.feature_names, data.skipped + skipped, data.dropped)
@@ -74,7 +69,7 @@ def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSe
         raise DataError("there is not a single row in this table", path=path, cure="Check the file.")
 
 
-class _TableColumns:
+class _Table:
     """Which columns of a table are what."""
 
     def __init__(self, path: str, schema: Any, options: Options) -> None:
@@ -173,7 +168,7 @@ def _csv(path: str, options: Options) -> Iterator[tuple[Any, int]]:
             raise DataError("a table cannot be read from a pipe", path=path, cure="Save it as a file.")
         with _readable(source) as text, csv.open_csv(text, read_options=how, parse_options=parse) as reader:
             schema = reader.schema
-    table = _TableColumns(path, schema, options)
+    table = _Table(path, schema, options)
     types = {name: float64() for name, numeric in table.numeric.items() if numeric == "number"}
     skipped = 0
     with (

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def line_blocks(
+def blocks(
     source: TextSource, size: int, longest: int, spare: list[bytearray], *, skip_long: bool
 ) -> Iterator[memoryview | None]:
     """Blocks of about ``size`` bytes that end with a newline, also where the text does not.
@@ -80,9 +80,7 @@ def _after_line(source: TextSource, size: int) -> bytes:
     return b""
 
 
-def mapped_in_order(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int
-) -> Iterator[Result]:
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
     """``map(work, items)`` on several threads, with only a few items in flight at any time."""
     if threads == 1:
         yield from map(work, items)

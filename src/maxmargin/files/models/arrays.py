@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The arrays of a model file: written piece by piece, taken out one by one, and what they prove."""
+"""The arrays of a model file: written piece by piece, and taken out one by one when it is read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.models.stored import Claim, ModelError
-from maxmargin.proof.certificate import Certificate
+from maxmargin.files.models.stored import ModelError
 from maxmargin.proof.model import Record, Trace
-from maxmargin.types import Vector
 
 TYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -22,10 +20,8 @@ TYPES: dict[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
     "I8": np.dtype("i1"),
 }
-"""The types of arrays that a file can hold, by their names in safetensors."""
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _COLUMNS = len(Record._fields)
-"""The columns of a trace, one for each field of a record."""
 
 
 class Array(NamedTuple):
@@ -47,7 +43,7 @@ class Array(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes of the array."""
+        """In bytes."""
         return int(np.prod(self.shape, dtype=object)) * TYPES[self.type].itemsize
 
 
@@ -59,25 +55,6 @@ def taken(arrays: dict[str, NDArray[Any]], name: str, dimensions: int, *types: s
     if array.ndim != dimensions or array.dtype not in [TYPES[kind] for kind in types or ("F64",)]:
         raise ModelError(f"the array {name!r} has the type {array.dtype} and the shape {array.shape}.")
     return array
-
-
-def stored_certificate(
-    kind: type[Certificate],
-    claim: Claim,
-    proof: dict[str, Any],
-    *,
-    w: Vector,
-    w_of_alpha: Vector,
-    alpha: Vector,
-    margins: Vector,
-    row_classes: NDArray[Any],
-) -> Certificate:
-    """The proof of one problem, from its claim, its description and its parts of the arrays."""
-    certificate = kind(
-        None, w, proof["b"], claim.primal, alpha, claim.dual, claim.alpha_from, margins, w_of_alpha
-    )
-    # What follows from the data, which are not here; see Certificate.without_problem.
-    return certificate.with_known(claim.kkt_violation, row_classes, proof["b_interval"], proof["proven"])
 
 
 def trace_array(traces: list[Trace]) -> Array:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ _NUMBERS += ["float16", "float32", "float64"]
 
 
 def described(model: StoredModel) -> str:
-    """The description of a model as JSON text."""
+    """The JSON text."""
     whole: dict[str, Any] = {
         "library": f"maxmargin {_library_version()}",
         "classes": _classes_to_json(model.classes),
@@ -117,7 +116,7 @@ def _library_version() -> str:
 
 
 def _number_to_json(value: float) -> float | str:
-    """The number, or its name where JSON has none: infinity."""
+    """JSON has no infinity."""
     return float(value) if math.isfinite(value) else str(float(value))
 
 
@@ -179,8 +178,8 @@ def read_description(text: str, *, with_kernel: bool, with_features: bool) -> di
             "steps_each": taken("steps_each", _or_none(_list_of(_count))),
             "class_factors": taken("class_factors", _or_none(_list_of(_finite_number))),
         }
-    proofs = taken("certificates", _or_none(_list_of(partial(_proof, with_rows=with_kernel))))
-    traces = taken("traces", _or_none(_list_of(_object({"records": _count, "certifying": _number}))))
+    proofs = taken("certificates", _or_none(_list_of(_kernel_proof if with_kernel else _proof)))
+    traces = taken("traces", _or_none(_list_of(_trace)))
     taken.nothing_is_left()
     if proofs is not None:
         if fields["claims"] is None:
@@ -205,7 +204,7 @@ class _Fields:
         return check(self.left.pop(name), f"{name!r} of {self.where}")
 
     def if_there(self, name: str, check: Callable[[Any, str], Any]) -> Any:
-        """As ``__call__``, and None for a field that files of earlier versions lack."""
+        """None for a field that files of earlier versions lack."""
         return self(name, _or_none(check)) if name in self.left else None
 
     def nothing_is_left(self) -> None:
@@ -275,18 +274,6 @@ def _flag(value: Any, where: str) -> bool:
     return value
 
 
-def _object(checks: dict[str, Callable[[Any, str], Any]]) -> Callable[[Any, str], dict[str, Any]]:
-    """A JSON object with exactly these fields."""
-
-    def fields(value: Any, where: str) -> dict[str, Any]:
-        taken = _Fields(value, where)
-        found = {name: taken(name, check) for name, check in checks.items()}
-        taken.nothing_is_left()
-        return found
-
-    return fields
-
-
 def _or_none(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     return lambda value, where: None if value is None else check(value, where)
 
@@ -308,10 +295,15 @@ def _status(value: Any, where: str) -> Status:
 
 
 def _claim(value: Any, where: str) -> Claim:
-    numbers = dict.fromkeys(("primal", "dual", "kkt_violation", "relative_gap"), _number)
-    fields = _object({**numbers, "alpha_from": _text})(value, where)
-    stated = fields.pop("relative_gap")
-    claim = Claim(**fields)
+    taken = _Fields(value, where)
+    claim = Claim(
+        taken("primal", _number),
+        taken("dual", _number),
+        taken("kkt_violation", _number),
+        taken("alpha_from", _text),
+    )
+    stated = taken("relative_gap", _number)
+    taken.nothing_is_left()
     if not math.isclose(stated, claim.relative_gap, rel_tol=1e-9):
         raise ModelError(
             f"{where} states a relative gap of {stated:g}, its values have one of {claim.relative_gap:g}."
@@ -319,10 +311,9 @@ def _claim(value: Any, where: str) -> Claim:
     return claim
 
 
-def _proof(value: Any, where: str, *, with_rows: bool = False) -> dict[str, Any]:
+def _proof(value: Any, where: str) -> dict[str, Any]:
     taken = _Fields(value, where)
     proof = {
-        **({"rows": taken("rows", _count)} if with_rows else {}),
         "b": taken("b", _finite_number),
         "b_interval": taken.if_there("b_interval", _interval),
         "proven": taken.if_there("proven", _flag) is not False,
@@ -330,6 +321,13 @@ def _proof(value: Any, where: str, *, with_rows: bool = False) -> dict[str, Any]
     }
     taken.nothing_is_left()
     return proof
+
+
+def _kernel_proof(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or "rows" not in value:
+        raise ModelError(f"{where} lacks 'rows'.")
+    rows = _count(value["rows"], f"'rows' of {where}")
+    return {"rows": rows, **_proof({name: part for name, part in value.items() if name != "rows"}, where)}
 
 
 def _kernel(value: Any, where: str) -> Kernel:
@@ -340,27 +338,32 @@ def _kernel(value: Any, where: str) -> Kernel:
 
 
 def _features(value: Any, where: str) -> Expansion:
-    """The features of a model; their numbers are compared with coef when the model is made."""
+    """Their numbers are compared with each other and with coef when the model is made."""
     from maxmargin.features.expansion import Expansion
 
-    fields = _object(
-        {
-            "map": _text,
-            "columns": _count,
-            "lowest": _count,
-            "scales": _list_of(_finite_number),
-            "once": _flag,
-            "shared_repeats": _flag,
-        }
-    )(value, where)
-    if (kind := fields.pop("map")) != "monomials":
+    taken = _Fields(value, where)
+    if (kind := taken("map", _text)) != "monomials":
         raise _wrong(kind, f"'map' of {where}", "monomials")
-    return Expansion(**fields | {"scales": tuple(fields["scales"])})
+    expansion = Expansion(
+        columns=taken("columns", _count),
+        lowest=taken("lowest", _count),
+        scales=tuple(taken("scales", _list_of(_finite_number))),
+        once=taken("once", _flag),
+        shared_repeats=taken("shared_repeats", _flag),
+    )
+    taken.nothing_is_left()
+    return expansion
 
 
 def _held(value: Any, where: str) -> dict[str, Any]:
     """How the support vectors are held."""
-    held = _object({"format": _text, "columns": _count, "open_ended": _flag})(value, where)
+    taken = _Fields(value, where)
+    held = {
+        "format": taken("format", _text),
+        "columns": taken("columns", _count),
+        "open_ended": taken("open_ended", _flag),
+    }
+    taken.nothing_is_left()
     if held["format"] not in ("dense", "csr", "none"):
         raise _wrong(held["format"], f"'format' of {where}", "dense, csr or none")
     return held
@@ -368,6 +371,13 @@ def _held(value: Any, where: str) -> dict[str, Any]:
 
 def _whole_numbers(value: Any, where: str) -> NDArray[np.int64]:
     return np.array(_list_of(_count)(value, where), np.int64)
+
+
+def _trace(value: Any, where: str) -> dict[str, Any]:
+    taken = _Fields(value, where)
+    trace = {"records": taken("records", _count), "certifying": taken("certifying", _number)}
+    taken.nothing_is_left()
+    return trace
 
 
 def _plain(value: Any, where: str) -> str | bool | int | float:
@@ -382,8 +392,9 @@ def _settings(value: Any, where: str) -> dict[str, Any]:
     for name, setting in settings.items():
         there = f"{_short(name)} of {where}"
         if name == "class_weight" and isinstance(setting, dict):
-            lists = {"labels": _list_of(_plain), "factors": _list_of(_finite_number)}
-            labels, factors = _object(lists)(setting, there).values()
+            taken = _Fields(setting, there)
+            labels, factors = taken("labels", _list_of(_plain)), taken("factors", _list_of(_finite_number))
+            taken.nothing_is_left()
             if len(set(labels)) != len(factors) or len(labels) != len(factors):
                 raise ModelError(f"{there} should have one factor for each label.")
             settings[name] = dict(zip(labels, factors, strict=True))
@@ -402,7 +413,9 @@ _plain_or_none = _or_none(_plain)
 
 
 def _classes(value: Any, where: str) -> NDArray[Any]:
-    kind, values = _object({"type": _text, "values": _list_of(_plain)})(value, where).values()
+    taken = _Fields(value, where)
+    kind, values = taken("type", _text), taken("values", _list_of(_plain))
+    taken.nothing_is_left()
     expected: type | tuple[type, ...]
     if kind == "object":
         if len({isinstance(value, str) for value in values}) > 1:

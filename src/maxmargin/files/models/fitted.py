@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A fitted estimator becomes what a file holds, and the way back; SVC's part is in fitted_kernel.py."""
+"""From a fitted estimator to what a file holds, and back; SVC's part is in fitted_kernel.py."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certi
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
-    """The parameters of an estimator that are plain values or can be described by such."""
+    """Those of an estimator that are plain values, and what can be described in such."""
     parameters = {}
     for name, value in estimator.get_params(deep=False).items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -209,7 +209,7 @@ def made(kind: type[Any], parameters: dict[str, Any]) -> Any:
 
 
 def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
-    """The parameters that the file holds; for the files of others, what their problem says."""
+    """Those of the file; for the files of others, what their problem says."""
     if saved.parameters:
         return parameters_from_json(saved.parameters, kind)
     problem = saved.problem
@@ -224,12 +224,34 @@ def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
     return {**parameters, "fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
 
 
+_TRUE_OR_FALSE = (
+    "fit_intercept",
+    "regularize_intercept",
+    "warm_start",
+    "shrinking",
+    "probability",
+    "break_ties",
+)
+
+
 def parameters_from_json(stored: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """The parameters that a file holds; ``made`` checks their values."""
+    """The parameters that a file holds, looked at where the estimator itself does not."""
+    defaults = kind().get_params(deep=False)
     parameters = dict(stored)
-    for name in stored:
-        if name not in kind._get_param_names() or name == "callback":
+    for name, value in stored.items():
+        if name not in defaults or name == "callback":
             raise ModelError(f"it has a parameter {name!r:.60} that {kind.__name__} does not have.")
+        whole = type(value) is int
+        if name in _TRUE_OR_FALSE:
+            sound = isinstance(value, bool)
+        elif name in ("random_state", "n_jobs"):
+            sound = value is None or (whole and -1 <= value < 2**32 and (value or name != "n_jobs"))
+        elif name == "verbose":
+            sound = whole or isinstance(value, bool)
+        else:
+            sound = True  # the estimator looks at the others itself
+        if not sound:
+            raise ModelError(f"its parameter {name!r:.60} has the value {value!r:.60}.")
     if isinstance(stored.get("solver"), dict):
         parameters["solver"] = _solver_from_json(stored["solver"])
     if isinstance(stored.get("kernel"), dict):

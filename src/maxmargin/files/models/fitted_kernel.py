@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A fitted SVC becomes what a file holds, and the way back."""
+"""From a fitted SVC to what a file holds, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from maxmargin.files.models.fitted import made, parameters_from_json, what_is_known
-from maxmargin.files.models.kernel_model import SavedKernelModel, with_classes_in, with_linear_kernel
+from maxmargin.files.models.kernel_model import SavedKernelModel, in_order, with_linear_kernel
 from maxmargin.files.models.saved import SavedModel
 from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Function, Kernel, Precomputed
@@ -70,7 +70,7 @@ def from_kernel_estimator(estimator: SVC) -> SavedKernelModel:
 
 
 def _vectors(vectors: Any) -> Any:
-    """The vectors as a file holds them: in C order, or CSR with sorted columns and nothing twice."""
+    """As a file holds them: in C order, or CSR with sorted columns and nothing twice."""
     if not sparse.issparse(vectors):
         return np.ascontiguousarray(vectors)
     matrix = sparse.csr_matrix(vectors)
@@ -90,7 +90,7 @@ def to_kernel_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         saved = with_linear_kernel(saved)
     assert isinstance(saved, SavedKernelModel)
     # SVC's classes are sorted.
-    model = with_classes_in(saved, np.argsort(saved.classes))
+    model = in_order(saved, np.argsort(saved.classes))
     estimator: Estimator = made(kind, _parameters(model, kind))
     estimator.classes_ = model.classes
     estimator.kernel_ = model.kernel
@@ -141,7 +141,7 @@ def _set_proof(estimator: Any, model: SavedKernelModel) -> None:
 
 
 def _parameters(model: SavedKernelModel, kind: type[SVC]) -> dict[str, Any]:
-    """The parameters that the file holds; for the files of others, what their problem says."""
+    """Those of the file; for the files of others, what their problem says."""
     if model.parameters:
         return parameters_from_json(model.parameters, kind)
     problem = model.problem

@@ -19,15 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.files.models.arrays import Array, read_traces, stored_certificate, taken, trace_array
+from maxmargin.files.models.arrays import Array, read_traces, taken, trace_array
 from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.stored import ModelError
 from maxmargin.proof.certificate import Certificate
 
 _ALWAYS_ALLOWED = 1 << 20
-"""Columns that a file of any size may have: predictions need a few MB for them."""
 _COLUMNS_PER_BYTE = 4
-"""Columns that each byte of a file justifies beyond that."""
 
 
 def unjustified(columns: int, size: int) -> str | None:
@@ -38,7 +36,7 @@ def unjustified(columns: int, size: int) -> str | None:
 
 
 def arrays_of(model: SavedKernelModel) -> dict[str, Array]:
-    """The arrays that are written."""
+    """What is written."""
     arrays = {"coefficients": Array.of(model.coefficients), "intercept": Array.of(model.intercept)}
     if model.support is not None:
         arrays["support"] = Array.of(model.support)
@@ -117,15 +115,26 @@ def _certificates(
     if lengths != {sum(sizes)} or len(others) != wanted or len(claims) != len(proofs):
         raise ModelError("the arrays of the proof do not have the rows that its description speaks of.")
     cuts = list(accumulate(sizes))[:-1]
-    parts = {name: np.split(array, cuts) for name, array in (*whole.items(), ("row_classes", row_classes))}
+    parts = {name: np.split(array, cuts) for name, array in whole.items()}
+    classes = np.split(row_classes, cuts)
     certificates, used = [], 0
     for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True)):
-        of_problem = {name: part[k] for name, part in parts.items()}
-        w_of_alpha = of_problem["w"]
+        w = w_of_alpha = parts["w"][k]
         if not proof["w_is_w_of_alpha"]:
             w_of_alpha = others[used : used + sizes[k]]
             used += sizes[k]
-        certificates.append(
-            stored_certificate(Certificate, claim, proof, w_of_alpha=w_of_alpha, **of_problem)
+        certificate = Certificate(
+            None,
+            w,
+            proof["b"],
+            claim.primal,
+            parts["alpha"][k],
+            claim.dual,
+            claim.alpha_from,
+            parts["margins"][k],
+            w_of_alpha,
         )
+        # What follows from the data, which are not here; see Certificate.without_problem.
+        known = claim.kkt_violation, classes[k], proof["b_interval"], proof["proven"]
+        certificates.append(certificate.with_known(*known))
     return certificates

@@ -36,18 +36,19 @@ class SavedKernelModel(StoredModel):
     counts: NDArray[np.int64]
     """Support vectors of each class."""
     support: NDArray[np.int64] | None = None
-    """The rows of the support vectors in the training data; None for the files of others."""
+    """Their rows in the training data; None for the files of others."""
     open_ended: bool = False
     """Whether rows may have more columns than the support vectors: files of LIBSVM do not tell how many
     there were."""
     steps_each: list[int] | None = None
-    """The steps of each problem."""
+    """Of each problem."""
     class_factors: list[float] | None = None
-    """The factor on C of each class."""
+    """On C, of each class."""
 
-    def contradiction(self) -> str | None:
-        """What is wrong with the fields, compared with each other; None for a sound model."""
-        return contradiction(self)
+    def __post_init__(self) -> None:
+        message = contradiction(self)
+        if message is not None:
+            raise ModelError(message)
 
     @property
     def features(self) -> int:
@@ -109,7 +110,7 @@ def widened(X: Any, columns: int) -> Any:
     return np.pad(X, ((0, 0), (0, missing)))
 
 
-def with_classes_in(model: SavedKernelModel, order: NDArray[np.intp]) -> SavedKernelModel:
+def in_order(model: SavedKernelModel, order: NDArray[np.intp]) -> SavedKernelModel:
     """The same model with its classes in another order: place p is taken by class ``order[p]``.
 
     What is proven is left out unless the order stays: proofs speak of rows in the order of the classes.

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from maxmargin.files.models.peer_text import PEER_PROBLEM, Lines, integer_labels, refuse_features
+from maxmargin.files.data.text import Lines, integer_labels, refuse_features
 from maxmargin.files.models.saved import SavedModel
 from maxmargin.files.models.stored import ModelError, StoredModel
 
@@ -47,7 +47,7 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
             f"line {header.line('solver_type')}: the solver type {solver_type[:40]!r} is not one of a "
             f"classifier. Those that can be read are {', '.join(SOLVER_TYPES)}."
         )
-    problem: dict[str, Any] = {**PEER_PROBLEM, **SOLVER_TYPES[solver_type]}
+    problem = {"penalty": "l2", "formulation": "separate", **SOLVER_TYPES[solver_type]}
     count, features = header.count("nr_class", 2), header.count("nr_feature", 1)
     labels = header.labels("label", count)
     bias = header.number("bias")
@@ -67,7 +67,14 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
         coef=np.ascontiguousarray(weights[:features].T),
         intercept=intercept,
         classes=labels,
-        problem=problem | {"intercept": form, "intercept_scaling": bias if bias > 0 else 1.0},
+        problem={
+            **problem,
+            "C": None,
+            "intercept": form,
+            "intercept_scaling": bias if bias > 0 else 1.0,
+            "class_weight": None,
+            "sample_weights": False,
+        },
         writer="LIBLINEAR",
         format="liblinear",
     )
@@ -94,8 +101,9 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
     if len(model.coef) == 1:
         labels = labels[::-1]
     problem = model.problem
-    wanted = {name: problem[name] for name in ("penalty", "formulation", "loss")}
-    usual = {name: PEER_PROBLEM[name] for name in wanted}
+    form: dict[str, Any] = {"penalty": problem["penalty"], "formulation": problem["formulation"]}
+    usual = {"penalty": "l2", "formulation": "separate"}
+    wanted = form | {"loss": problem["loss"]}
     fitting = [name for name, stated in SOLVER_TYPES.items() if usual | stated == wanted]
     if not fitting:
         raise ModelError(

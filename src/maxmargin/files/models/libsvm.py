@@ -27,18 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.files.models.kernel_arrays import unjustified
-from maxmargin.files.models.kernel_model import SavedKernelModel, with_linear_kernel
-from maxmargin.files.models.peer_text import (
-    PEER_PROBLEM,
+from maxmargin.files.data.text import (
     Header,
     Lines,
     integer_labels,
-    quoted,
     refuse_features,
+    shown,
     to_integer,
     to_number,
 )
+from maxmargin.files.models.kernel_arrays import unjustified
+from maxmargin.files.models.kernel_model import SavedKernelModel, with_linear_kernel
 from maxmargin.files.models.saved import SavedModel, Support
 from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Gaussian, Kernel, Linear, Polynomial, Sigmoid
@@ -48,9 +47,17 @@ from maxmargin.types import Vector
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
 _ALWAYS_ALLOWED = 1 << 26
-"""Bytes that the weights of a file of any size may take."""
 _BYTES_PER_BYTE = 64
-"""Bytes of weights that each byte of a file justifies beyond that."""
+_PROBLEM = {
+    "loss": "hinge",
+    "C": None,
+    "intercept": "exact",
+    "intercept_scaling": 1.0,
+    "class_weight": None,
+    "sample_weights": False,
+    "penalty": "l2",
+    "formulation": "separate",
+}
 
 
 def read_model(file: BinaryIO, size: int) -> StoredModel:
@@ -74,7 +81,7 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         "intercept": -rho,
         "classes": labels[::-1] if k == 2 else labels,
         "decision": "one_vs_rest" if k == 2 else "one_vs_one",
-        "problem": dict(PEER_PROBLEM),
+        "problem": dict(_PROBLEM),
         "writer": "LIBSVM",
         "format": "libsvm",
     }
@@ -154,7 +161,7 @@ def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
         for word in words[k - 1 :]:
             index, colon, value = word.partition(b":")
             if not colon:
-                raise ModelError(f"line {lines.number}: {quoted(word)} should be index:value.")
+                raise ModelError(f"line {lines.number}: {shown(word)} should be index:value.")
             last = to_integer(index, lines.number, last + 1, 2**31 - 1)
             indices.append(last - 1)
             values.append(to_number(value, lines.number))

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.files.models import kernel_arrays
-from maxmargin.files.models.arrays import TYPES, Array, read_traces, stored_certificate, taken, trace_array
+from maxmargin.files.models.arrays import TYPES, Array, read_traces, taken, trace_array
 from maxmargin.files.models.description import described, read_description
 from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.saved import SavedModel
@@ -42,8 +42,7 @@ VERSION = WITH_FEATURES
 Features have a version of their own, and only they: an older maxmargin goes on reading plain linear models,
 and of these says that they are newer, instead of taking their weights for those of columns or the file
 for a damaged one."""
-_LONGEST_HEADER = 100_000_000
-"""Bytes of a header, at most: readers of safetensors accept no more."""
+_LONGEST_HEADER = 100_000_000  # what readers of safetensors accept
 
 
 def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
@@ -99,7 +98,7 @@ def _arrays(model: SavedModel) -> dict[str, Array]:
 def _checksum(
     texts: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], Iterable[memoryview]]]
 ) -> str:
-    """The checksum of the metadata without itself, and of names, types, shapes and bytes of the arrays."""
+    """Over the metadata but the checksum itself, and names, types, shapes and bytes of the arrays."""
     total = hashlib.blake2b(digest_size=32)
 
     def add_text(text: str) -> None:
@@ -230,16 +229,22 @@ def _certificates(
     remaining = iter(others)
     if sum(not proof["w_is_w_of_alpha"] for proof in proofs) != len(others):
         raise ModelError("the number of rows of w_of_alpha is not that of the problems that have one.")
-    return [
-        stored_certificate(
-            kind,
-            claim,
-            proof,
-            w=coef[k],
-            w_of_alpha=coef[k] if proof["w_is_w_of_alpha"] else next(remaining),
-            alpha=alpha[k],
-            margins=margins[k],
-            row_classes=row_classes[k],
+    certificates = []
+    for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True)):
+        w = coef[k]
+        w_of_alpha = w if proof["w_is_w_of_alpha"] else next(remaining)
+        certificate = kind(
+            None,
+            w,
+            proof["b"],
+            claim.primal,
+            alpha[k],
+            claim.dual,
+            claim.alpha_from,
+            margins[k],
+            w_of_alpha,
         )
-        for k, (proof, claim) in enumerate(zip(proofs, claims, strict=True))
-    ]
+        # What follows from the data, which are not here; see Certificate.without_problem.
+        known = claim.kkt_violation, row_classes[k], proof["b_interval"], proof["proven"]
+        certificates.append(certificate.with_known(*known))
+    return certificates

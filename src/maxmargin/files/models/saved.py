@@ -35,7 +35,7 @@ class Support:
     vectors: Any
     """CSR matrix, one row per support vector; LIBSVM keeps 8 digits of each value."""
     coefficients: Vector
-    """A matrix of shape (support vectors, classes - 1)."""
+    """Of shape (support vectors, classes - 1)."""
     labels: NDArray[Any]
     order: NDArray[Any]
     """The classes in the order of the file."""
@@ -50,11 +50,12 @@ class SavedModel(StoredModel):
     expansion: Expansion | None = None
     """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
     support: Support | None = None
-    """The support vectors, which only LIBSVM files have."""
+    """For LIBSVM files."""
 
-    def contradiction(self) -> str | None:
-        """What is wrong with the fields, compared with each other; None for a sound model."""
-        return contradiction(self)
+    def __post_init__(self) -> None:
+        message = contradiction(self)
+        if message is not None:
+            raise ModelError(message)
 
     @property
     def features(self) -> int:

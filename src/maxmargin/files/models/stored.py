@@ -61,10 +61,11 @@ class StoredModel(ABC):
     decision: Decision = "one_vs_rest"
     problem: dict[str, Any] = field(default_factory=dict[str, Any])
     """loss, C (None when the file does not say; inf: a hard margin), intercept ("none", "regularised",
-    "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: the file has none),
+    "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: they are not in the
+    file),
     penalty ("l2", "l1") and formulation ("separate": one problem per intercept; "crammer_singer")."""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """The parameters of the estimator that JSON can hold; empty for the files of others."""
+    """Those of the estimator that JSON can hold; empty for the files of others."""
     feature_names: list[str] | None = None
     claims: list[Claim] | None = None
     """One per problem; None for the files of others."""
@@ -73,30 +74,21 @@ class StoredModel(ABC):
     traces: list[Trace] | None = None
     status: Status | None = None
     steps: int | None = None
-    """The steps of the solver; with several problems, the largest number of them."""
+    """Of several problems, the largest number."""
     solver: str | None = None
     """What ran and why, in one sentence."""
     tol: float | None = None
     fingerprint: str | None = None
-    """The fingerprint of the training data, as ``maxmargin.files.fingerprint`` gives it."""
+    """Of the training data, as ``maxmargin.files.fingerprint`` gives it."""
     rows: int | None = None
-    """How many rows the training data had."""
+    """Of the training data."""
     writer: str = "maxmargin"
     format: Format = "maxmargin"
-
-    def __post_init__(self) -> None:
-        message = self.contradiction()
-        if message is not None:
-            raise ModelError(message)
-
-    @abstractmethod
-    def contradiction(self) -> str | None:
-        """What is wrong with the fields, compared with each other; None for a sound model."""
 
     @property
     @abstractmethod
     def features(self) -> int:
-        """The number of columns, d."""
+        """Number of columns, d."""
 
     @property
     def width(self) -> int | None:
@@ -137,7 +129,7 @@ class StoredModel(ABC):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """The two classes of each one-vs-one problem: indices into ``classes``, the positive one first."""
+        """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
         return list(combinations(range(len(self.classes)), 2))
 
     @cached_property

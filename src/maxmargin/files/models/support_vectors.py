@@ -31,7 +31,7 @@ def with_support_vectors(model: StoredModel) -> SavedKernelModel | None:
 
 
 def multipliers(model: SavedKernelModel, rows: NDArray[Any], count: int) -> list[Vector]:
-    """The alpha of all ``count`` rows in each problem, given the rows of the support vectors."""
+    """For each problem alpha of every one of ``count`` rows, given the rows of the support vectors."""
     import numpy as np
 
     alphas = [np.zeros(count) for _ in model.intercept]
@@ -54,7 +54,7 @@ def found_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any]) -> NDArray[
         candidates = waiting[owner, key]
         if not candidates:
             return None
-        # The first of several equal rows: LIBSVM keeps its vectors in the order of the data.
+        # Of equal rows the first: LIBSVM keeps its vectors in the order of the data.
         rows.append(candidates.popleft())
     return np.array(rows, np.int64)
 

@@ -16,22 +16,9 @@ if TYPE_CHECKING:
     from maxmargin.files.models.saved import SavedModel
 
 _LONGEST_HEADER_LINE = 1 << 24
-"""Bytes of a line of a header, at most: it has a few numbers for each class."""
-
-PEER_PROBLEM = {
-    "loss": "hinge",
-    "C": None,
-    "intercept": "exact",
-    "intercept_scaling": 1.0,
-    "class_weight": None,
-    "sample_weights": False,
-    "penalty": "l2",
-    "formulation": "separate",
-}
-"""What a file of LIBSVM is about; those of LIBLINEAR say where they differ."""
 
 
-def quoted(text: bytes) -> str:
+def shown(text: bytes) -> str:
     """Offending text for a message: short and printable."""
     return ascii(text[:40].decode("latin-1")) + ("..." if len(text) > 40 else "")
 
@@ -44,7 +31,7 @@ def to_number(text: bytes, line: int) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ModelError(f"line {line}: {quoted(text)} is not a finite number.")
+        raise ModelError(f"line {line}: {shown(text)} is not a finite number.")
     return value
 
 
@@ -53,7 +40,7 @@ def to_integer(text: bytes, line: int, least: int, most: int) -> int:
     digits = text.removeprefix(b"-")
     if digits.isdigit() and len(digits) <= 19 and least <= int(text) <= most:
         return int(text)
-    raise ModelError(f"line {line}: {quoted(text)} is not a whole number from {least} to {most}.")
+    raise ModelError(f"line {line}: {shown(text)} is not a whole number from {least} to {most}.")
 
 
 class Lines:
@@ -81,7 +68,7 @@ class Lines:
             name = words[0].decode("latin-1") if words else ""
             if name not in known:
                 raise ModelError(
-                    f"line {self.number}: {quoted(line.strip())} is not a line of such a header."
+                    f"line {self.number}: {shown(line.strip())} is not a line of such a header."
                 )
             if name in values:
                 raise ModelError(
@@ -104,7 +91,7 @@ class Lines:
         if len(words) != len(row):
             raise ModelError(
                 f"line {self.number}: {len(row)} numbers should be here, not the {len(words)} words of "
-                f"{quoted(line.strip())}."
+                f"{shown(line.strip())}."
             )
         row[:] = [to_number(word, self.number) for word in words]
 
@@ -113,7 +100,7 @@ class Lines:
         while line := self.file.readline(1 << 20):
             self.number += 1
             if line.strip():
-                raise ModelError(f"line {self.number}: the model is complete, but {quoted(line)} follows.")
+                raise ModelError(f"line {self.number}: the model is complete, but {shown(line)} follows.")
 
 
 class Header:
@@ -123,7 +110,7 @@ class Header:
         self.values, self.end = values, end
 
     def line(self, name: str) -> int:
-        """The line in which a keyword stands."""
+        """Where a keyword stands."""
         return self.values[name][0]
 
     def words(self, name: str, count: int | None = None) -> list[bytes]:
@@ -136,19 +123,19 @@ class Header:
         return words
 
     def word(self, name: str) -> str:
-        """The one word of a keyword."""
+        """One word."""
         return self.words(name, 1)[0].decode("latin-1")
 
     def count(self, name: str, least: int) -> int:
-        """The one whole number of a keyword, of at least so much."""
+        """One whole number of at least so much."""
         return to_integer(self.words(name, 1)[0], self.line(name), least, 2**63 - 1)
 
     def number(self, name: str) -> float:
-        """The one finite number of a keyword."""
+        """One finite number."""
         return self.numbers(name, 1)[0]
 
     def numbers(self, name: str, count: int) -> list[float]:
-        """The finite numbers of a keyword, of which there have to be so many."""
+        """So many finite numbers."""
         return [to_number(word, self.line(name)) for word in self.words(name, count)]
 
     def labels(self, name: str, count: int) -> NDArray[np.int64]:

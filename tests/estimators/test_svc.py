@@ -470,7 +470,7 @@ def test_feature_names_and_labels_of_any_kind():
         ("cache_size", 0, "megabytes"),
         ("max_iter", -2, "-1 sets no limit"),
         ("decision_function_shape", "pairs", "'ovr', 'ovo'"),
-        ("multi_class", "crammer_singer", "'ovo', 'ovr'"),
+        ("multi_class", "crammer_singer", "'ovr', 'ovo'"),
         ("probability", True, "CalibratedClassifierCV"),
         ("solver", "smo", "'working_set'"),
         ("solver", "pegasos", "takes no kernel"),

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.kernels.base import Kernel, Linear
-from maxmargin.kernels.expansions import Expansions, blocks
+from maxmargin.kernels.expansions import Expansions, row_blocks
 from maxmargin.reductions.class_problems import Decomposition, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
@@ -90,6 +90,6 @@ def _product(X: Any, weights: Matrix) -> Matrix:
         if sparse.issparse(X) or X.dtype == np.float64:
             return np.asarray(X @ weights.T)
         out = np.empty((X.shape[0], len(weights)))
-        for block in blocks(X.shape[0], X.shape[1]):  # each is copied to double precision
+        for block in row_blocks(X.shape[0], X.shape[1]):  # each is copied to double precision
             out[block] = X[block] @ weights.T
     return out

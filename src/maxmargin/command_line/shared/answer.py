@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+# The exit codes; 130 is what shells report for Ctrl-C.
 DONE = 0
 DOES_NOT_HOLD = 1
 WRONG_USAGE = 2

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from maxmargin.files import StoredModel
 
 _MOST_PARTS = 10
+"""Problems that are listed, at most."""
 # By whether the file claims anything, and whether it was found to be so.
 _WORDS = {True: {True: "holds", False: "does not hold"}, False: {True: "within", False: "not within"}}
 

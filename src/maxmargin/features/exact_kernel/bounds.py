@@ -26,8 +26,8 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 from maxmargin.features.exact_kernel.bracket import (
     Bound,
+    DualExpansion,
     ExactProblem,
-    Expansion,
     draw_rows,
     stand_in,
     upper_bound_by,
@@ -108,7 +108,7 @@ class ExactKernelBounds(Sequence[ExactKernelBound]):
 
     @property
     def relative_gap(self) -> float:
-        """Of the worst: the largest."""
+        """The relative gap of the worst bound, the largest of all."""
         return self.worst.relative_gap
 
     @overload
@@ -174,7 +174,7 @@ def exact_kernel_bound(
     with one_blas_thread():
         for problem, certificate in zip(problems, certificates, strict=True):
             exact = ExactProblem(problem, features.kernel_, X, int(max_values) // len(certificates))
-            expansion = Expansion(exact, feasible(problem, certificate.alpha))
+            expansion = DualExpansion(exact, feasible(problem, certificate.alpha))
             if isinstance(features, Nystroem):
                 bounds.append(_in_exact_space(expansion, features, certificate))
             else:
@@ -182,7 +182,9 @@ def exact_kernel_bound(
     return bounds[0] if len(bounds) == 1 else ExactKernelBounds(bounds)
 
 
-def _in_exact_space(expansion: Expansion, features: Nystroem, certificate: Certificate) -> ExactKernelBound:
+def _in_exact_space(
+    expansion: DualExpansion, features: Nystroem, certificate: Certificate
+) -> ExactKernelBound:
     exact = expansion.exact
     function = in_span(features, certificate.w)
     norm = function.squared_norm + rounding_of_norm(function)
@@ -192,7 +194,7 @@ def _in_exact_space(expansion: Expansion, features: Nystroem, certificate: Certi
 
 
 def _beside_it(
-    expansion: Expansion,
+    expansion: DualExpansion,
     features: RandomFourier | PolynomialSketch,
     certificate: Certificate,
     landmarks: int,

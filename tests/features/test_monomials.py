@@ -104,7 +104,7 @@ def test_types_of_indices(X):
 def test_several_threads_write_the_same():
     random = np.random.default_rng(1)
     X = sparse.random_array((20_000, 40), density=0.3, format="csr", rng=random)
-    rows = Rows(X).data
+    rows = Rows(X).compiled
     monomials = core.Monomials(40, 1, [1.0, 1.0, 1.0], False, False)
     stored = np.diff(X.indptr).astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(stored + stored * (stored + 1) // 2)))
@@ -145,7 +145,7 @@ def test_large_results_are_whole_and_stay_without_a_copy(dtype):
 
 def test_the_core_trusts_no_one():
     X = sparse.csr_array([[1.0, 2.0], [0.0, 3.0]])
-    rows = Rows(X).data
+    rows = Rows(X).compiled
     monomials = core.Monomials(2, 1, [1.0, 1.0, 1.0], False, False)
     offsets = np.array([0, 5, 7])
     indices, values = np.empty(7, np.int64), np.empty(7)

@@ -177,7 +177,7 @@ def test_columns_are_read_as_they_are():
         sparse.csr_matrix(dense),
         sparse.csr_matrix(dense, dtype="f"),
     ):
-        data = Rows(X).data
+        data = Rows(X).compiled
         exact = np.asarray(X.todense() if sparse.issparse(X) else X, np.float64)
         low, high = np.empty(6), np.empty(6)
         core.column_ranges(data, which, low, high)

@@ -99,7 +99,7 @@ def test_products_of_bytes_are_exact_where_most_are_zero(columns):
 
 def test_data_are_held_as_said():
     found = {
-        kind: core.kernel_encoding(Gaussian(1.0).compiled, Rows(table(kind, 70)).data)
+        kind: core.kernel_encoding(Gaussian(1.0).compiled, Rows(table(kind, 70)).compiled)
         for kind in ("bits", "bytes", "dense", "sparse")
     }
     assert found == {kind: kind for kind in found}

@@ -238,7 +238,7 @@ def test_core_refuses_other_types():
 
 
 def test_core_refuses_rows_out_of_range():
-    data = Rows(X).data
+    data = Rows(X).compiled
     budget = core.Budget(np.inf, 1)
     for order in ([4], [-1]):
         with pytest.raises(ValueError, match="out of range"):

@@ -36,7 +36,7 @@ class Setting:
         if not squared:
             self.alpha[4:8] = self.upper[4:8]
         self.alpha[8:12] = self.before[8:12]
-        self.data = Rows(stored(self.X)).data
+        self.data = Rows(stored(self.X)).compiled
         self.coordinates = np.zeros((N, 5))
         self.coordinates[:, ALPHA] = self.alpha
         self.coordinates[:, INVERSE_CURVATURE] = 1.0

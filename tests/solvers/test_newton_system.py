@@ -344,7 +344,7 @@ def test_add_outer_products(matrix, layout, bias, budget):
     coefficients = curvatures_of(n, 0.5, seed=1) - curvatures_of(n, 0.3, seed=2)
     before = np.random.default_rng(3).normal(size=(d + bias, d + bias))
     lower = before.copy()
-    core.add_outer_products(Rows(LAYOUTS[layout](matrix)).data, coefficients, lower, budget)
+    core.add_outer_products(Rows(LAYOUTS[layout](matrix)).compiled, coefficients, lower, budget)
     Z = np.column_stack([matrix, np.ones(n)]) if bias else matrix
     expected = before + np.tril(Z.T @ (coefficients[:, np.newaxis] * Z))
     np.testing.assert_allclose(lower, expected, rtol=0, atol=1e-12 * n)
@@ -358,7 +358,7 @@ def test_gather(matrix, layout, bias, budget):
     order = np.random.default_rng(4).integers(0, n, n)
     factors = np.random.default_rng(5).normal(size=n)
     out = np.full((n, d + bias), np.nan)
-    core.gather(Rows(LAYOUTS[layout](matrix)).data, order, factors, out, budget)
+    core.gather(Rows(LAYOUTS[layout](matrix)).compiled, order, factors, out, budget)
     Z = np.column_stack([matrix, np.ones(n)]) if bias else matrix
     np.testing.assert_array_equal(out, factors[:, np.newaxis] * Z[order])
 
@@ -369,11 +369,11 @@ def test_inner_products(matrix, layout, budget):
     random = np.random.default_rng(6)
     first, second = (random.integers(0, len(matrix), size) for size in (300, 200))
     out = np.full((300, 200), np.nan)
-    core.inner_products(Rows(LAYOUTS[layout](matrix)).data, first, second, out, budget)
+    core.inner_products(Rows(LAYOUTS[layout](matrix)).compiled, first, second, out, budget)
     np.testing.assert_allclose(out, matrix[first] @ matrix[second].T, rtol=0, atol=1e-12)
     none = np.empty(0, np.int64)
-    core.inner_products(Rows(matrix).data, none, second, np.empty((0, 200)), budget)
-    core.inner_products(Rows(matrix).data, first, none, np.empty((300, 0)), budget)
+    core.inner_products(Rows(matrix).compiled, none, second, np.empty((0, 200)), budget)
+    core.inner_products(Rows(matrix).compiled, first, none, np.empty((300, 0)), budget)
 
 
 @BUDGETS
@@ -383,7 +383,7 @@ def test_scores_of(matrix, layout, budget):
     order = np.random.default_rng(7).integers(0, n, n)
     w = np.random.default_rng(8).normal(size=d)
     out = np.full(n, np.nan)
-    core.scores_of(Rows(LAYOUTS[layout](matrix)).data, order, w, out, budget)
+    core.scores_of(Rows(LAYOUTS[layout](matrix)).compiled, order, w, out, budget)
     np.testing.assert_allclose(out, matrix[order] @ w, rtol=0, atol=1e-12)
 
 
@@ -395,7 +395,7 @@ def test_curvature_product(matrix, layout, bias, budget):
     curvatures = curvatures_of(n, 0.5, seed=1)
     p = np.random.default_rng(8).normal(size=d)
     out = np.full(d, np.nan)
-    total = core.curvature_product(Rows(LAYOUTS[layout](matrix)).data, curvatures, p, bias, out, budget)
+    total = core.curvature_product(Rows(LAYOUTS[layout](matrix)).compiled, curvatures, p, bias, out, budget)
     weighted = curvatures * (matrix @ p + bias)
     np.testing.assert_allclose(out, matrix.T @ weighted, rtol=0, atol=1e-12 * n)
     np.testing.assert_allclose(total, weighted.sum(), rtol=0, atol=1e-11 * n)
@@ -621,7 +621,7 @@ def test_line_search_takes_a_full_step_on_a_parabola():
 
 # ---- refusals ------------------------------------------------------------------------------------
 
-THREE_BY_TWO = Rows(np.ones((3, 2))).data
+THREE_BY_TWO = Rows(np.ones((3, 2))).compiled
 N, D = np.zeros(3), np.zeros(2)
 
 

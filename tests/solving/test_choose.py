@@ -129,9 +129,9 @@ def test_with_many_rows_to_a_column_the_second_begins_where_the_warm_up_stands()
     assert state.gaps == []  # the warm-up was not over
     assert isinstance(state.inner, newton.State)  # no opening of its own
     best = solve(problem, "newton", tol=1e-9).certificate.primal
-    *w, b = state.inner.method.v
-    missing = problem.primal(np.array(w), b) - best
-    assert missing < 0.1 * (problem.primal(np.zeros(len(w)), 0.0) - best)
+    begun = solver.solution(problem, state, ALL_CORES)
+    missing = problem.primal(begun.w, begun.b) - best
+    assert missing < 0.1 * (problem.primal(0.0 * begun.w, 0.0) - best)
     model = solve(problem, solver, tol=1e-6)
     assert model.certificate.primal == pytest.approx(best, rel=2e-6)
 

@@ -118,7 +118,7 @@ def compare(
 
     draw(output, title, [(run.name, *run.curve()) for run in runs], tol)
     if as_json:
-        data_of = problem.rows.data
+        data_of = getattr(problem.rows, "data", problem.rows)  # of a kernel's rows, those behind it
         size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
         answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
         answer["kernel"] = None if found is None else described(found)
@@ -216,10 +216,9 @@ class _Run:
 
 def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:
     """The solvers for such rows; those that have a cache get the one asked for."""
-    from maxmargin.kernels import KernelRows
     from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
 
-    if not isinstance(problem.rows, KernelRows):
+    if not problem.rows.has_kernel:
         return {name: solver() for name, solver in LINEAR_SOLVERS.items()}
     solvers: dict[str, AnySolver] = {}
     for name, solver in SOLVERS.items():

@@ -275,7 +275,7 @@ class _Scorer:
             return float(self.scoring(model, self.X, self.targets))
         scores = np.empty((len(model.coef_), len(self.held_out)))
         for k, w in enumerate(model.coef_):
-            core.scores_of(self.data.rows.data, self.held_out, w, scores[k], core.ALL_CORES)
+            core.scores_of(self.data.rows.compiled, self.held_out, w, scores[k], core.ALL_CORES)
             scores[k] += model.intercept_[k]
         answers = _Answers(model.classes_, scores[0] if len(scores) == 1 else scores.T)
         if self.scoring is None:

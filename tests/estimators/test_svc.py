@@ -23,7 +23,7 @@ from sklearn.metrics import pairwise
 from sklearn.preprocessing import minmax_scale, scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxmargin import SVC, Problem, Solution, Status, certify, kernels
+from maxmargin import SVC, Problem, Rows, Solution, Status, certify, kernels
 from maxmargin.estimators.named_kernels import find_kernel
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.files import load_model
@@ -295,7 +295,7 @@ def test_the_certificates_of_small_problems_are_those_of_certify(digits):
     X, y = digits
     model = SVC(C=0.5, tol=1e-4).fit(X, y)
     K = model.kernel_(X)
-    rows = kernels.KernelRows(K, kernels.Precomputed())
+    rows = Rows(K, keep_zeros=True)
     for (i, j), proof in zip(model.certificate_.pairs, model.certificate_, strict=True):
         which = np.concatenate([np.flatnonzero(y == i), np.flatnonzero(y == j)])
         labels = np.where(y[which] == i, 1.0, -1.0)

@@ -65,7 +65,7 @@ class Finding:
     @property
     def relative_gap(self) -> float:
         """``(primal - dual) / |primal|``, of the file's own point."""
-        from maxmargin.proof.certificate import relative_gap
+        from maxmargin.core import relative_gap
 
         return relative_gap(self.primal, self.dual)
 

@@ -315,7 +315,7 @@ def _judge(problem: Problem, state: State, budget: Budget) -> None:
     """The gap of the iterate, and whether rounding is all that is left of it."""
     costs = problem.costs[state.active]
     primal = problem.regulariser(state.w, state.b)
-    primal += core.loss_sum(problem.loss.name, state.margins, costs)
+    primal += core.dot(costs, problem.loss.value(state.margins))
     alpha = state.multipliers[0]
     dual = _dual(problem, state, alpha, _combine(problem, state, alpha, budget))
     state.relative_gap = abs(primal - dual) / primal if primal > 0.0 else 0.0

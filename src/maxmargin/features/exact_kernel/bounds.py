@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
+from maxmargin.core import relative_gap
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 from maxmargin.features.exact_kernel.bracket import (
@@ -38,7 +39,7 @@ from maxmargin.features.polynomial_sketch import PolynomialSketch
 from maxmargin.features.random_fourier import RandomFourier
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.certificate import Certificate, feasible, relative_gap
+from maxmargin.proof.certificate import Certificate, feasible
 from maxmargin.proof.model import Certificates
 from maxmargin.reductions.class_problems import ClassProblems, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread

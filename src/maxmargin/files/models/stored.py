@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin.core import relative_gap
 from maxmargin.files.data.reading import printable
-from maxmargin.proof.certificate import Certificate, relative_gap
+from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
 from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
 from maxmargin.types import Vector

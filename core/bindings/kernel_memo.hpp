@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "kernel/encoded.hpp"
+#include "kernel/kernel_rows.hpp"
 
 namespace maxmargin {
 

@@ -305,4 +305,16 @@ void expand_sparse(const Monomials& monomials, const SparseRows<Value>& rows,
   });
 }
 
+// Compiled for each instruction set, in monomials.cpp.
+#define MAXMARGIN_EXPANSIONS(extern_, Value)                                                            \
+  extern_ template void expand_dense(const Monomials&, const DenseRows<Value>&, Value*, const Budget&); \
+  extern_ template void expand_sparse(const Monomials&, const SparseRows<Value>&,                       \
+                                      std::span<const std::int32_t>, std::int32_t*, Value*,             \
+                                      const Budget&);                                                   \
+  extern_ template void expand_sparse(const Monomials&, const SparseRows<Value>&,                       \
+                                      std::span<const std::int64_t>, std::int64_t*, Value*,             \
+                                      const Budget&);
+MAXMARGIN_EXPANSIONS(extern, float)
+MAXMARGIN_EXPANSIONS(extern, double)
+
 }  // namespace maxmargin

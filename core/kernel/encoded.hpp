@@ -19,92 +19,6 @@
 
 namespace maxmargin {
 
-enum class Holding { bits, bytes, dense, sparse, given };
-
-// How rows can be held; see `probe`.
-struct Encoding {
-  Holding holding;
-  double unit = 1;  // of bytes
-};
-
-// What one look at the values tells.
-struct Probe {
-  bool binary = true;     // all values are 0 or 1
-  bool negative = false;  // some value is below 0
-  double largest = 0;     // and the smallest above 0:
-  double smallest = std::numeric_limits<double>::infinity();
-  Integer nonzeros = 0;
-};
-
-template <class Rows>
-void probe(const Rows& rows, Probe& found) {
-  for (Integer i = 0; i < rows.count; ++i) {
-    for_each_value(rows[i], [&](Integer, auto value) {
-      if (value == 0) return;
-      const double v = static_cast<double>(value);
-      ++found.nonzeros;
-      found.binary = found.binary && v == 1;
-      found.negative = found.negative || v < 0;
-      found.largest = std::max(found.largest, v);
-      found.smallest = std::min(found.smallest, v);
-    });
-  }
-}
-
-// Whether all values are multiples 0 .. 255 of `unit`, to the rounding of their type.
-template <class Rows>
-bool multiples_of(const Rows& rows, double unit) {
-  for (Integer i = 0; i < rows.count; ++i) {
-    bool fits = true;
-    for_each_value(rows[i], [&](Integer, auto value) {
-      constexpr double rounding = 2.0 * std::numeric_limits<decltype(value)>::epsilon();
-      const double multiple = std::nearbyint(static_cast<double>(value) / unit);
-      const double off = std::abs(static_cast<double>(value) - multiple * unit);
-      fits = fits && multiple >= 0 && multiple <= 255 && off <= rounding * static_cast<double>(value);
-    });
-    if (!fits) return false;
-  }
-  return true;
-}
-
-// The unit of data whose values are bytes, or none.
-inline std::optional<double> byte_unit(std::span<const StoredRows* const> all, const Probe& found) {
-  if (found.negative || found.largest <= 0) return std::nullopt;
-  for (const double unit : {1.0, found.largest / 255, found.smallest}) {
-    const auto fits = [unit](const StoredRows* any) {
-      return std::visit([&](const auto& rows) { return multiples_of(rows, unit); }, *any);
-    };
-    if (found.largest <= 255.5 * unit && std::all_of(all.begin(), all.end(), fits)) return unit;
-  }
-  return std::nullopt;
-}
-
-// The cheapest way to hold these rows for a kernel, if all of them are to be held alike.
-inline Encoding encoding_for(std::initializer_list<const StoredRows*> all, const KernelSum& kernel) {
-  if (kernel.uses(Common::given)) return {Holding::given};
-  Probe found;
-  Integer count = 1, width_of_all = 0;
-  for (const StoredRows* any : all) {
-    std::visit(
-        [&](const auto& rows) {
-          probe(rows, found);
-          count += rows.count;
-          width_of_all = rows.columns;
-        },
-        *any);
-  }
-  const double width = static_cast<double>(found.nonzeros) / static_cast<double>(count);
-  const double columns = static_cast<double>(width_of_all);
-  // A bit costs a 32nd of an operation on 16 rows, a value of a sparse row one on 8 queries.
-  if (found.binary && columns <= 32 * (8 + width)) return {Holding::bits};
-  if (kernel.only_products() && columns >= 32 && columns <= ByteTiles::kMostColumns &&
-      columns <= 32 * width) {
-    if (const auto unit = byte_unit(std::span(all.begin(), all.size()), found))
-      return {Holding::bytes, *unit};
-  }
-  return {columns <= std::max(64.0, 6 * width) ? Holding::dense : Holding::sparse};
-}
-
 // The values of a kernel on zeros and ones: they depend on a count, so all of them fit into a table.
 //
 // The count is that of common ones or, if only distances matter, that of differing columns.
@@ -174,14 +88,6 @@ class CountTable {
   std::vector<T> values_;
   std::array<float, 32> coarse_{}, fine_{};  // the first of the values, as sums of two
 };
-
-// Rows as a kernel takes them: those that are stored, or bytes that were read from them before.
-using KernelRows =
-    std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>, ByteRows>;
-
-inline Integer columns_of(const KernelRows& rows) {
-  return std::visit([](const auto& typed) { return typed.columns; }, rows);
-}
 
 // Rows in one of the four ways, with the numbers that each of them has alone.
 class Encoded {

@@ -17,6 +17,7 @@
 #endif
 
 #include "data/columns.hpp"
+#include "kernel/kernel_rows.hpp"
 #include "kernel/kernels.hpp"
 
 namespace maxmargin {
@@ -123,45 +124,6 @@ class BitTiles {
   std::vector<std::uint32_t> tiles_;  // [tile][word][lane]
 };
 
-// Rows of multiples 0 .. 255 of one number, one after the other; copies share them.
-class ByteRows {
- public:
-  template <class Rows>
-  ByteRows(const Rows& rows, std::span<const Integer> which, double unit)
-      : count(static_cast<Integer>(which.size())), columns(rows.columns), squared_unit(unit * unit) {
-    auto held = std::make_shared<Held>();
-    held->values.assign(which.size() * static_cast<std::size_t>(4 * quads()), 0);
-    held->sums.assign(which.size(), 0);
-    held->squares.assign(which.size(), 0);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      std::uint8_t* row = held->values.data() + i * static_cast<std::size_t>(4 * quads());
-      for_each_value(rows[which[i]], [&](Integer column, auto value) {
-        const std::int32_t multiple = static_cast<std::uint8_t>(static_cast<double>(value) / unit + 0.5);
-        row[column] = static_cast<std::uint8_t>(multiple);
-        held->sums[i] += multiple;
-        held->squares[i] += multiple * multiple;
-      });
-    }
-    held_ = std::move(held);
-  }
-
-  Integer quads() const { return (columns + 3) / 4; }
-  const std::uint8_t* row(Integer i) const { return held_->values.data() + i * 4 * quads(); }
-  std::int32_t sum(Integer row) const { return held_->sums[row]; }
-  double squared_norm(Integer row) const { return squared_unit * static_cast<double>(held_->squares[row]); }
-
-  Integer count, columns;
-  double squared_unit;
-
- private:
-  struct Held {
-    std::vector<std::uint8_t> values;  // [row][quad][4]
-    std::vector<std::int32_t> sums;
-    std::vector<std::int64_t> squares;
-  };
-  std::shared_ptr<const Held> held_;
-};
-
 // Some of such rows: common sums are exact in integers.
 //
 // Processors multiply unsigned by signed bytes, so tiles have values less 128, and 128 times the sum of a
@@ -177,7 +139,6 @@ class ByteTiles {
     Few few[kQueries / kAtOnce];
     std::int32_t sums[kQueries] = {};  // of every query, times 128
   };
-  static constexpr Integer kMostColumns = 1 << 15;  // 2^15 * 255 * 128 < 2^31
 
   ByteTiles(const ByteRows& rows, std::span<const Integer> which)
       : rows_(rows), which_(which.begin(), which.end()) {

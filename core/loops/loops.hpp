@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops over rows of any kind. This folder is compiled once for each instruction set, and sees no Python;
-// core/bindings/once, which calls it, is compiled once.
+// Loops over rows of any kind. They are compiled once for each instruction set, and see no Python;
+// core/bindings, which calls them, is compiled once.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,9 @@
 #include "machine/budget.hpp"
 
 namespace maxmargin {
+
+// What `dot` does, for who is compiled once.
+double sum_of_products(std::span<const double> a, std::span<const double> b);
 
 // What the functions of the same names in core/passes and core/linear do, for the kind of rows that is
 // there.

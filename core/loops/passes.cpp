@@ -6,6 +6,8 @@
 
 namespace maxmargin {
 
+double sum_of_products(std::span<const double> a, std::span<const double> b) { return dot(a, b); }
+
 void scores(const AnyRows& rows, const double* w, std::span<double> out, const Budget& budget) {
   rows.visit([&](const auto& kind) { scores(kind, w, out, budget); });
 }

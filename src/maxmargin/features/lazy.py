@@ -57,7 +57,7 @@ class LazyMonomials(FormedRows):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the base; products are formed in float64."""
+        """The type of the base's values; products are formed in float64."""
         dtype: np.dtype[Any] = self.base.dtype
         return dtype
 

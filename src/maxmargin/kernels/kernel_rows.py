@@ -72,12 +72,12 @@ class KernelRows(RowSpace):
 
     @property
     def count(self) -> int:
-        """Number of rows, n."""
+        """The number of rows, n."""
         return len(self.which)
 
     @property
     def columns(self) -> int:
-        """Number of entries of w: one coefficient for each row."""
+        """The length of w, which has one coefficient for each row."""
         return self.count
 
     @property
@@ -129,14 +129,14 @@ class KernelRows(RowSpace):
             self.kernel.compiled,
             self.data,
             self.which[support],
-            np.ascontiguousarray(w[support][np.newaxis]),
-            np.array([0, len(support)]),
             self.data,
             self.which[targets],
             out,
-            False,
-            budget,
-            tell,
+            coefficients=np.ascontiguousarray(w[support][np.newaxis]),
+            segments=np.array([0, len(support)]),
+            single=False,
+            budget=budget,
+            tell=tell,
         )
         sums: Vector = out[0]
         return sums

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from maxmargin import core
+from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
@@ -23,6 +26,12 @@ def needs_a_kernel(name: str) -> str:
     )
 
 
+def kernel_rows(problem: Problem) -> KernelRows:
+    """The rows of a problem that a solver has accepted."""
+    assert isinstance(problem.rows, KernelRows)
+    return problem.rows
+
+
 def kernel_matrix(
     rows: KernelRows, cache_size: float, counts: core.CacheCounts, *, single: bool
 ) -> core.KernelMatrix:
@@ -35,23 +44,35 @@ def kernel_matrix(
         rows.kernel.compiled,
         rows.which[rows.blocks.order],
         rows.blocks.begins,
-        int(cache_size * 1e6),
-        single,
-        counts,
-        rows.spare,
+        cache_bytes=int(cache_size * 1e6),
+        single=single,
+        counts=counts,
+        spare=rows.spare,
     )
 
 
+def kernel_dual(problem: Problem, start: Solution | None) -> core.KernelDual:
+    """The dual in the order of the blocks, at the start's multipliers; its gradient is that of beta = 0."""
+    order = kernel_rows(problem).blocks.order
+    y = problem.y[order]
+    dual = core.KernelDual(y, problem.costs[order])
+    alpha = starting_alpha(problem, start)
+    if alpha is not None:
+        dual.beta[:] = alpha[order] * y
+    return dual
+
+
 def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:
-    """A start's multipliers, inside their box; None where it has none that differ from 0."""
+    """A start's multipliers, made feasible; None where it has none that differ from 0."""
     if start is None or start.alpha is None or not start.alpha.any():
         return None
-    return np.clip(start.alpha, 0.0, problem.upper)
+    alpha = np.array(start.alpha, np.float64)
+    problem.objective.make_feasible(alpha)
+    return alpha
 
 
-def balanced(alpha: Vector, y: Vector) -> Vector:
-    """Alpha with the multipliers of the heavier class scaled down until ``sum_i alpha_i y_i = 0``."""
-    positive, negative = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
-    lighter = min(positive, negative)
-    factors = np.where(y > 0, lighter / (positive or 1.0), lighter / (negative or 1.0))
-    return alpha * factors
+def solution_of(problem: Problem, cache: core.CacheCounts, *, alpha: Vector, **known: Any) -> Solution:
+    """The answer of a dual method whose multipliers are in the order of the blocks."""
+    in_order_of_rows = np.empty(len(alpha))
+    in_order_of_rows[kernel_rows(problem).blocks.order] = alpha
+    return Solution(alpha=in_order_of_rows, notes=notes_of(cache), **known)

@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include "bindings/coordinates.hpp"
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
@@ -22,11 +23,6 @@ struct BoundExamples : Examples {
   }
   std::array<ConstVector, 3> arrays;
 };
-
-std::span<Coordinate> coordinates_of(const Table& table) {
-  require(table.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
-  return {reinterpret_cast<Coordinate*>(table.data()), table.shape(0)};
-}
 
 }  // namespace
 
@@ -59,7 +55,7 @@ void bind_first_order(nb::module_& m) {
         return std::make_tuple(sweep.active, sweep.bias, sweep.largest, sweep.smallest, sweep.ascent,
                                sweep.gap);
       },
-      "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, "bias"_a, "bias_curvature"_a,
+      "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, nb::kw_only(), "bias"_a, "bias_curvature"_a,
       "relaxation"_a, "above"_a, "below"_a, "budget"_a);
 
   m.def(
@@ -75,7 +71,7 @@ void bind_first_order(nb::module_& m) {
                                   {alpha_before.data(), span(w_before)});
         return std::make_pair(bias, gain);
       },
-      "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, "bias"_a, "bias_curvature"_a,
+      "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, nb::kw_only(), "bias"_a, "bias_curvature"_a,
       "alpha_before"_a, "w_before"_a);
 
   nb::class_<Iterate>(m, "Iterate")

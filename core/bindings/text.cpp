@@ -19,7 +19,7 @@ nb::object taken(GrowingBytes& bytes) {
   const Integer count = static_cast<Integer>(bytes.size() / sizeof(T));
   LargeArray<std::uint8_t> memory = bytes.take();
   const Unmap deleter = memory.get_deleter();
-  return as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count);
+  return nb::cast(as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count));
 }
 
 // The arrays come first, in (values, indices, ends, labels). From the heap: a reader frees a block before

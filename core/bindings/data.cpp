@@ -247,7 +247,7 @@ void bind_data(nb::module_& m) {
           return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
         }();
         if (!compact) return nb::none();
-        nb::object diagonal = as_array(std::move(compact->diagonal));
+        const auto diagonal = as_array(std::move(compact->diagonal));
         return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
       },
       "data"_a, "budget"_a,

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a point is worth: the only place where primal and dual values of a proof are computed.
+//
+//   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b)
+//   D(alpha) = sum_i dual_gain(alpha_i, C_i) - 1/2 |w(alpha)|^2 - q(sum_i alpha_i y_i)
+//
+// with w(alpha) = sum_i alpha_i y_i x_i. For a b that is sought r = 0, and alpha is balanced, so that q is
+// applied to 0; for a regularised one r(b) = b^2 / (2 s^2) and q(t) = s^2 t^2 / 2; for a fixed one r = 0
+// and q(t) = b t. Rows come in only through scores <w, x_i> and squared lengths: they may be of any kind.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "passes/any_loss.hpp"
+
+namespace maxmargin {
+
+enum class Intercept { fixed, regularised, exact };
+
+// The best intercepts for some w: any b between `low` and `high` is as good as `b`.
+struct BestIntercept {
+  double b, low, high;
+};
+
+// (primal - dual) / |primal|, and 0 where no gap is left. The primal value is infinite where a hard margin
+// was asked for and (w, b) does not have one.
+inline double relative_gap(double primal, double dual) {
+  if (primal == INFINITY) return INFINITY;
+  const double gap = primal - dual;
+  if (gap <= 0) return 0;
+  return primal != 0 ? gap / std::abs(primal) : INFINITY;
+}
+
+struct Proof {
+  BestIntercept intercept;
+  double primal, dual;
+};
+
+// What a problem asks of margins and multipliers, whatever its rows are.
+struct Objective {
+  AnyLoss loss;
+  std::span<const double> labels, costs;
+  Intercept intercept = Intercept::exact;
+  double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
+
+  double loss_sum(std::span<const double> margins) const;
+  void multipliers(std::span<const double> margins, double* out) const;
+
+  // P, where the squared length of w is given and scores are known up to `score_error`: no loss rises
+  // faster than its margin falls.
+  double primal(std::span<const double> margins, double b, double squared_length,
+                double score_error = 0) const;
+  // D, where alpha is feasible and the squared length of w(alpha) is given.
+  double dual(std::span<const double> alpha, double squared_length) const;
+  void make_feasible(std::span<double> alpha) const;
+
+  // All b that minimise P for some w, and the one in their middle.
+  BestIntercept best_intercept(std::span<const double> scores) const;
+  // The same, and scores become margins.
+  BestIntercept take_best_intercept(std::span<double> scores) const;
+  // A point where the intercept is fixed or regularised, and as a rule for smooth losses. With one class
+  // only an end may be infinite.
+  std::pair<double, double> best_intercepts(std::span<const double> scores) const;
+  // The ends of the interval of all b with margins of at least 1; there is none if low > high.
+  std::pair<double, double> intercepts_without_loss(std::span<const double> scores) const;
+
+  // The largest violation of complementary slackness, and of what b is to be if it is regularised.
+  double largest_violation(std::span<const double> margins, std::span<const double> alpha, double b) const;
+
+ private:
+  // A look at a few rows, which spares nearly all problems a pass.
+  bool some_have_losses(std::span<const double> scores, double b) const;
+};
+
+// The proof of a feasible alpha and its own w(alpha), whose scores become margins.
+Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores);
+
+}  // namespace maxmargin

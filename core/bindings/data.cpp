@@ -31,7 +31,7 @@ AnyRows view(const CompactRows& rows) {
       rows.indices);
 }
 
-// Every later loop trusts offsets and columns, so nothing unchecked gets past the next two functions.
+// Every later loop trusts offsets and columns, so nothing unchecked gets past here.
 template <class Index>
 std::vector<Integer> checked_offsets(const AnyArray& given, std::size_t values) {
   const Index* first = static_cast<const Index*>(given.data());
@@ -40,29 +40,6 @@ std::vector<Integer> checked_offsets(const AnyArray& given, std::size_t values) 
   require(std::is_sorted(offsets.begin(), offsets.end()), "offsets must not decrease");
   require(offsets.back() <= static_cast<Integer>(values), "the last offset is too large");
   return offsets;
-}
-
-// One run over all values, however short the rows are.
-template <class Index>
-void require_columns(std::span<const Index> indices, Integer columns) {
-  using Bits = std::make_unsigned_t<Index>;
-  const Bits last = static_cast<Bits>(columns - 1);
-  Bits seen = 0;  // its highest bit, the sign, is set where a column is below 0 or above the last one
-  for (const Index column : indices) seen |= static_cast<Bits>(column) | (last - static_cast<Bits>(column));
-  require(static_cast<Index>(seen) >= 0, "a column index is out of range");
-}
-
-// How often a column does not exceed the one before; in sorted rows that happens nowhere but where a row
-// begins.
-bool in_order(const std::int32_t* indices, const std::vector<Integer>& offsets) {
-  Integer falls = 0;
-  for (Integer k = 1; k < offsets.back(); ++k) falls += indices[k - 1] >= indices[k];
-  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-    const Integer begin = offsets[i];
-    if (begin == 0 || begin == offsets[i + 1]) continue;
-    falls -= indices[begin - 1] >= indices[begin];
-  }
-  return falls == 0;
 }
 
 }  // namespace
@@ -132,7 +109,7 @@ Data Data::sparse_of(AnyArray values, AnyArray indices, AnyArray offsets, Intege
   own.offsets = checked_offsets<Index>(offsets, indices.size());
   const std::size_t stored = static_cast<std::size_t>(own.offsets.back());
   const Index* given = static_cast<const Index*>(indices.data());
-  require_columns<Index>({given, stored}, columns);
+  require(are_columns(std::span(given, stored), columns), "a column index is out of range");
   const std::int32_t* read = nullptr;
   if constexpr (std::is_same_v<Index, std::int32_t>) {
     read = given;
@@ -142,7 +119,7 @@ Data Data::sparse_of(AnyArray values, AnyArray indices, AnyArray offsets, Intege
                    [](Index column) { return static_cast<std::int32_t>(column); });
     read = own.indices.get();
   }
-  const bool sorted = in_order(read, own.offsets);
+  const bool sorted = are_in_order(read, own.offsets);
   const auto owned = std::make_shared<const SparseCopy<Value>>(std::move(own));
   const SparseRows<Value> rows{static_cast<const Value*>(values.data()), read, owned->offsets.data(),
                                static_cast<Integer>(owned->offsets.size()) - 1, columns};

@@ -316,8 +316,9 @@ class DenseTiles {
       }
     }
   }
+  // Inlined, or the compiler would keep the sums in memory.
   template <bool distances, Common common_sum>
-  void sum(const Stored* rows, const Stored* queries, Stored* out) const {
+  MAXMARGIN_INLINE void sum(const Stored* rows, const Stored* queries, Stored* out) const {
     using V = Lanes<Stored>;
     constexpr int lanes = kLanes<Stored>;
     V sums[4][kVectorsAtOnce] = {};

@@ -87,11 +87,13 @@ struct StepRule {
 
 // Lecture 001, lines 10-18, on batches of consecutive entries of `order`, one for each step size. Returns
 // the number of steps taken.
-template <class Rows>
-Integer stochastic_subgradient(const Rows& rows, const Examples& examples, const StepRule& rule,
+template <class Loss, class Rows>
+Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,
                                Iterate& iterate, RecentSteps& recent, Watch& watch) {
-  const auto [loss, labels, weights, norms] = examples;
+  const double* const labels = examples.labels.data();
+  const double* const weights = examples.weights.data();
+  const double* const norms = examples.norms.data();
   const auto [batch, lambda, radius, bias] = rule;
   const bool projects = std::isfinite(radius);
   std::vector<double> pulls(static_cast<std::size_t>(batch));

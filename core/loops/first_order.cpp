@@ -5,8 +5,10 @@ namespace maxmargin {
 
 LossSum subgradient(const AnyRows& rows, AnyLoss loss, const double* labels, const double* costs,
                     const double* w, double b, std::span<double> gradient, const Budget& budget) {
-  return rows.visit(
-      [&](const auto& kind) { return subgradient(kind, loss, labels, costs, w, b, gradient, budget); });
+  return visit_loss(loss, [&](auto its) {
+    return rows.visit(
+        [&](const auto& kind) { return subgradient(kind, its, labels, costs, w, b, gradient, budget); });
+  });
 }
 
 Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordinates,
@@ -32,8 +34,10 @@ double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinate
 Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,
                                Iterate& iterate, RecentSteps& recent, Watch& watch) {
-  return rows.visit([&](const auto& kind) {
-    return stochastic_subgradient(kind, examples, rule, order, steps, iterate, recent, watch);
+  return visit_loss(examples.loss, [&](auto loss) {
+    return rows.visit([&](const auto& kind) {
+      return stochastic_subgradient(kind, loss, examples, rule, order, steps, iterate, recent, watch);
+    });
   });
 }
 

@@ -28,6 +28,11 @@ void combine(const AnyRows& rows, const double* coefficients, std::span<double> 
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w);
 void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget);
 
+// Whether all indices are those of columns 0 .. columns - 1.
+bool are_columns(std::span<const std::int32_t> indices, Integer columns);
+bool are_columns(std::span<const std::int64_t> indices, Integer columns);
+// Whether no row has its columns out of order or twice.
+bool are_in_order(const std::int32_t* indices, std::span<const Integer> offsets);
 // What `without_zeros` does.
 template <class Value>
 std::optional<SparseCopy<Value>> sparse_copy(const DenseRows<Value>& rows, const Budget& budget);

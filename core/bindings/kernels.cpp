@@ -61,6 +61,10 @@ const char* name_of(Holding holding) {
   }
 }
 
+void require_indices(std::span<const Integer> rows, Integer count) {
+  for (const Integer i : rows) require(i >= 0 && i < count, "an index of a row is out of range");
+}
+
 // The kernel matrix of some rows, in single or double precision, with the rows kept alive.
 class AnyKernelMatrix {
  public:
@@ -163,9 +167,7 @@ struct BoundSmallProblems {
                 span(begins).back() == static_cast<Integer>(order.size()) &&
                 std::is_sorted(span(begins).begin(), span(begins).end()),
             "problems must begin at 0 and end with the rows");
-    for (const Integer i : span(order)) {
-      require(i >= 0 && i < problems.size, "an index of a row is out of range");
-    }
+    require_indices(span(order), problems.size);
     require_rows(labels);
     require_rows(costs);
   }
@@ -329,9 +331,7 @@ void bind_kernels(nb::module_& m) {
       .def("may_move", [](KernelDual& self) { return as_array(self.may_move()); })
       .def("subset",
            [](KernelDual& self, ConstIndices rows) {
-             for (const Integer i : span(rows)) {
-               require(i >= 0 && i < self.count(), "an index of a row is out of range");
-             }
+             require_indices(span(rows), self.count());
              return self.subset(span(rows));
            })
       .def("move",
@@ -340,9 +340,7 @@ void bind_kernels(nb::module_& m) {
              require(rows.size() == targets.size() && matrix.count() == self.count(),
                      "one number per row is needed");
              require(std::is_sorted(span(rows).begin(), span(rows).end()), "rows must be in order");
-             for (const Integer i : span(rows)) {
-               require(i >= 0 && i < self.count(), "an index of a row is out of range");
-             }
+             require_indices(span(rows), self.count());
              nb::gil_scoped_release unlocked;
              matrix.visit([&](auto& typed) { self.move(typed, span(rows), span(targets), budget); });
            })
@@ -404,9 +402,7 @@ void bind_kernels(nb::module_& m) {
         require(which.size() == changes.size(), "a change for every row is needed");
         require(static_cast<Integer>(f.size()) == self.count(), "one number per row is needed");
         require(std::is_sorted(span(which).begin(), span(which).end()), "rows must be in order");
-        for (const Integer i : span(which)) {
-          require(i >= 0 && i < self.count(), "an index of a row is out of range");
-        }
+        require_indices(span(which), self.count());
         nb::gil_scoped_release unlocked;
         self.visit([&](auto& matrix) { matrix.add(span(which), span(changes), f.data(), budget); });
       });
@@ -437,7 +433,7 @@ void bind_kernels(nb::module_& m) {
     require(coordinates.shape(1) == 5 && static_cast<Integer>(coordinates.shape(0)) == count &&
                 static_cast<Integer>(scores.size()) == count,
             "five numbers and a score per row are needed");
-    for (const Integer i : span(order)) require(i >= 0 && i < count, "an index of a row is out of range");
+    require_indices(span(order), count);
     const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()),
                                     coordinates.shape(0)};
     const KernelSweep sweep = interruptibly(budget, [&](Watch& watch) {

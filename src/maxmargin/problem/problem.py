@@ -237,10 +237,6 @@ class Problem:
         """
         return self.objective.best_intercept(scores)[1:]
 
-    def intercepts_without_loss(self, scores: Vector) -> tuple[float, float]:
-        """The ends of the interval of all b with margins of at least 1; there is none if low > high."""
-        return self.objective.intercepts_without_loss(scores)
-
 
 def _checked_weights(weights: Vector, count: int) -> Vector:
     if weights.shape != (count,):

@@ -306,17 +306,9 @@ def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certific
         # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
         dual = _best_multiple(problem, dual)
         lower = objective.dual(dual.alpha, rows.squared_norm(dual.w))
-    return Certificate(
-        problem,
-        primal.w,
-        primal.b,
-        upper,
-        dual.alpha,
-        _without_rounding(upper, lower),
-        dual.alpha_from,
-        primal.margins,
-        dual.w,
-    )._with_interval(primal.b_interval)
+    bound = dual.alpha, _without_rounding(upper, lower), dual.alpha_from
+    proof = Certificate(problem, primal.w, primal.b, upper, *bound, primal.margins, dual.w)
+    return proof._with_interval(primal.b_interval)
 
 
 def _without_rounding(primal: float, dual: float) -> float:
@@ -328,17 +320,9 @@ def _better_of(proof: Certificate, known: Certificate) -> Certificate:
     """The better primal point of two proofs with the better dual point; in doubt, what is known is kept."""
     primal = proof if proof.primal < known.primal else known
     dual = proof if proof.dual > known.dual else known
-    return Certificate(
-        proof.problem,
-        primal.w,
-        primal.b,
-        primal.primal,
-        dual.alpha,
-        dual.dual,
-        dual.alpha_from,
-        primal.margins,
-        dual.w_of_alpha,
-    )._with_interval(primal.__dict__.get("b_interval"))
+    point, bound = (primal.w, primal.b, primal.primal), (dual.alpha, dual.dual, dual.alpha_from)
+    merged = Certificate(proof.problem, *point, *bound, primal.margins, dual.w_of_alpha)
+    return merged._with_interval(primal.__dict__.get("b_interval"))
 
 
 def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vector, float, Vector]:

@@ -104,7 +104,7 @@ class HardMarginCertificate(Certificate):
             return None
         low, high = self.b, self.b
         if self.separated and problem.intercept is Intercept.EXACT:
-            low, high = problem.intercepts_without_loss(problem.y * self.margins - self.b)
+            low, high = problem.objective.intercepts_without_loss(problem.y * self.margins - self.b)
         return min(self._snapped(low), self.b), max(self._snapped(high), self.b)
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import PolynomialFeatures
 
+from combinations import every_pair
 from maxmargin import core
 from maxmargin.features import Interactions, Monomials
 from maxmargin.problem.rows import Rows
@@ -25,9 +26,7 @@ def X():
     return dense
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("interaction_only", [False, True])
-@pytest.mark.parametrize("include_bias", [False, True])
+@every_pair(include_bias=[False, True], interaction_only=[False, True], degree=[1, 2, 3, 4, 5])
 def test_plain_monomials_are_scikit_learns(X, degree, interaction_only, include_bias):
     options = dict(degree=degree, interaction_only=interaction_only, include_bias=include_bias)
     theirs = PolynomialFeatures(**options).fit(X)

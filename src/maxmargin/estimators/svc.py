@@ -375,10 +375,10 @@ class SVC(CertifiedClassifier):
         them; what the file does not say, such as C in those of LIBSVM, is at its default. Nothing in the
         file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
         """
-        from maxmargin.files.models.fitted_kernel import to_kernel_estimator
+        from maxmargin.files.models.fitted import to_estimator
         from maxmargin.files.models.saved import load_model
 
-        return to_kernel_estimator(load_model(path), cls)
+        return to_estimator(load_model(path), cls)
 
     def _check_parameters(self) -> None:
         cure = "C weighs the losses: a larger C fits the data harder."

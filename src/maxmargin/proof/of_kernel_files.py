@@ -53,7 +53,7 @@ def _below(X: Any, vectors: Any) -> Any:
     import numpy as np
     from scipy import sparse
 
-    from maxmargin.files.models.kernel_model import widened
+    from maxmargin.files.models.stored import widened
 
     width = max(X.shape[1], vectors.shape[1])
     X, vectors = widened(X, width), widened(vectors, width)

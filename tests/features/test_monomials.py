@@ -11,6 +11,7 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import PolynomialFeatures
 
+from combinations import every_pair
 from maxmargin import core
 from maxmargin.features import Interactions, Monomials
 from maxmargin.problem.rows import Rows
@@ -25,9 +26,7 @@ def X():
     return dense
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("interaction_only", [False, True])
-@pytest.mark.parametrize("include_bias", [False, True])
+@every_pair(include_bias=[False, True], interaction_only=[False, True], degree=[1, 2, 3, 4, 5])
 def test_plain_monomials_are_scikit_learns(X, degree, interaction_only, include_bias):
     options = dict(degree=degree, interaction_only=interaction_only, include_bias=include_bias)
     theirs = PolynomialFeatures(**options).fit(X)
@@ -104,7 +103,7 @@ def test_types_of_indices(X):
 def test_several_threads_write_the_same():
     random = np.random.default_rng(1)
     X = sparse.random_array((20_000, 40), density=0.3, format="csr", rng=random)
-    rows = Rows(X).data
+    rows = Rows(X).compiled
     monomials = core.Monomials(40, 1, [1.0, 1.0, 1.0], False, False)
     stored = np.diff(X.indptr).astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(stored + stored * (stored + 1) // 2)))
@@ -145,7 +144,7 @@ def test_large_results_are_whole_and_stay_without_a_copy(dtype):
 
 def test_the_core_trusts_no_one():
     X = sparse.csr_array([[1.0, 2.0], [0.0, 3.0]])
-    rows = Rows(X).data
+    rows = Rows(X).compiled
     monomials = core.Monomials(2, 1, [1.0, 1.0, 1.0], False, False)
     offsets = np.array([0, 5, 7])
     indices, values = np.empty(7, np.int64), np.empty(7)

@@ -10,12 +10,15 @@ from maxmargin import Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES
 from maxmargin.kernels import Gaussian, KernelRows
 from maxmargin.problem.rows import RowSpace
-from maxmargin.solvers import QuadraticProgram, Subgradient
+from maxmargin.solvers import LINEAR_SOLVERS
 from problems import INTERCEPTS, clouds
 from toy_solver import ToyGradient
 
 VISIT_SINGLE_ROWS = {"dual_coordinate_ascent", "pegasos", "stochastic_subgradient"}
-NEED_NO_MORE = [Subgradient(), QuadraticProgram(), ToyGradient()]
+NEED_NO_MORE = [
+    *(solver() for name, solver in LINEAR_SOLVERS.items() if name not in VISIT_SINGLE_ROWS),
+    ToyGradient(),
+]
 
 
 class FourThings(RowSpace):
@@ -97,6 +100,15 @@ def test_four_things_are_enough(solver, loss, intercept):
     again = certify(theirs, Solution(w=found.w, b=found.b, alpha=found.alpha))
     assert again.primal == pytest.approx(found.certificate.primal, rel=1e-12)
     assert again.dual == pytest.approx(found.certificate.dual, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [(60, 4), (400, 600)], ids=["small", "wide"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "perceptron"])
+def test_the_automatic_choice_takes_them(loss, size):
+    problem, same = problems(loss, "exact", *size)
+    found, expected = solve(problem), solve(same)
+    assert found.status is Status.CERTIFIED
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=2e-4)
 
 
 @pytest.mark.parametrize("name", sorted(VISIT_SINGLE_ROWS))

@@ -168,14 +168,14 @@ def test_inconsistent_arrays_are_refused():
     rows = Rows(np.eye(3))
     budget = core.Budget(np.inf, 1)
     with pytest.raises(ValueError, match="per column"):
-        core.scores(rows.data, np.zeros(4), np.zeros(3), budget)
+        core.scores(rows.compiled, np.zeros(4), np.zeros(3), budget)
     with pytest.raises(ValueError, match="per row"):
-        core.combine(rows.data, np.zeros(4), np.zeros(3), budget)
+        core.combine(rows.compiled, np.zeros(4), np.zeros(3), budget)
     with pytest.raises(ValueError, match="out of range"):
         core.dual_coordinate_ascent(
-            rows.data, False, np.ones((3, 5)), np.array([3]), np.zeros(3), 0, 0, 1, 1, -1, budget
+            rows.compiled, False, np.ones((3, 5)), np.array([3]), np.zeros(3), 0, 0, 1, 1, -1, budget
         )
     with pytest.raises(ValueError, match="five numbers"):
         core.dual_coordinate_ascent(
-            rows.data, False, np.ones((3, 4)), np.array([0]), np.zeros(3), 0, 0, 1, 1, -1, budget
+            rows.compiled, False, np.ones((3, 4)), np.array([0]), np.zeros(3), 0, 0, 1, 1, -1, budget
         )

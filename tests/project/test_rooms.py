@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many Python files one has to open to follow a fit from its call to its certificate.
 
-A small fit is followed through every file. One that goes through the loop is followed up to the contracts: what
-a solver does inside a step, or a kernel for a value, is a thought of its own, so that each of these two folders
-counts as one file; the checks in tools/ and the door to the compiled core are not counted.
+A small fit is followed through every file. One that goes through the loop is followed up to the contracts:
+what a solver does inside a step, or a kernel for a value, is a thought of its own, so that each of these
+two folders counts as one file; the checks in tools/ and the door to the compiled core are not counted.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Setting:
         self.y = random.choice([-1.0, 1.0], N)
         self.diagonal = 1.0 + random.random(N)  # so that the best point is inside the box
         self.upper = np.full(N, upper)
-        self.data = Rows(sparse.csr_matrix(self.X)).data
+        self.data = Rows(sparse.csr_matrix(self.X)).compiled
         self.K = self.y[:, np.newaxis] * (self.X @ self.X.T + CURVATURE) * self.y + np.diag(self.diagonal)
         self.alpha = random.uniform(0.3, 0.7, N)
         self.alpha[list(resting)] = 0.0
@@ -209,10 +209,10 @@ def test_rows_are_added_to_w():
     order, coefficients = np.array([4, 1, 1]), np.array([0.5, -2.0, 3.0])
     for stored in (X, sparse.csr_matrix(X)):
         w = np.ones(5)
-        core.add_rows(Rows(stored).data, order, coefficients, w)
+        core.add_rows(Rows(stored).compiled, order, coefficients, w)
         np.testing.assert_allclose(w, 1.0 + X[order].T @ coefficients)
     with pytest.raises(ValueError, match="one number per row"):
-        core.add_rows(Rows(X).data, order, coefficients[:2], w)
+        core.add_rows(Rows(X).compiled, order, coefficients[:2], w)
 
 
 def test_w_does_not_part_from_alpha_when_moves_are_small():
@@ -244,7 +244,7 @@ def test_moves_leave_the_memory_of_one_copy():
     for X in (few, wide, few[:, :20]):
         problem = Problem.of(X, y, C=1.0, loss="hinge")
         state = DualCoordinateAscent().init(problem, None)
-        rooms.append((most_moves(problem, state), state.data is not problem.rows.data))
+        rooms.append((most_moves(problem, state), state.data is not problem.rows.compiled))
     assert rooms == [(10, False), (6, True), (0, False)]
 
 

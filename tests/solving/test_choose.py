@@ -129,7 +129,7 @@ def test_with_many_rows_to_a_column_the_second_begins_where_the_warm_up_stands()
     assert state.gaps == []  # the warm-up was not over
     assert isinstance(state.inner, newton.State)  # no opening of its own
     best = solve(problem, "newton", tol=1e-9).certificate.primal
-    begun = state.inner.iterate
+    begun = solver.solution(problem, state, ALL_CORES)
     missing = problem.primal(begun.w, begun.b) - best
     assert missing < 0.1 * (problem.primal(0.0 * begun.w, 0.0) - best)
     model = solve(problem, solver, tol=1e-6)

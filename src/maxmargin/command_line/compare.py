@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json, print_table
+from maxmargin.command_line.shared.answer import (
+    DONE,
+    INTERCEPTS,
+    Failure,
+    in_words,
+    print_json,
+    print_table,
+)
 from maxmargin.command_line.shared.features import (
     asked_features,
     expanded,
@@ -107,7 +114,7 @@ def compare(
         solvers = _entrants(problem, memory)
         runs, left_out = _race(problem, solvers, bars, tol=tol, max_time=max_time, threads=threads)
         bars.finish()
-    title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {_INTERCEPTS[intercept]}{against}"
+    title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {INTERCEPTS[intercept]}{against}"
     found: Any = getattr(problem.rows, "kernel", None)
     if found is not None:
         title += f", {found}"
@@ -118,7 +125,7 @@ def compare(
 
     draw(output, title, [(run.name, *run.curve()) for run in runs], tol)
     if as_json:
-        data_of = problem.rows.data
+        data_of = getattr(problem.rows, "data", problem.rows)  # of a kernel's rows, those behind it
         size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
         answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
         answer["kernel"] = None if found is None else described(found)
@@ -127,9 +134,6 @@ def compare(
     else:
         _print_answer(title, tol, rows, left_out, output)
     return DONE
-
-
-_INTERCEPTS = {"exact": "exact intercept", "regularised": "regularised intercept", "none": "no intercept"}
 
 
 def _read_problem(
@@ -216,10 +220,9 @@ class _Run:
 
 def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:
     """The solvers for such rows; those that have a cache get the one asked for."""
-    from maxmargin.kernels import KernelRows
     from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
 
-    if not isinstance(problem.rows, KernelRows):
+    if not problem.rows.has_kernel:
         return {name: solver() for name, solver in LINEAR_SOLVERS.items()}
     solvers: dict[str, AnySolver] = {}
     for name, solver in SOLVERS.items():

@@ -318,7 +318,7 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         return self.best_estimator_.predict(X)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """By ``scoring``; the accuracy if that is None."""
+        """The score by ``scoring``; the accuracy if that is None."""
         if self.scoring is None:
             return float(super().score(X, y, sample_weight=sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}

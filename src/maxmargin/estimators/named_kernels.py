@@ -87,7 +87,7 @@ def find_gamma(gamma: str | float, X: Any, weights: Vector | None) -> float:
 
 
 def _weighted_variance(X: Any, weights: Vector | None) -> float:
-    """Of all values of X, each counted as often as its row weighs; in double precision, row by row."""
+    """The variance of all values of X, each counted as often as its row weighs, in double precision."""
     if sparse.issparse(X):
         means = np.asarray(X.mean(axis=1, dtype=np.float64)).ravel()
         squares = np.asarray(X.multiply(X).mean(axis=1, dtype=np.float64)).ravel()

@@ -132,7 +132,7 @@ class SVC(CertifiedClassifier):
         Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
-    kernel that is none (most sigmoids) is trained with, but its certificates prove nothing: a warning, the
+    function that is not a kernel (most sigmoids) is trained with, but proves nothing: a warning, the
     status and the certificates say so.
 
     Examples
@@ -253,7 +253,7 @@ class SVC(CertifiedClassifier):
         return self
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
-        """Those of the last fit, if there was one on such data and it is to be the start."""
+        """The multipliers of the last fit, if there was one on such data and it is to be the start."""
         proof: Any = getattr(self, "certificate_", None)
         if not self.warm_start or proof is None or not np.array_equal(self.classes_, problems.labels):
             return None
@@ -314,7 +314,7 @@ class SVC(CertifiedClassifier):
         return self._problem_scores.weights()
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """Of every problem, one column each."""
+        """The scores of all rows, one column for each problem."""
         check_is_fitted(self)
         if not isinstance(self.kernel_, Function):
             self._refuse_sparse_matrix(X)
@@ -376,10 +376,10 @@ class SVC(CertifiedClassifier):
         them; what the file does not say, such as C in those of LIBSVM, is at its default. Nothing in the
         file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
         """
-        from maxmargin.files.models.fitted_kernel import to_kernel_estimator
+        from maxmargin.files.models.fitted import to_estimator
         from maxmargin.files.models.saved import load_model
 
-        return to_kernel_estimator(load_model(path), cls)
+        return to_estimator(load_model(path), cls)
 
     def _check_parameters(self) -> None:
         check_solver(self)

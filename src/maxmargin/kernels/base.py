@@ -82,8 +82,8 @@ class Kernel(ABC):
         harmonic = any(factor[0] == "harmonic" for _, factors in self.terms for factor in factors)
         if not harmonic:
             return
-        low, high = np.empty(rows.data.columns), np.empty(rows.data.columns)
-        core.column_ranges(rows.stored_data, np.arange(rows.data.count), low, high)
+        low, high = np.empty(rows.columns), np.empty(rows.columns)
+        core.column_ranges(rows.stored_data, np.arange(rows.count), low, high)
         if low.min(initial=0.0) < 0:
             raise ValueError(
                 f"The chi-squared kernel needs values that are not negative. Got {low.min():g} in X. "

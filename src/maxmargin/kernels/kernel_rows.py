@@ -61,9 +61,10 @@ class KernelRows(RowSpace):
             )
         rows = X if isinstance(X, Rows) else Rows(X, check_finite=check_finite, keep_zeros=given)
         kernel.refuse_negative(rows)
-        self._data = rows.stored_data
+        self.data = rows.stored_data
+        """The rows of X, without the kernel."""
         self.kernel = kernel
-        self.which = np.arange(self._data.count) if which is None else np.asarray(which, np.int64)
+        self.which = np.arange(self.data.count) if which is None else np.asarray(which, np.int64)
         """The rows of the data that the problem is about, in its order."""
         self.blocks = blocks or whole(self.count)
         self._last: tuple[Vector, Vector] | None = None
@@ -80,26 +81,21 @@ class KernelRows(RowSpace):
         return self.count
 
     @property
-    def data(self) -> core.Data:
-        """The rows of X, without the kernel."""
-        return self._data
-
-    @property
     def stored(self) -> int:
         """Number of stored values of X."""
-        return self._data.stored
+        return self.data.stored
 
     @cached_property
     def squared_norms(self) -> Vector:
         """``k(x_i, x_i)``."""
-        out = np.empty(self._data.count)
-        core.kernel_diagonal(self.kernel.compiled, self._data, out)
+        out = np.empty(self.data.count)
+        core.kernel_diagonal(self.kernel.compiled, self.data, out)
         return out[self.which]
 
     def block(self, first: Indices, second: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``k(x_i, x_j)`` for i in first and j in second."""
         out = np.empty((len(first), len(second)))
-        pairs = self._data, self.which[first], self._data, self.which[second]
+        pairs = self.data, self.which[first], self.data, self.which[second]
         core.kernel_block(self.kernel.compiled, *pairs, out, budget)
         return out
 
@@ -131,11 +127,11 @@ class KernelRows(RowSpace):
         out = np.empty((1, len(targets)))
         core.kernel_expansions(
             self.kernel.compiled,
-            self._data,
+            self.data,
             self.which[support],
             np.ascontiguousarray(w[support][np.newaxis]),
             np.array([0, len(support)]),
-            self._data,
+            self.data,
             self.which[targets],
             out,
             False,
@@ -147,10 +143,10 @@ class KernelRows(RowSpace):
 
     def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
         """Two passes over the rows, instead of a product for each pair of them."""
-        normal, out = np.empty(self._data.columns), np.empty(self._data.count)
-        coefficients = np.asarray(np.bincount(self.which, w, self._data.count), np.float64)
-        core.combine(self._data, coefficients, normal, budget)
-        core.scores(self._data, normal, out, budget)
+        normal, out = np.empty(self.data.columns), np.empty(self.data.count)
+        coefficients = np.asarray(np.bincount(self.which, w, self.data.count), np.float64)
+        core.combine(self.data, coefficients, normal, budget)
+        core.scores(self.data, normal, out, budget)
         return out[self.which]
 
     def seconds_of_scores(self, w: Vector, budget: core.Budget) -> float:

@@ -86,7 +86,7 @@ def split(
     certificate left_out s^2 / 2 in both of its values and total_cost left_out s in the losses, so
     ``left_out <= error / (2 total_cost^2)`` will do.
     """
-    which = np.arange(rows.data.count) if which is None else np.asarray(which, np.int64)
+    which = np.arange(rows.count) if which is None else np.asarray(which, np.int64)
     decay = _Decay.of(kernel.terms)
     allowed = error / (2.0 * total_cost * total_cost) if total_cost > 0 else 0.0
     if decay is None or len(which) < 2 * _LEAST_ROWS or not allowed > 0:

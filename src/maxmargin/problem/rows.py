@@ -112,11 +112,6 @@ class RowSpace(ABC):
         )
 
     @property
-    def data(self) -> CompiledRows:
-        """The same as ``compiled``."""
-        return self.compiled
-
-    @property
     def is_stored(self) -> bool:
         """Whether the values lie in memory: whether there are ``stored_data`` and ``take``."""
         return False

@@ -9,6 +9,7 @@ this module.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -82,10 +83,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """``gap / |primal|``."""
-        gap = self.primal - self.dual
-        if gap <= 0.0:
-            return 0.0
-        return gap / abs(self.primal) if self.primal != 0.0 else np.inf
+        return relative_gap(self.primal, self.dual)
 
     @cached_property
     def kkt_violation(self) -> float:
@@ -117,10 +115,10 @@ class Certificate:
 
     @cached_property
     def proven(self) -> bool:
-        """Whether the dual value is a lower bound: not if the kernel is none, as most sigmoids are.
+        """Whether the dual value is a lower bound: not if the function is not a kernel, as most sigmoids.
 
-        False where the rows' kernel is known to be none, or where these very points show it: for a kernel,
-        no dual value is above a primal one. True means that nothing speaks against the kernel.
+        False where the rows' function is known not to be a kernel, or where these very points show it: for
+        a kernel, no dual value is above a primal one. True means that nothing speaks against the kernel.
         """
         if self.problem is not None and self.problem.rows.kernel_is_none:
             return False
@@ -198,9 +196,9 @@ class Certificate:
     def _claim(self) -> str:
         if not self.proven:
             return (
-                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the kernel "
-                f"is none,\nso the dual value of {self.dual:.8g}, at a relative distance of "
-                f"{self.relative_gap:.2e}, is no lower bound."
+                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the "
+                f"function is not a kernel,\nso the dual value of {self.dual:.8g}, at a relative distance "
+                f"of {self.relative_gap:.2e}, is no lower bound."
             )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"
@@ -212,6 +210,19 @@ class Certificate:
             f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
             f"relative_gap={self.relative_gap:.3e}{'' if self.proven else ', proven=False'})"
         )
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    """``(primal - dual) / |primal|``, and 0 where that is negative; infinite with an infinite primal value.
+
+    A primal value is infinite where (w, b) does not have the hard margin that was asked for.
+    """
+    if primal == math.inf:
+        return math.inf
+    gap = primal - dual
+    if gap <= 0.0:
+        return 0.0
+    return gap / abs(primal) if primal != 0.0 else math.inf
 
 
 def contradictory(primal: Any, dual: Any) -> Any:

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers import (
     SOLVERS,
@@ -121,7 +120,7 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
-    if isinstance(problem.rows, KernelRows):
+    if problem.rows.has_kernel:
         if problem.intercept is not Intercept.EXACT:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
@@ -137,6 +136,8 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     if loss == "logistic":
         return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
     second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
+    if not problem.rows.offers_single_rows:
+        return second, f"{second.name}: these rows only offer whole passes, and it needs no more."
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
     if takes_steps_at_once(problem):
         return second, (
@@ -198,7 +199,7 @@ def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
 
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
-    if isinstance(problem.rows, KernelRows) and not solver.takes_kernels:
+    if problem.rows.has_kernel and not solver.takes_kernels:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_kernels)
         return (
             f"{solver.name} works on the rows themselves and takes no kernel. Use one of {offered}, or a "

@@ -20,6 +20,9 @@ WRONG_USAGE = 2
 NOT_REACHED = 3
 INTERRUPTED = 130
 
+INTERCEPTS = {"exact": "exact intercept", "regularised": "regularised intercept", "none": "no intercept"}
+"""The three forms of the intercept in words."""
+
 
 class Failure(Exception):
     """What ends a command: one paragraph that says what is wrong and what to do."""

@@ -38,7 +38,7 @@ from maxmargin.features.polynomial_sketch import PolynomialSketch
 from maxmargin.features.random_fourier import RandomFourier
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.certificate import Certificate, feasible
+from maxmargin.proof.certificate import Certificate, feasible, relative_gap
 from maxmargin.proof.model import Certificates
 from maxmargin.reductions.class_problems import ClassProblems, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -70,9 +70,7 @@ class ExactKernelBound:
     @property
     def relative_gap(self) -> float:
         """``gap`` over the value that it is the gap of."""
-        if self.gap == 0.0:
-            return 0.0
-        return self.gap / abs(self._proven) if self._proven != 0.0 else math.inf
+        return relative_gap(self._proven, self.lower)
 
     @property
     def _proven(self) -> float:

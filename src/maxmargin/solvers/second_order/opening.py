@@ -50,17 +50,12 @@ class Opening:
 
     @classmethod
     def of(cls, problem: Problem, sampler: AnySolver | None, sweeps: int, seed: int) -> Opening | None:
-        """By a sample for ``sampler`` where that pays, else by so many sweeps; None for no sweeps."""
+        """By a sample for ``sampler`` where that pays, else by so many sweeps where they are possible."""
         opening = None if sampler is None else cls.by_sample(problem, sampler)
-        if opening is None and sweeps > 0:
-            return cls.by_sweeps(problem, sweeps, seed)
+        ascent = DualCoordinateAscent(seed=seed)
+        if opening is None and sweeps > 0 and ascent.accepts(problem) is None:
+            return cls(problem, ascent, ascent.init(problem, None), sweeps)
         return opening
-
-    @classmethod
-    def by_sweeps(cls, problem: Problem, sweeps: int, seed: int) -> Opening:
-        """Of dual coordinate ascent."""
-        solver = DualCoordinateAscent(seed=seed)
-        return cls(problem, solver, solver.init(problem, None), sweeps)
 
     @classmethod
     def by_sample(cls, problem: Problem, solver: AnySolver) -> Opening | None:

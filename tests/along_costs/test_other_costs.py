@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from combinations import every_pair
 from maxmargin import Problem, Solution, certify, path, solve
 from maxmargin.along_costs.other_costs import (
     _balance,
@@ -38,15 +39,12 @@ def certificates(problem, *Cs, tol=1e-6):
     return tuple(solve(problem.with_costs_times(C), tol=tol).certificate for C in Cs)
 
 
-@pytest.mark.parametrize("C", [0.02, 0.5, 1.0, 3.0, 50.0])
-@pytest.mark.parametrize(("first", "second"), [(0.3, 2.0), (2.0, 0.3)])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_two_certificates_prove_more_than_either(loss, intercept, first, second, C):
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, Cs=[(0.3, 2.0), (2.0, 0.3)], C=[0.02, 0.5, 1.0, 3.0, 50.0])
+def test_two_certificates_prove_more_than_either(loss, intercept, Cs, C):
     problem = problem_of(loss, intercept)
     here = problem.with_costs_times(C)
-    pair = certificates(problem, first, second)
-    factors = (C / first, C / second)
+    pair = certificates(problem, *Cs)
+    factors = tuple(C / other for other in Cs)
     known = combined(pair, here, factors, ONE_THREAD)
     start = start_of(known)
     assert is_proof_of(known, here)

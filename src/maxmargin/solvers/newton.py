@@ -55,9 +55,9 @@ class Newton(SecondOrder[State]):
 
     def sweeps_of(self, problem: Problem) -> int:
         """By default one where rows are long: it tells which rows count before a Hessian is made of all."""
-        if self.sweeps is not None:
-            return self.sweeps
-        return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+        if self.sweeps is None:
+            return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+        return self.sweeps
 
     def begin(
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None

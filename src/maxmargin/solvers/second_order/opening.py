@@ -50,12 +50,19 @@ class Opening:
 
     @classmethod
     def of(cls, problem: Problem, sampler: AnySolver | None, sweeps: int, seed: int) -> Opening | None:
-        """By a sample for ``sampler`` where that pays, else by so many sweeps where they are possible."""
+        """By a sample for ``sampler`` where that pays, else by so many sweeps; None where neither is."""
         opening = None if sampler is None else cls.by_sample(problem, sampler)
-        ascent = DualCoordinateAscent(seed=seed)
-        if opening is None and sweeps > 0 and ascent.accepts(problem) is None:
-            return cls(problem, ascent, ascent.init(problem, None), sweeps)
+        if opening is None and sweeps > 0:
+            return cls.by_sweeps(problem, sweeps, seed)
         return opening
+
+    @classmethod
+    def by_sweeps(cls, problem: Problem, sweeps: int, seed: int) -> Opening | None:
+        """By sweeps of dual coordinate ascent; None where that does not take the problem."""
+        solver = DualCoordinateAscent(seed=seed)
+        if solver.accepts(problem) is not None:
+            return None
+        return cls(problem, solver, solver.init(problem, None), sweeps)
 
     @classmethod
     def by_sample(cls, problem: Problem, solver: AnySolver) -> Opening | None:

@@ -407,7 +407,7 @@ def test_negative_values_meet_the_chi_squared_kernel(tmp_path, iris):
 
 
 def test_more_columns_than_a_file_justifies(tmp_path):
-    X = sparse.csr_matrix((np.ones(4), ([0, 1, 2, 3], [0, 1, 2**26, 3])), shape=(4, 2**26 + 1))
+    X = sparse.csr_matrix((np.ones(4), ([0, 1, 2, 3], [0, 1, 2**21, 3])), shape=(4, 2**21 + 1))
     model = SVC(kernel="linear").fit(X, [0, 1, 1, 0])
     with pytest.raises(ModelError, match=r"could not be loaded again.*does not justify"):
         model.save(tmp_path / "model")
@@ -421,7 +421,7 @@ def test_an_edited_file_is_refused(sound, tmp_path):
         load_model(tmp_path / "model")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(changes=mutations)
 def test_mutations_of_the_file(sound, fitted, iris, changes):
     path = sound.with_name("mutated")
@@ -433,7 +433,7 @@ def test_mutations_of_the_file(sound, fitted, iris, changes):
     assert_same_estimator(loaded, fitted, iris[0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_mutations_with_a_right_checksum(sound, data):
     texts, description, arrays = parts_of(sound)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from combinations import every_pair
 from maxmargin import Intercept, Problem, Rows
 from maxmargin.problem.losses import HINGE, LOSSES
 from problems import INTERCEPTS, clouds
@@ -122,14 +123,15 @@ def test_refused_arguments(kind):
 def test_other_labels_share_what_does_not_depend_on_them():
     weights = np.linspace(0.5, 2.0, len(Y))
     problem = Problem.of(X, Y, 3.0, weights=weights)
-    _ = problem.total_cost, problem.upper, problem.positive_cost
+    margins = np.linspace(-1.0, 2.0, len(Y))
+    _ = problem.total_cost, problem.upper, problem.best_intercept(margins)
     other = problem.with_labels(-problem.y)
     fresh = Problem.of(X, -problem.y, 3.0, weights=weights)
     assert other.rows is problem.rows
     assert other.costs is problem.costs
-    for name in ("total_cost", "positive_cost"):
-        assert getattr(other, name) == pytest.approx(getattr(fresh, name))
-    assert other.positive_cost != problem.positive_cost
+    assert other.total_cost == pytest.approx(fresh.total_cost)
+    assert other.best_intercept(margins) == pytest.approx(fresh.best_intercept(margins))
+    assert other.best_intercept(margins) != problem.best_intercept(margins)
     np.testing.assert_array_equal(problem.y, Y)
 
 
@@ -138,9 +140,7 @@ def test_no_rows_at_all():
         Problem.of(np.zeros((0, 3)), np.zeros(0))
 
 
-@pytest.mark.parametrize("intercept", ["none", "regularised"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("size", [0.01, 1.0, 50.0])
+@every_pair(size=[0.01, 1.0, 50.0], loss=["hinge", "squared_hinge"], intercept=["none", "regularised"])
 def test_best_multiple_is_the_best(loss, intercept, size):
     random = np.random.default_rng(3)
     X, y = random.normal(size=(20, 4)), np.where(np.arange(20) < 9, 1.0, -1.0)

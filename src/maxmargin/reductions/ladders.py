@@ -54,7 +54,7 @@ class Running:
     max_steps: int
     """Steps of the solver for each problem."""
     seconds: float
-    """For all problems together."""
+    """The time for all problems together."""
     threads: Callable[[], int]
     """How many there may be."""
     random_state: Any
@@ -169,7 +169,7 @@ class LinearFit:
             raise self._inseparable(error.certificate, k) from None
 
     def _refuse_equal_rows(self) -> None:
-        """Of all classes, before any of them takes its time."""
+        """Look at all classes before any of them takes its time."""
         for k in range(len(self.problems)):
             if (proof := equal_rows(self._problem(k))) is not None:
                 raise self._inseparable(proof, k)

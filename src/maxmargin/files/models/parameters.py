@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.tools.parameters import rules
 
 _PLAIN = (str, bool, int, float, type(None))
 _TRUE_OR_FALSE = (
@@ -123,19 +124,14 @@ def _solver_from_json(stored: dict[str, Any]) -> AnySolver:
     name = stored.get("name")
     if name not in SOLVERS:
         raise ModelError(f"its solver {name!r:.60} is not one of {', '.join(SOLVERS)}.")
-    standard: Any = SOLVERS[name]()
-    options = {}
-    known = {f.name for f in fields(standard)}
+    known, options = rules(SOLVERS[name]), {}
     for option, value in stored.items():
         if option == "name":
             continue
         value = float(value) if value in ("inf", "-inf", "nan") else value
-        usual = getattr(standard, option, None) if option in known else ModelError
-        fits = usual is None or type(value) is type(usual) or (type(usual) is float and type(value) is int)
-        if not fits:
+        if option not in known or not known[option].takes(value):
             raise ModelError(
                 f"its solver {name!r} has no option {option!r:.60} of the value {value!r:.60}."
             )
         options[option] = value
-    solver: AnySolver = replace(standard, **options)
-    return solver
+    return SOLVERS[name](**options)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin.core import relative_gap
 from maxmargin.files.data.reading import printable
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
@@ -54,12 +55,7 @@ class Claim:
     @property
     def relative_gap(self) -> float:
         """``(primal - dual) / |primal|``, as a ``Certificate`` has it."""
-        if np.isinf(self.primal):  # a hard margin that was not found
-            return np.inf
-        gap = max(self.primal - self.dual, 0.0)
-        if gap == 0.0:
-            return 0.0
-        return gap / abs(self.primal) if self.primal != 0.0 else np.inf
+        return relative_gap(self.primal, self.dual)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
+from hypothesis import settings
+
+# A process of the tests has one core. Threads of BLAS and of OpenMP on it would wait for each other by
+# spinning. This comes before the imports of NumPy, LIBSVM and others, which read it once.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from maxmargin.command_line import main
+
+# The same examples in every run, and no clock: the tests also run under the sanitizers.
+settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
+settings.load_profile("maxmargin")
 
 
 @pytest.fixture

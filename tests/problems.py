@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from combinations import every_pair
 from maxmargin import Problem
 from quadratic_program import solve_by_quadratic_program
 
@@ -152,19 +153,33 @@ def _by_hand():
 
 
 HARD_DATA = {case.name: case for case in _hard_data()}
-CASES = [
-    *_by_hand(),
-    *(
-        case.with_(loss=loss, intercept=intercept)
-        for case in HARD_DATA.values()
-        for loss in ("hinge", "squared_hinge", "logistic")
-        for intercept in INTERCEPTS
-    ),
-]
+CASES = {
+    (case.name, case.loss, case.intercept): case
+    for case in (
+        *_by_hand(),
+        *(
+            case.with_(loss=loss, intercept=intercept)
+            for case in HARD_DATA.values()
+            for loss in ("hinge", "squared_hinge", "logistic")
+            for intercept in INTERCEPTS
+        ),
+    )
+}
 
 
-def name_of(case: Case) -> str:
-    return f"{case.name}, {case.loss}, {case.intercept}".replace(" ", "_")
+def every_case(possible=None, /, **axes):
+    """Parametrise a test by ``data``, ``loss`` and ``intercept``, the key of a case, and by further axes.
+
+    Every two values meet in some case, as far as there is one and ``possible`` is true of it.
+    """
+
+    def exists(data, loss, intercept, **others):
+        if (data, loss, intercept) not in CASES:
+            return False
+        return possible is None or possible(CASES[data, loss, intercept], **others)
+
+    data, losses, intercepts = (dict.fromkeys(values) for values in zip(*CASES, strict=True))
+    return every_pair(exists, data=data, loss=losses, intercept=intercepts, **axes)
 
 
 def is_proof_of(certificate, problem):

@@ -34,8 +34,10 @@ struct BestIntercept {
   double b, low, high;
 };
 
-// (primal - dual) / |primal|, and 0 where no gap is left.
+// (primal - dual) / |primal|, and 0 where no gap is left. The primal value is infinite where a hard margin was
+// asked for and (w, b) does not have one.
 inline double relative_gap(double primal, double dual) {
+  if (primal == INFINITY) return INFINITY;
   const double gap = primal - dual;
   if (gap <= 0) return 0;
   return primal != 0 ? gap / std::abs(primal) : INFINITY;

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from combinations import every_pair
 from maxmargin import Problem, Solution, certify, path, solve
 from maxmargin.along_costs.other_costs import (
     _balance,
@@ -38,15 +39,12 @@ def certificates(problem, *Cs, tol=1e-6):
     return tuple(solve(problem.with_costs_times(C), tol=tol).certificate for C in Cs)
 
 
-@pytest.mark.parametrize("C", [0.02, 0.5, 1.0, 3.0, 50.0])
-@pytest.mark.parametrize(("first", "second"), [(0.3, 2.0), (2.0, 0.3)])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_two_certificates_prove_more_than_either(loss, intercept, first, second, C):
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, Cs=[(0.3, 2.0), (2.0, 0.3)], C=[0.02, 0.5, 1.0, 3.0, 50.0])
+def test_two_certificates_prove_more_than_either(loss, intercept, Cs, C):
     problem = problem_of(loss, intercept)
     here = problem.with_costs_times(C)
-    pair = certificates(problem, first, second)
-    factors = (C / first, C / second)
+    pair = certificates(problem, *Cs)
+    factors = tuple(C / other for other in Cs)
     known = combined(pair, here, factors, ONE_THREAD)
     start = start_of(known)
     assert is_proof_of(known, here)
@@ -166,9 +164,7 @@ def test_a_start_whose_sum_is_known_is_the_same_start():
             np.testing.assert_allclose(spared.w, plain.w, rtol=1e-9, atol=1e-12)
             assert spared.dual == pytest.approx(plain.dual, rel=1e-12)
         else:
-            np.testing.assert_allclose(
-                spared.iterate.combined, plain.iterate.combined, rtol=1e-9, atol=1e-12
-            )
+            np.testing.assert_allclose(spared.method.combined, plain.method.combined, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -226,8 +222,8 @@ def test_a_system_that_is_handed_on_changes_no_step(loss, d):
     fresh, resumed = solver.init(there, start), solver.resume(there, start, state)
     for _ in range(3):
         fresh, resumed = (solver.step(there, s, ONE_THREAD) for s in (fresh, resumed))
-        scale = np.abs(fresh.iterate.v).max()
-        np.testing.assert_allclose(resumed.iterate.v, fresh.iterate.v, rtol=0, atol=1e-8 * scale)
+        scale = np.abs(fresh.method.v).max()
+        np.testing.assert_allclose(resumed.method.v, fresh.method.v, rtol=0, atol=1e-8 * scale)
 
 
 def test_an_ascent_leaves_out_at_first_what_the_margins_of_its_start_hold():

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -342,23 +340,18 @@ def test_help_has_an_example(run):
     assert "--features monomials:2,scaling=kernel" in " ".join(run("train", "--help")[1].split())
 
 
-# the installed command
+# all of them
 
 
-def test_one_person_trains_and_another_checks_the_proof(folder, tmp_path):
-    def command(*arguments):
-        line = [sys.executable, "-m", "maxmargin.command_line", *map(str, arguments)]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
-        return done.returncode, done.stdout, done.stderr
-
+def test_one_person_trains_and_another_checks_the_proof(run, folder, tmp_path):
     data, model = folder / "two.svm", tmp_path / "model.mm"
-    code, out, err = command("train", data, "-o", model, "--features", KERNEL)
+    code, out, err = run("train", data, "-o", model, "--features", KERNEL)
     assert (code, err, "never written out" in out) == (0, "", True)
-    code, out, _ = command("certify", model, data)
+    code, out, _ = run("certify", model, data)
     assert (code, "Holds: " in out) == (0, True)
-    code, _, err = command("predict", model, folder / "two.test.svm", "-o", tmp_path / "labels.txt")
+    code, _, err = run("predict", model, folder / "two.test.svm", "-o", tmp_path / "labels.txt")
     assert (code, err.startswith("Accuracy: ")) == (0, True)
     assert len((tmp_path / "labels.txt").read_text().split()) == 80
-    assert "monomials" in command("info", model)[1]
-    code, out, err = command("train", data, "-o", tmp_path / "no", "--features", "monomials:9")
+    assert "monomials" in run("info", model)[1]
+    code, out, err = run("train", data, "-o", tmp_path / "no", "--features", "monomials:9")
     assert (code, out, err.count("\n"), (tmp_path / "no").exists()) == (2, "", 1, False)

@@ -19,19 +19,16 @@ from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import maxmargin
+from combinations import every_pair
 from maxmargin import LinearSVC, Problem, RowClass, Status
 from maxmargin.proof.model import Certificates
 from maxmargin.solvers import LINEAR_SOLVERS, DualCoordinateAscent, Pegasos
+from scikit_learn import assert_passes
 
 
-@parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge"), LinearSVC(regularize_intercept=True)])
+@parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True)])
 def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        # Some checks fit with one iteration or on hostile data, where the warning is right.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        # Checks that skip themselves, such as those for array APIs that are not installed.
-        warnings.simplefilter("ignore", UserWarning)
-        check(estimator)
+    assert_passes(check, estimator)
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +93,11 @@ def objective(X, y, w, b, C, loss, weights=1.0):
     return 0.5 * w @ w + C * np.sum(weights * losses)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("stored", [np.float32, np.float64, sparse.csr_array, sparse.csc_array])
-@pytest.mark.parametrize("shape", [(20, 3), (900, 200)])
+@every_pair(
+    shape=[(20, 3), (900, 200)],
+    stored=[np.float32, np.float64, sparse.csr_array, sparse.csc_array],
+    value=[np.nan, np.inf, -np.inf],
+)
 def test_values_that_are_not_finite_are_refused_as_in_scikit_learn(shape, stored, value):
     random = np.random.default_rng(0)
     X = random.normal(size=shape) * (random.random(shape) < 0.1)  # the larger one is copied without zeros

@@ -60,7 +60,7 @@ def fitted(features, X, y, weights=None, **options):
 
 @pytest.mark.parametrize("intercept", list(INTERCEPTS))
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     seed=st.integers(0, 10_000),
     count=st.sampled_from([2, 6, 20, 60]),

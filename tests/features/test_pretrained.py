@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import LinearSVC
 from maxmargin.features import Pretrained
+from scikit_learn import assert_passes
 
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -240,6 +240,4 @@ def any_width(tmp_path_factory):
 @parametrize_with_checks([Pretrained("any_width.onnx")])
 def test_scikit_learn_checks(estimator, check, any_width, monkeypatch):
     monkeypatch.chdir(any_width.parent)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        check(estimator)
+    assert_passes(check, estimator)

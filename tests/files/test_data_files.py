@@ -130,7 +130,7 @@ NUMBERS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120)
 @given(st.lists(NUMBERS, min_size=1, max_size=20))
 def test_numbers_are_rounded_as_python_rounds_them(texts):
     finite = [text for text in texts if np.isfinite(float(text))]
@@ -177,7 +177,7 @@ DATA = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(DATA, st.booleans(), st.integers(1, 300), st.integers(1, 4))
 def test_the_same_as_scikit_learn_whatever_the_blocks_and_threads(file, rows, zero_based, block, threads):
     matrix = sparse.lil_array((len(rows), 41))
@@ -403,7 +403,7 @@ def test_a_file_without_permission(file):
         read(path)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.sampled_from(

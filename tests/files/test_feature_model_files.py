@@ -232,7 +232,7 @@ def test_a_saved_model_is_checked_when_it_is_made(fitted):
             dataclasses.replace(saved, expansion=expansion)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_mutations_with_a_right_checksum(sound, data):
     texts, description, arrays = parts_of(sound)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from libsvm import svmutil
 from scipy import sparse
-from test_peer_models import ATOL, as_rows, data_of, libsvm_values
 
+from combinations import every_pair
 from maxmargin import SVC, LinearSVC
 from maxmargin.files import ModelError, SavedKernelModel, load_model, save_model
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Sigmoid
+from peer_programs import ATOL, as_rows, data_of, libsvm_values
 from written_files import mutated, mutations
 
 KERNELS = {
@@ -60,9 +61,7 @@ def by_pair(labels, values, second=False):
 
 
 @pytest.mark.filterwarnings("ignore:No kernel")  # the sigmoid
-@pytest.mark.parametrize("classes", [2, 3, 4])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("options", [*KERNELS, "-t 0"])
+@every_pair(options=[*KERNELS, "-t 0"], form=[np.asarray, sparse.csr_matrix], classes=[2, 3, 4])
 def test_we_write_and_libsvm_reads(tmp_path, options, form, classes):
     X, y = data_of(classes)
     kernel = KERNELS.get(options, Linear())
@@ -171,7 +170,7 @@ def test_unsound_text(tmp_path, old, new, reason):
         load_model(tmp_path / "model")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(changes=mutations)
 def test_mutations_of_the_text(tmp_path_factory, changes):
     path = tmp_path_factory.getbasetemp() / "mutated kernel text"

@@ -188,7 +188,7 @@ def test_a_npz_that_grows_beyond_reason(tmp_path):
         read(path)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_any_change_to_a_npz_gives_rows_or_a_data_error(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "changed.npz"

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.preprocessing import scale
 
+from combinations import every_pair
 from maxmargin import LinearSVC, Status
 from maxmargin.files import ModelError, SavedModel, fingerprint, load_model, save_model
 from maxmargin.files.models.arrays import Array
@@ -70,9 +71,11 @@ def assert_same_estimator(loaded, model, X):
 # Round trips of our own format
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize("form", ["none", "regularised", "exact"])
-@pytest.mark.parametrize("data", ["cancer", "iris"])
+@every_pair(
+    data=["cancer", "iris"],
+    form=["none", "regularised", "exact"],
+    loss=["hinge", "squared_hinge", "logistic"],
+)
 def test_what_is_saved_comes_back(tmp_path, request, data, loss, form):
     X, y = request.getfixturevalue(data)
     model = LinearSVC(
@@ -527,7 +530,7 @@ def test_files_that_are_not_there(tmp_path):
 
 
 @pytest.mark.parametrize("head", [None, 3000])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(changes=mutations)
 def test_mutations_of_our_format(sound, fitted, iris, head, changes):
     path = sound.with_name("mutated")
@@ -539,7 +542,7 @@ def test_mutations_of_our_format(sound, fitted, iris, head, changes):
     assert_same_estimator(loaded, fitted, iris[0])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_mutations_with_a_right_checksum(sound, data):
     texts, description, arrays = parts_of(sound)

@@ -3,52 +3,24 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from liblinear import liblinearutil
 from libsvm import svmutil
-from scipy import sparse
 from sklearn.datasets import make_classification
 
+from combinations import every_pair
 from maxmargin import LinearSVC
 from maxmargin.files import ModelError, load_model, save_model
+from peer_programs import ATOL, as_rows, data_of, liblinear_values, libsvm_values
 from written_files import mutated, mutations
-
-ATOL = 1e-10
-
-
-def data_of(classes, seed=0, labels=(7, -3, 12, 5)):
-    X, y = make_classification(
-        90, 6, n_informative=4, n_classes=classes, n_clusters_per_class=1, random_state=seed, flip_y=0.2
-    )
-    X[:, 4] = 0.0
-    return X, np.array(labels)[y]
-
-
-def as_rows(X):
-    return sparse.csr_matrix(X)
-
-
-def liblinear_values(model, X):
-    labels, _, values = liblinearutil.predict([], as_rows(X), model, "-q")
-    return np.array(labels), np.array(values)
-
-
-def libsvm_values(model, X):
-    labels, _, values = svmutil.svm_predict([], as_rows(X), model, "-q")
-    return np.array(labels), np.array(values)
-
 
 # LIBLINEAR
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("bias", [-1, 0, 1, 2.5])
-@pytest.mark.parametrize("solver", range(8))
+@every_pair(solver=range(8), bias=[-1, 0, 1, 2.5], classes=[2, 3])
 def test_liblinear_writes_and_we_read(tmp_path, solver, bias, classes):
     X, y = data_of(classes)
     theirs = liblinearutil.train(y, as_rows(X), f"-s {solver} -B {bias} -c 0.3 -e 0.01 -q")
@@ -88,9 +60,9 @@ def test_liblinear_writes_and_we_read(tmp_path, solver, bias, classes):
     assert second == equal.get(first, first)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("form", ["none", "regularised", "exact"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@every_pair(
+    loss=["hinge", "squared_hinge", "logistic"], form=["none", "regularised", "exact"], classes=[2, 4]
+)
 def test_we_write_and_liblinear_reads(tmp_path, loss, form, classes):
     X, y = data_of(classes)
     model = LinearSVC(
@@ -229,19 +201,14 @@ def test_support_vectors_are_found_among_the_rows(tmp_path):
     model = load_model(tmp_path / "model")
     support = model.support
     rows = support.vectors.toarray()
-    for place, (i, j) in enumerate(combinations(range(3), 2)):
-        first, second = support.order[i], support.order[j]
-        signed = np.where(
-            support.labels == first,
-            support.coefficients[:, j - 1],
-            np.where(support.labels == second, support.coefficients[:, i], 0.0),
-        )
+    for place in range(3):
+        signed = support.coefficients_of(place)
         np.testing.assert_allclose(signed @ rows, model.coef[place, : rows.shape[1]], atol=ATOL)
         assert abs(signed.sum()) < 1e-9
         assert np.abs(signed).max() <= C * (1 + 1e-12)
     full = np.zeros((len(rows), 6))
     full[:, : rows.shape[1]] = rows
-    for row, label in zip(full, support.labels, strict=True):
+    for row, label in zip(full, support.classes[support.owners], strict=True):
         near = np.abs(X - row).max(axis=1) < 1e-6
         assert label in y[near]
 
@@ -348,7 +315,7 @@ def test_counts_that_the_file_cannot_hold(tmp_path):
 
 
 @pytest.mark.parametrize("text", [LIBLINEAR, LIBSVM], ids=["liblinear", "libsvm"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(changes=mutations)
 def test_mutations_of_the_texts(tmp_path_factory, text, changes):
     path = tmp_path_factory.getbasetemp() / "mutated text"
@@ -365,7 +332,7 @@ digits = st.text("0123456789+-.e:_ \n\x00nai", max_size=6)
 
 
 @pytest.mark.parametrize("text", [LIBLINEAR, LIBSVM], ids=["liblinear", "libsvm"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_mutations_of_single_words(tmp_path_factory, text, data):
     words = text.split(" ")

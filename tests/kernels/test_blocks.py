@@ -10,13 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from combinations import every_pair
 from maxmargin import Problem, Rows, core, solve
 from maxmargin.kernels import ChiSquared, Gaussian, KernelRows, Laplacian, Linear, Polynomial, Sigmoid
 from maxmargin.kernels.uncoupled import split, whole
-
-# The same examples in every run, and no clock: these tests also run under the sanitizers.
-settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
-settings.load_profile("maxmargin")
 
 LOCAL = {
     "gaussian": Gaussian(6.0),
@@ -72,12 +69,13 @@ def check_form(blocks, count):
     assert (sizes > 0).all()
 
 
-@pytest.mark.parametrize("kernel", LOCAL.values(), ids=LOCAL)
-@pytest.mark.parametrize("kind", ["one-hot", "one column", "many cuts"])
-@pytest.mark.parametrize(
-    "layout", [np.asarray, sparse.csr_matrix, np.float32], ids=["dense", "csr", "single"]
+@every_pair(
+    layout=[np.asarray, sparse.csr_matrix, np.float32],
+    kind=["one-hot", "one column", "many cuts"],
+    name=LOCAL,
 )
-def test_what_is_left_out_is_bounded(kernel, kind, layout):
+def test_what_is_left_out_is_bounded(name, kind, layout):
+    kernel = LOCAL[name]
     X = layout(clusters(0, kind=kind))
     error, total_cost = 1e-3, 3.0
     blocks = split(Rows(X), kernel, total_cost, error)

@@ -165,7 +165,7 @@ import json, resource, sys
 import numpy as np
 from maxmargin import SVC
 generator = np.random.default_rng(0)
-X = generator.normal(size=(12_000, 4)).astype(np.float32)
+X = generator.normal(size=(6_000, 4)).astype(np.float32)
 y = X[:, 0] * X[:, 1] + 0.5 * generator.normal(size=len(X)) > 0
 model = SVC(C=8.0, gamma=0.5, cache_size=float(sys.argv[1]), n_jobs=1, random_state=0).fit(X, y)
 peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

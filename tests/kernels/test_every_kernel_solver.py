@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from combinations import every_pair
 from maxmargin import Problem, Status, solve
 from maxmargin.kernels import (
     ChiSquared,
@@ -151,9 +152,7 @@ def assert_all_reach(kernel, layout, weighted, kind="real"):
     assert used == set(FOR_KERNELS)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["alike", "weighted"])
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("kernel", KERNELS)
+@every_pair(kernel=KERNELS, layout=STORED, weighted=[False, True])
 def test_every_kernel_solver_reaches_the_optimum(kernel, layout, weighted):
     assert_all_reach(kernel, layout, weighted)
 

@@ -18,10 +18,6 @@ from quadratic_program import objective, solve_by_quadratic_program
 
 UNLIMITED = 10_000
 
-# The same examples in every run, and no clock: these tests also run under the sanitizers.
-settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
-settings.load_profile("maxmargin")
-
 
 @given(
     st.integers(0, 2**32 - 1),

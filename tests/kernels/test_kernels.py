@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import pairwise
 
+from combinations import every_pair
 from maxmargin import Rows, core
 from maxmargin.kernels import (
     ChiSquared,
@@ -68,13 +69,10 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", ["bits", "bytes", "dense", "sparse"])
-@pytest.mark.parametrize(
-    ("kernel", "expected"), [*KERNELS.values(), *MIXED.values()], ids=[*KERNELS, *MIXED]
-)
-def test_values(kernel, expected, kind, layout):
+@every_pair(name=[*KERNELS, *MIXED], kind=["bits", "bytes", "dense", "sparse"], layout=LAYOUTS)
+def test_values(name, kind, layout):
     """One tile of rows and a bit more, and queries that do not fill their group."""
+    kernel, expected = (KERNELS | MIXED)[name]
     X, Z = LAYOUTS[layout](table(kind, 70)), LAYOUTS[layout](table(kind, 13, 1))
     exact = [np.asarray(part.todense() if sparse.issparse(part) else part, float) for part in (X, Z)]
     # In bytes, the values of float32 data are taken to the nearest multiple.

@@ -23,10 +23,6 @@ from maxmargin.kernels import (
 )
 from maxmargin.kernels.names import KERNEL_NAMES, describe, from_description, kernel_from_name
 
-# The same examples in every run, and no clock: these tests also run under the sanitizers.
-settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
-settings.load_profile("maxmargin")
-
 KERNELS = [
     Linear(),
     Polynomial(4, 0.1, -2.5),
@@ -169,7 +165,7 @@ plain = st.recursive(
 
 
 @given(plain)
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_any_json_gives_a_kernel_or_a_sentence(value):
     try:
         kernel = from_description(value)

@@ -22,10 +22,6 @@ from maxmargin.kernels import (
     is_valid,
 )
 
-# The same examples in every run, and no clock: these tests also run under the sanitizers.
-settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
-settings.load_profile("maxmargin")
-
 VALID = [
     Linear(),
     Polynomial(3, 0.7, 1.0),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from combinations import every_pair
 from maxmargin import Intercept, Problem, Rows
 from maxmargin.problem.losses import HINGE, LOSSES
 from problems import INTERCEPTS, clouds
@@ -139,9 +140,7 @@ def test_no_rows_at_all():
         Problem.of(np.zeros((0, 3)), np.zeros(0))
 
 
-@pytest.mark.parametrize("intercept", ["none", "regularised"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("size", [0.01, 1.0, 50.0])
+@every_pair(size=[0.01, 1.0, 50.0], loss=["hinge", "squared_hinge"], intercept=["none", "regularised"])
 def test_best_multiple_is_the_best(loss, intercept, size):
     random = np.random.default_rng(3)
     X, y = random.normal(size=(20, 4)), np.where(np.arange(20) < 9, 1.0, -1.0)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_certificate import any_w, cases
 
+from drawn_problems import any_w, cases
 from maxmargin import SVC, LinearSVC, Problem, Solution, certify, solve
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.files import ModelError, load_model

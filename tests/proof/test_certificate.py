@@ -15,49 +15,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 
+from drawn_problems import any_w, cases
 from maxmargin import Intercept, Problem, RowClass, Solution, certify, solve
 from maxmargin.problem.losses import LOSSES
 from maxmargin.proof.certificate import feasible, longer
-from problems import CASES, INTERCEPTS, Case, name_of
+from problems import CASES, INTERCEPTS, every_case
 from quadratic_program import objective, solve_by_quadratic_program
-
-# The same examples in every run, and no clock: these tests also run under the sanitizers.
-settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
-settings.load_profile("maxmargin")
-
-losses = st.sampled_from(sorted(LOSSES))
-intercepts = st.sampled_from(INTERCEPTS)
-
-
-@st.composite
-def cases(draw, losses=losses, two_classes=False):
-    """Small problems with rows, weights and costs of very different sizes, ties and zeros."""
-    n, d = draw(st.integers(1, 12)), draw(st.integers(1, 4))
-    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    X = random.normal(size=(n, d)) * 10.0 ** draw(st.integers(-2, 2))
-    if draw(st.booleans()):
-        X = np.round(X)  # ties, empty rows, zero columns
-    y = random.choice([-1.0, 1.0], size=n)
-    weights = random.integers(0, 4, size=n).astype(np.float64) if draw(st.booleans()) else None
-    case = Case(
-        "drawn",
-        X,
-        y,
-        C=10.0 ** draw(st.integers(-4, 3)),
-        weights=weights,
-        loss=draw(losses),
-        intercept=draw(intercepts),
-        intercept_scaling=draw(st.sampled_from([1.0, 0.2, 7.0])),
-    )
-    assume(case.costs.sum() > 0)
-    if two_classes:
-        assume(len(set(y[case.costs > 0])) == 2)
-    return case
-
-
-def any_w(case, seed, size=1.0):
-    random = np.random.default_rng(seed)
-    return size * random.normal(size=case.X.shape[1]) / (1.0 + np.abs(case.X).max())
 
 
 def any_alpha(case, seed, size=1.0):
@@ -110,9 +73,10 @@ def test_gap_bounds_the_true_suboptimality(case, seed):
         assert certificate.gap >= certificate.primal - optimum - slack
 
 
-@pytest.mark.parametrize("case", CASES, ids=name_of)
-def test_referee_s_point_is_certified(case):
+@every_case()
+def test_referee_s_point_is_certified(data, loss, intercept):
     """The optimum found elsewhere gets the primal value of the optimum, and no worse intercept."""
+    case = CASES[data, loss, intercept]
     w, b, optimum = case.referee
     certificate = certify(case.problem(), Solution(w=w, b=b))
     assert certificate.primal == pytest.approx(optimum, rel=1e-8)

@@ -4,150 +4,38 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import pickle
 import time
-from fractions import Fraction
 
-import clarabel
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
-from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.datasets import load_breast_cancer
 
+from hard_margins import (
+    SQUARE,
+    XOR,
+    assert_proof,
+    assert_right,
+    largest_margin,
+    least_norm,
+    separable,
+)
 from maxmargin import (
-    HardMarginCertificate,
-    InseparabilityProof,
     InseparableError,
-    LinearSVC,
     Problem,
-    RowClass,
     Solution,
     Status,
     certify_hard_margin,
     solve_hard_margin,
 )
-from maxmargin.core import Budget
-from maxmargin.files import load_model, save_model
-from maxmargin.proof.model import Certificates
-from maxmargin.reductions.ladders import solve_each
 from problems import INTERCEPTS, LAYOUTS, clouds
 
-SQUARE = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
-XOR = np.array([1.0, -1.0, -1.0, 1.0])
-
 every_intercept = pytest.mark.parametrize("intercept", INTERCEPTS)
-
-
-def conic_program(P, q, A, b, cones):
-    options = clarabel.DefaultSettings()
-    options.verbose = False
-    options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-9
-    answer = clarabel.DefaultSolver(
-        sparse.csc_matrix(P), q, sparse.csc_matrix(A), b, cones, options
-    ).solve()
-    assert answer.status == clarabel.SolverStatus.Solved
-    return np.array(answer.x)
-
-
-def with_constant(X, intercept, s):
-    """The rows as those of a problem without intercept, where b is regularised."""
-    return np.column_stack([X, np.full(len(X), s)]) if intercept == "regularised" else X
-
-
-def least_norm(X, y, intercept, s=1.0):
-    """The least |w| with every functional margin at least 1 (002, 003): a quadratic program."""
-    Z = with_constant(X, intercept, s)
-    exact = int(intercept == "exact")
-    d = Z.shape[1]
-    P = np.diag(np.append(np.ones(d), np.zeros(exact)))
-    A = -y[:, None] * np.column_stack([Z, np.ones((len(y), exact))])
-    v = conic_program(P, np.zeros(d + exact), A, -np.ones(len(y)), [clarabel.NonnegativeConeT(len(y))])
-    return np.linalg.norm(v[:d])
-
-
-def largest_margin(X, y, intercept, s=1.0):
-    """The largest gamma with y_i (<u, x_i> + c) >= gamma and |u| <= 1 (002): a conic program."""
-    Z = with_constant(X, intercept, s)
-    exact = int(intercept == "exact")
-    n, d = Z.shape
-    size = d + exact + 1  # (u, c, gamma)
-    rows = np.column_stack([-y[:, None] * np.column_stack([Z, np.ones((n, exact))]), np.ones(n)])
-    ball = np.zeros((d + 1, size))
-    ball[1:, :d] = -np.eye(d)
-    b = np.concatenate([np.zeros(n), [1.0], np.zeros(d)])
-    cones = [clarabel.NonnegativeConeT(n), clarabel.SecondOrderConeT(d + 1)]
-    q = np.append(np.zeros(size - 1), -1.0)
-    return conic_program(np.zeros((size, size)), q, np.vstack([rows, ball]), b, cones)[-1]
-
-
-def separable(n=60, d=5, *, margin=0.3, seed=0):
-    """Points at least so far from a hyperplane; through 0, so that all three intercepts have it."""
-    random = np.random.default_rng(seed)
-    u = random.normal(size=d)
-    u /= np.linalg.norm(u)
-    X = random.normal(size=(n, d))
-    y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    X += np.outer(y * (margin + random.exponential(size=n)) - X @ u, u)
-    return X.astype(np.float32).astype(np.float64), y
-
-
-def assert_right(model, X, y, intercept, s=1.0, tol=1e-4):
-    """All that the certificate says, computed again in plain NumPy."""
-    proof = model.certificate
-    assert isinstance(proof, HardMarginCertificate)
-    assert model.status is Status.CERTIFIED
-    assert proof.relative_gap <= tol
-    w, b = proof.w, proof.b
-    margins = y * (X @ w + b)
-    own = b / s if intercept == "regularised" else 0.0
-    norm = math.hypot(np.linalg.norm(w), own)
-    rounding = 1e-12 * norm * np.linalg.norm(X, axis=1).max() + 1e-12
-    assert margins.min() == pytest.approx(1.0, abs=rounding)
-    np.testing.assert_allclose(proof.margins, margins, atol=rounding * abs(margins).max())
-    assert proof.primal == pytest.approx(norm**2 / 2)
-    assert proof.margin == pytest.approx(1.0 / norm)
-    alpha = proof.alpha
-    assert (alpha >= 0).all()
-    balance = alpha @ y
-    if intercept == "exact":
-        assert abs(balance) <= 1e-12 * alpha.sum()
-    pull = math.hypot(np.linalg.norm((alpha * y) @ X), s * balance if intercept == "regularised" else 0.0)
-    assert proof.dual == pytest.approx(alpha.sum() ** 2 / (2 * pull**2), rel=1e-7)
-    assert proof.margin_bound == pytest.approx(pull / alpha.sum(), rel=1e-7)
-    assert proof.margin <= proof.margin_bound * (1 + 1e-9)
-    assert set(proof.row_classes) <= {RowClass.NOT_SUPPORT_VECTOR, RowClass.ON_MARGIN}
-    np.testing.assert_array_equal(proof.support, np.flatnonzero(alpha))
-
-
-def assert_proof(proof, X, y, positive=1.0):
-    """The weights make one point of both classes: added up exactly, as fractions."""
-    assert isinstance(proof, InseparabilityProof)
-    is_positive = np.asarray(y) == positive
-    ours, theirs = proof.weights_positive, proof.weights_negative
-    assert (ours >= 0).all()
-    assert (theirs >= 0).all()
-    assert not ours[~is_positive].any()
-    assert not theirs[is_positive].any()
-    sums = ours.sum(), theirs.sum()
-    if proof.intercept == "none":
-        assert sum(sums) == pytest.approx(1.0, abs=1e-12)
-    else:
-        assert sums == pytest.approx((1.0, 1.0), abs=1e-12)
-    rows = proof.rows
-    assert set(rows) == set(np.flatnonzero(proof.weights))
-    dense = X.toarray() if sparse.issparse(X) else np.asarray(X)
-    scale = np.abs(dense).max()
-    for column in dense.T:
-        exactly = sum(Fraction(float(ours[i] - theirs[i])) * Fraction(float(column[i])) for i in rows)
-        assert abs(exactly) <= 1e-12 * scale
-    assert proof.check(X, y) <= 1e-12 * scale * math.sqrt(dense.shape[1])
-    assert proof.check(X, y) == pytest.approx(proof.distance, abs=1e-14 * scale)
 
 
 # Known by hand
@@ -273,7 +161,7 @@ def test_cancer_data_as_they_are():
     factor=st.sampled_from([2.0**-20, 1e-3, 0.3, 7.0, 1e4, 2.0**20]),
     shift=st.integers(-3, 3),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_margin_scales_with_the_data(seed, factor, shift):
     X, y = separable(30, 3, seed=seed)
     before = solve_hard_margin(Problem.of(X, y), tol=1e-9).certificate
@@ -391,7 +279,7 @@ def in_exact_arithmetic(X, y, intercept):
 
 
 @given(data=st.data(), intercept=st.sampled_from(INTERCEPTS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_either_a_hyperplane_or_a_proof_against_it(data, intercept):
     n, d = data.draw(st.integers(2, 14)), data.draw(st.integers(1, 4))
     values = st.integers(-3, 3)
@@ -414,7 +302,7 @@ def test_either_a_hyperplane_or_a_proof_against_it(data, intercept):
 
 
 @given(data=st.data(), intercept=st.sampled_from(INTERCEPTS), seed=st.integers(0, 10))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_two_points_make_a_valid_bound(data, intercept, seed):
     X, y = separable(12, 3, seed=seed)
     best = 1.0 / least_norm(X, y, intercept)
@@ -578,224 +466,3 @@ def test_one_label_without_exact_intercept():
     model = solve_hard_margin(Problem.of(X, np.ones(3), intercept="regularised"), tol=1e-9)
     assert_right(model, X, np.ones(3), "regularised")
     assert model.certificate.margin == pytest.approx(math.sqrt(3.0))
-
-
-# The estimator
-
-
-@pytest.fixture(scope="module")
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return (X - X.mean(axis=0)) / X.std(axis=0), np.where(y == 1, "benign", "malignant")
-
-
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_estimator(cancer, loss):
-    X, y = cancer
-    model = LinearSVC(C=np.inf, loss=loss, random_state=0).fit(X, y)
-    proof = model.certificate_
-    assert isinstance(proof, HardMarginCertificate)
-    assert model.score(X, y) == 1.0
-    assert proof.margin == pytest.approx(0.00139984, rel=1e-4)
-    assert model.status_ is Status.CERTIFIED
-    assert "soft margins" in model.solver_
-    assert proof.margin == pytest.approx(1.0 / np.linalg.norm(model.coef_), rel=1e-12)
-    signs = np.where(y == "malignant", 1.0, -1.0)
-    assert (signs * model.decision_function(X)).min() == pytest.approx(1.0, rel=1e-9)
-    again = model.set_params(warm_start=True).fit(X, y)
-    assert again.certificate_.relative_gap <= 1e-4
-    assert "maxmargin-certificate" in model._repr_html_inner()
-
-
-def test_estimator_with_several_classes():
-    random = np.random.default_rng(0)
-    centres = np.array([[8.0, 0.0], [-4.0, 7.0], [-4.0, -7.0]])
-    codes = np.arange(90) % 3
-    X = centres[codes] + random.normal(size=(90, 2))
-    y = np.array(["a", "b", "c"])[codes]
-    model = LinearSVC(C=np.inf).fit(X, y)
-    assert isinstance(model.certificate_, Certificates)
-    assert model.certificate_.relative_gap <= 1e-4
-    assert model.score(X, y) == 1.0
-    for k, proof in enumerate(model.certificate_):
-        signs = np.where(codes == k, 1.0, -1.0)
-        assert (signs * model.decision_function(X)[:, k]).min() == pytest.approx(1.0, rel=1e-9)
-        assert proof.margin == pytest.approx(1.0 / least_norm(X, signs, "exact"), rel=1e-4)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_inseparable_class_is_named(threads):
-    X, codes = load_iris(return_X_y=True)
-    y = np.array(["setosa", "versicolor", "virginica"])[codes]
-    model = LinearSVC(C=np.inf, n_jobs=threads)
-    with pytest.raises(InseparableError, match="Class versicolor against the rest") as caught:
-        model.fit(X, y)
-    proof = model.certificate_
-    assert proof is caught.value.certificate
-    assert_proof(proof, X, y, "versicolor")
-    assert 1 <= len(proof.rows) <= 6
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-
-
-def test_a_failed_fit_leaves_nothing_of_the_last_one():
-    model = LinearSVC(C=np.inf).fit(SQUARE, [1, 1, 0, 0])
-    with pytest.raises(InseparableError):
-        model.fit(SQUARE, [1, 0, 0, 1])
-    assert isinstance(model.certificate_, InseparabilityProof)
-    assert model.certificate_.check(SQUARE, [1, 0, 0, 1]) < 1e-15
-    with pytest.raises(NotFittedError):
-        model.predict(SQUARE)
-    assert model._repr_html_inner() is not None
-    assert model.fit(SQUARE, [1, 1, 0, 0]).score(SQUARE, [1, 1, 0, 0]) == 1.0
-
-
-def test_sample_weights_only_leave_rows_out():
-    X, y = np.vstack([SQUARE, [5.0, 0.0]]), [1, 1, 0, 0, 0]
-    model = LinearSVC(C=np.inf).fit(X, y, sample_weight=[1.0, 3.0, 1.0, 1.0, 0.0])
-    np.testing.assert_allclose(model.coef_, [[1.0, 0.0]], atol=1e-9)
-
-
-def test_estimator_arguments():
-    with pytest.raises(ValueError, match="logistic loss does not have"):
-        LinearSVC(C=np.inf, loss="logistic").fit(SQUARE, [1, 1, 0, 0])
-    for C in (-np.inf, np.nan, 0.0):
-        with pytest.raises(ValueError, match="'C' parameter"):
-            LinearSVC(C=C).fit(SQUARE, [1, 1, 0, 0])
-
-
-def test_estimator_without_time(cancer):
-    with pytest.warns(ConvergenceWarning, match="max_time ran out"):
-        model = LinearSVC(C=np.inf, max_time=0.0).fit(*cancer)
-    assert not model.certificate_.separated
-
-
-def test_an_error_ends_the_classes_after_it():
-    ended = []
-
-    def solve_one(k, budget):
-        if k == 1:
-            raise InseparableError(proof)
-        if k > 1:
-            while not budget.spent:
-                time.sleep(0.01)
-        ended.append(k)
-
-    with pytest.raises(InseparableError) as caught:
-        solve_hard_margin(Problem.of(SQUARE, XOR))
-    proof = caught.value.certificate
-    with pytest.raises(InseparableError):
-        solve_each(4, solve_one, 60.0, 4)
-    assert sorted(ended) == [0, 2, 3]
-    assert Budget(1.0, 1).stopped is False
-
-
-# Files and the command line
-
-
-@pytest.fixture(scope="module")
-def fitted(cancer):
-    return LinearSVC(C=np.inf, random_state=0).fit(*cancer)
-
-
-def test_a_model_file_holds_it(fitted, cancer, tmp_path):
-    X, y = cancer
-    fitted.save(tmp_path / "model.mm", data=(X, y))
-    back = LinearSVC.load(tmp_path / "model.mm")
-    assert math.isinf(back.C)
-    assert back.get_params() == fitted.get_params()
-    assert isinstance(back.certificate_, HardMarginCertificate)
-    assert str(back.certificate_) == str(fitted.certificate_)
-    np.testing.assert_array_equal(back.certificate_.support, fitted.certificate_.support)
-    np.testing.assert_array_equal(back.decision_function(X), fitted.decision_function(X))
-    assert back.set_params(warm_start=True).fit(X, y).n_iter_ == 1  # nothing left to do
-    save_model(load_model(tmp_path / "model.mm"), tmp_path / "again.mm")
-    assert (tmp_path / "again.mm").read_bytes() == (tmp_path / "model.mm").read_bytes()
-
-
-def test_a_model_that_does_not_separate_can_be_saved(cancer, tmp_path):
-    with pytest.warns(ConvergenceWarning):
-        model = LinearSVC(C=np.inf, max_iter=3).fit(*cancer)
-    model.save(tmp_path / "model.mm")
-    back = LinearSVC.load(tmp_path / "model.mm")
-    assert back.certificate_.relative_gap == np.inf
-    assert str(back.certificate_) == str(model.certificate_)
-
-
-def write_libsvm(path, X, y):
-    lines = (
-        f"{label:g} " + " ".join(f"{j + 1}:{value:.17g}" for j, value in enumerate(row)) + "\n"
-        for label, row in zip(y, X, strict=True)
-    )
-    path.write_text("".join(lines))
-
-
-@pytest.fixture
-def data(tmp_path):
-    X, y = separable(100, 5, margin=0.05)
-    write_libsvm(tmp_path / "data.svm", X, y)
-    return tmp_path / "data.svm"
-
-
-@every_intercept
-def test_train_and_certify(run, data, intercept):
-    model = data.with_name("model.mm")
-    code, out, _ = run("train", data, "-o", model, "-C", "inf", "--intercept", intercept)
-    assert code == 0
-    assert "The margin is" in out
-    code, out, _ = run("certify", model, data)
-    assert (code, "hard margin" in out, "Holds" in out) == (0, True, True)
-    code, out, _ = run("certify", model, data, "--json")
-    said = json.loads(out)
-    assert said["hard_margin"]
-    assert said["holds"]
-    code, out, _ = run("info", model)
-    assert (code, "C = inf" in out) == (0, True)
-    code, out, _ = run("train", data, "--resume", model, "--json")
-    assert code == 0
-    said = json.loads(out)
-    assert said["hard_margin"]
-    assert said["certificates"][0]["margin"] <= said["certificates"][0]["margin_bound"] * (1 + 1e-12)
-
-
-def test_certify_without_proof_and_for_the_text_of_others(run, data):
-    for options in (["--no-proof"], ["--model-format", "liblinear", "--intercept", "none"]):
-        model = data.with_name("model.mm")
-        assert run("train", data, "-o", model, "-C", "inf", *options)[0] == 0
-        own = [] if options == ["--no-proof"] else ["-C", "inf"]
-        code, out, _ = run("certify", model, data, *own)
-        assert code == 0
-        assert "solving the problem here" in out
-
-
-def test_a_false_claim_does_not_hold(run, data, fitted):
-    from dataclasses import replace
-
-    model = data.with_name("model.mm")
-    assert run("train", data, "-o", model, "-C", "inf")[0] == 0
-    saved = load_model(model)
-    proof = saved.certificates[0]
-    worse = saved.coef + np.eye(1, saved.features)
-    lie = replace(proof, w=worse[0])
-    for name in ("kkt_violation", "row_classes"):
-        lie.__dict__[name] = getattr(proof, name)
-    save_model(replace(saved, coef=worse, certificates=[lie]), model)
-    code, out, _ = run("certify", model, data)
-    assert (code, "Does not hold" in out) == (1, True)
-    # w = -w has no margin at all, so its objective is infinite.
-    lie = replace(proof, w=-saved.coef[0], b=-proof.b)
-    for name in ("kkt_violation", "row_classes"):
-        lie.__dict__[name] = getattr(proof, name)
-    save_model(replace(saved, coef=-saved.coef, intercept=-saved.intercept, certificates=[lie]), model)
-    code, out, _ = run("certify", model, data)
-    assert (code, "Does not hold" in out) == (1, True)
-
-
-def test_inseparable_data_on_the_command_line(run, tmp_path):
-    write_libsvm(tmp_path / "xor.svm", SQUARE, XOR)
-    code, out, err = run("train", tmp_path / "xor.svm", "-o", tmp_path / "model.mm", "-C", "inf")
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    assert "cannot be separated" in err
-    assert "finite value" in err
-    assert not (tmp_path / "model.mm").exists()

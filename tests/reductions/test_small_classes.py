@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from combinations import every_pair
 from maxmargin import LinearSVC, Status, core, solve
 from maxmargin.core import Budget
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
@@ -56,10 +57,12 @@ def optimum_of(shape, loss, intercept, k):
     return Case("class", X, np.where(labels == k, 1.0, -1.0), loss=loss, intercept=intercept).optimum
 
 
-@pytest.mark.parametrize("layout", ["dense C float64", "dense C float32", "CSR float64 int32"])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("shape", SHAPES)
+@every_pair(
+    shape=SHAPES,
+    loss=LOSSES,
+    intercept=INTERCEPTS,
+    layout=["dense C float64", "dense C float32", "CSR float64 int32"],
+)
 def test_every_class_is_solved_and_proven(shape, loss, intercept, layout):
     X, labels = classes_of(shape)
     problems = problems_of(X, labels, loss, intercept, layout)

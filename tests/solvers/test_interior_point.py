@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 
+from combinations import every_pair
 from maxmargin import Problem, Solution, Status, solve
 from maxmargin.solvers import InteriorPoint, QuadraticProgram
 from problems import HARD_DATA, INTERCEPTS, clouds
@@ -20,9 +21,9 @@ def unscaled():
     return X, np.where(target == 1, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("C", [2.0**-15, 2.0**-5, 1.0, 2.0**5, 2.0**15])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@every_pair(
+    loss=["hinge", "squared_hinge"], intercept=INTERCEPTS, C=[2.0**-15, 2.0**-5, 1.0, 2.0**5, 2.0**15]
+)
 def test_few_steps_whatever_the_scales(unscaled, loss, intercept, C):
     problem = Problem.of(*unscaled, C=C, loss=loss, intercept=intercept)
     model = solve(problem, "interior_point", tol=1e-6, max_steps=30)

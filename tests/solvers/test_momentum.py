@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from combinations import every_pair
 from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
@@ -75,10 +76,9 @@ class Setting:
         return self.coordinates[:, ALPHA].copy(), w, bias, gain, last
 
 
-@pytest.mark.parametrize("stored", [sparse.csr_matrix, np.asarray])
-@pytest.mark.parametrize("squared", [True, False])
-@pytest.mark.parametrize("length", [0.05, 0.3])
-@pytest.mark.parametrize("seed", range(5))
+@every_pair(
+    seed=range(5), length=[0.05, 0.3], squared=[True, False], stored=[sparse.csr_matrix, np.asarray]
+)
 def test_the_best_point_along_the_move(seed, length, squared, stored):
     setting = Setting(seed, squared, stored, length)
     alpha, w, bias, gain, last = setting.go_on()

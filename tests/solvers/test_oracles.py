@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from combinations import every_pair
 from maxmargin import Problem, Solution, certify, core, solve
 from maxmargin.solvers import (
     AugmentedLagrangian,
@@ -84,14 +85,18 @@ def upcoming_sweep(problem, solver, state):
     return order
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("relaxation", [1.0, 1.3])
-@pytest.mark.parametrize("order", ["epochs", "uniform"])
-@pytest.mark.parametrize(
-    ("intercept", "reach"),
-    [("none", np.inf), ("regularised", np.inf), ("regularised", 0.3), ("exact", 1.0)],
+REACHES = {"none": [np.inf], "regularised": [np.inf, 0.3], "exact": [1.0]}
+
+
+@every_pair(
+    lambda intercept, reach, **_: reach in REACHES[intercept],
+    loss=["hinge", "squared_hinge"],
+    intercept=REACHES,
+    reach=[np.inf, 0.3, 1.0],
+    order=["epochs", "uniform"],
+    relaxation=[1.0, 1.3],
+    layout=STORED,
 )
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_dual_coordinate_ascent(data, loss, intercept, reach, order, relaxation, layout):
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
@@ -233,20 +238,15 @@ def step_sizes(kind, case, t):
     }[kind]
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize(
-    ("batch", "order", "average_of", "step_size"),
-    [
-        (1, "epochs", "last", "constant"),
-        (1, "epochs", "suffix", "decreasing"),
-        (1, "uniform", "all", "pegasos"),
-        (4, "epochs", "all", "decreasing"),
-        (4, "uniform", "suffix", "pegasos"),
-        (23, "epochs", "last", "decreasing"),
-    ],
+@every_pair(
+    loss=PRIMAL_LOSSES,
+    intercept=INTERCEPTS,
+    batch=[1, 4, 23],
+    order=["epochs", "uniform"],
+    average_of=["last", "all", "suffix"],
+    step_size=["constant", "decreasing", "pegasos"],
+    layout=STORED,
 )
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", PRIMAL_LOSSES)
 def test_stochastic_subgradient(data, loss, intercept, batch, order, average_of, step_size, layout):
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
@@ -280,11 +280,15 @@ def test_stochastic_subgradient(data, loss, intercept, batch, order, average_of,
         close(ours.b, b, 1e-9)
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("project", [True, False])
-@pytest.mark.parametrize("average_of", ["last", "all", "suffix"])
-@pytest.mark.parametrize(("batch", "order"), [(1, "uniform"), (1, "epochs"), (5, "uniform")])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
+@every_pair(
+    lambda batch, order, **_: batch == 1 or order == "uniform",
+    intercept=INTERCEPTS,
+    batch=[1, 5],
+    order=["uniform", "epochs"],
+    average_of=["last", "all", "suffix"],
+    project=[True, False],
+    layout=STORED,
+)
 def test_pegasos(data, intercept, batch, order, average_of, project, layout):
     case = data.with_(intercept=intercept)
     problem = case.problem(layout)
@@ -360,10 +364,9 @@ def test_stopping_rule_of_001(data, name, batch):
 # ---- full subgradient ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("step_size", ["constant", "decreasing", "lambda"])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", PRIMAL_LOSSES)
+@every_pair(
+    loss=PRIMAL_LOSSES, intercept=INTERCEPTS, step_size=["constant", "decreasing", "lambda"], layout=STORED
+)
 def test_subgradient(data, loss, intercept, step_size, layout):
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
@@ -429,11 +432,13 @@ def solve_by(way, monkeypatch):
     monkeypatch.setattr(newton_system._ConjugateGradients, "accuracy", 1e-15)
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("way", ["one call", "factor", "conjugate gradients"])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@every_pair(
+    loss=["squared_hinge", "logistic"],
+    intercept=INTERCEPTS,
+    shape=SHAPES,
+    way=["one call", "factor", "conjugate gradients"],
+    layout=STORED,
+)
 def test_newton(loss, intercept, shape, way, layout, monkeypatch):
     solve_by(way, monkeypatch)
     case = newton_case(shape, loss=loss, intercept=intercept)
@@ -466,13 +471,13 @@ def test_newton(loss, intercept, shape, way, layout, monkeypatch):
         assert state.relative_gap < 1e-10
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize(
-    "options", [{"raise_by": 3.0}, {"stiffness": 0.5, "raise_by": 2.0, "small_part": 0.5}], ids=str
+@every_pair(
+    intercept=INTERCEPTS,
+    shape=SHAPES,
+    way=["one call", "factor", "conjugate gradients"],
+    options=[{"raise_by": 3.0}, {"stiffness": 0.5, "raise_by": 2.0, "small_part": 0.5}],
+    layout=STORED,
 )
-@pytest.mark.parametrize("way", ["one call", "factor", "conjugate gradients"])
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
 def test_augmented_lagrangian(intercept, shape, way, options, layout, monkeypatch):
     solve_by(way, monkeypatch)
     case = newton_case(shape, intercept=intercept)
@@ -517,12 +522,15 @@ def test_augmented_lagrangian(intercept, shape, way, options, layout, monkeypatc
 # ---- interior point, quadratic program -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("corrections", [0, 2])
-@pytest.mark.parametrize(("n", "d"), [(23, 5), (23, 40), (60, 50)])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_interior_point(data, loss, intercept, n, d, corrections, layout):
+@every_pair(
+    loss=["hinge", "squared_hinge"],
+    intercept=INTERCEPTS,
+    shape=[(23, 5), (23, 40), (60, 50)],
+    corrections=[0, 2],
+    layout=STORED,
+)
+def test_interior_point(data, loss, intercept, shape, corrections, layout):
+    n, d = shape
     X, y = clouds(n=n, d=d, seed=4)
     X[11] = 0.0
     weights = np.random.default_rng(5).uniform(0.2, 3.0, n)
@@ -566,10 +574,7 @@ def test_corrections_are_felt(data):
     assert corrected < 0.1 * without
 
 
-@pytest.mark.parametrize("layout", STORED)
-@pytest.mark.parametrize("form", ["primal", "dual"])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@every_pair(loss=["hinge", "squared_hinge"], intercept=INTERCEPTS, form=["primal", "dual"], layout=STORED)
 def test_quadratic_program(data, loss, intercept, form, layout):
     case = data.with_(loss=loss, intercept=intercept)
     ours = (primal_program if form == "primal" else dual_program)(case.problem(layout))

@@ -9,12 +9,12 @@ from scipy import sparse
 
 from maxmargin import Problem, Status, core, solve
 from maxmargin.solvers import QuadraticProgram, quadratic_program
-from problems import CASES, INTERCEPTS, Case, clouds, name_of
+from problems import CASES, INTERCEPTS, Case, clouds, every_case
 
 
-@pytest.mark.parametrize("form", ["primal", "dual"])
-@pytest.mark.parametrize("case", [case for case in CASES if case.loss != "logistic"], ids=name_of)
-def test_both_forms_solve_every_case_in_one_step(case, form):
+@every_case(lambda case, form: case.loss != "logistic", form=["primal", "dual"])
+def test_both_forms_solve_every_case_in_one_step(data, loss, intercept, form):
+    case = CASES[data, loss, intercept]
     model = solve(case.problem(), QuadraticProgram(form=form), tol=1e-7)
     assert model.steps == 1
     assert model.status is Status.CERTIFIED

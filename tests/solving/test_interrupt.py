@@ -3,48 +3,71 @@
 
 from __future__ import annotations
 
+import json
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
 # A run under the sanitizers is several times slower, and so is what an interrupt waits for.
 SLOWER = 6.0 if "asan" in os.environ.get("LD_PRELOAD", "") else 1.0
 LIMIT = 0.5 * SLOWER
 
 # Seconds are those of the processor where these are fewer: other work on the machine is no fault of ours.
-# The rows are windows into one buffer, so that the problem is large and its data are not.
-CHILD = """
-import os, signal, sys, threading, time
+INTERRUPTED = """
+import json, os, signal, sys, threading, time, warnings
 import numpy as np
-from maxmargin import Problem, Status, solve
+from maxmargin import LinearSVC, Problem, solve
 
-name, rows, every, wait = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
-random = np.random.default_rng(0)
-buffer = random.standard_normal(rows + 199, dtype=np.float32)
-X = np.lib.stride_tricks.sliding_window_view(buffer, 200)
-problem = Problem.of(X, np.where(random.random(rows) < 0.5, 1.0, -1.0))
-sent = []
+wait, runs = json.loads(sys.argv[1])
 
-def interrupt():
-    sent.extend([time.perf_counter(), time.process_time()])
-    os.kill(os.getpid(), signal.SIGINT)
+def interrupted(fit):
+    sent = []
 
-threading.Timer(wait, interrupt).start()
-model = solve(problem, name, tol=0.0, max_steps=10**9, certify_every=every)
-elapsed = min(time.perf_counter() - sent[0], time.process_time() - sent[1])
-gap = model.certificate.relative_gap
-print(model.status.name, gap, elapsed, problem.primal(model.w, model.b))
-print(model.certificate.primal, model.message)
+    def interrupt():
+        sent.extend([time.perf_counter(), time.process_time()])
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(wait, interrupt).start()
+    answer = fit()
+    return answer, min(time.perf_counter() - sent[0], time.process_time() - sent[1])
 """
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGINT") or os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize(
-    ("name", "rows", "certify_every"),
-    [
+def answers_of(child, wait, runs):
+    """What a process of its own says of each run, one line of JSON each."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED + child, json.dumps([wait * SLOWER, runs])],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return zip(runs, map(json.loads, done.stdout.splitlines()), strict=True)
+
+
+# The rows are windows into one buffer, so that the problem is large and its data are not.
+SOLVE = """
+for name, rows, every in runs:
+    random = np.random.default_rng(0)
+    buffer = random.standard_normal(rows + 199, dtype=np.float32)
+    X = np.lib.stride_tricks.sliding_window_view(buffer, 200)
+    problem = Problem.of(X, np.where(random.random(rows) < 0.5, 1.0, -1.0))
+    model, seconds = interrupted(
+        lambda: solve(problem, name, tol=0.0, max_steps=10**9, certify_every=every)
+    )
+    proof = model.certificate
+    values = proof.relative_gap, proof.primal, problem.primal(model.w, model.b)
+    print(json.dumps([model.status.name, model.message, seconds, *values]))
+"""
+
+
+def test_interrupt_returns_a_certified_model_at_once():
+    runs = [
         ("dual_coordinate_ascent", 400_000, 10**9),  # before the first certificate
         ("dual_coordinate_ascent", 1_500_000, 10**9),  # in the middle of a long sweep
         ("dual_coordinate_ascent", 400_000, 2),  # with one to fall back on
@@ -53,67 +76,36 @@ print(model.certificate.primal, model.message)
         ("subgradient", 100_000, 10**9),
         ("augmented_lagrangian", 200_000, 10**9),
         ("interior_point", 100_000, 10**9),
-    ],
-)
-def test_interrupt_returns_a_certified_model_at_once(name, rows, certify_every):
-    wait = 0.7 * SLOWER
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, name, str(rows), str(certify_every), str(wait)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert child.returncode == 0, child.stderr
-    first, second = child.stdout.splitlines()
-    status, gap, elapsed, primal = first.split()
-    assert status == "INTERRUPTED"
-    assert 0.0 < float(gap) <= 1.0
-    assert float(primal) == pytest.approx(float(second.split()[0]), rel=1e-9)
-    assert "interrupted" in second
-    assert float(elapsed) < LIMIT
+    ]
+    for run, (status, message, seconds, gap, said, primal) in answers_of(SOLVE, 0.4, runs):
+        assert status == "INTERRUPTED", run
+        assert 0.0 < gap <= 1.0, run
+        assert said == pytest.approx(primal, rel=1e-9), run
+        assert "interrupted" in message, run
+        assert seconds < LIMIT, run
 
 
 FIT = """
-import os, signal, sys, threading, time, warnings
-import numpy as np
-from maxmargin import LinearSVC
-
-classes, jobs, wait = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
-random = np.random.default_rng(0)
-X = random.standard_normal((60_000, 60), dtype=np.float32)
-y = np.argmax(X[:, :classes] + random.standard_normal((len(X), classes)), axis=1)
-sent = []
-
-def interrupt():
-    sent.extend([time.perf_counter(), time.process_time()])
-    os.kill(os.getpid(), signal.SIGINT)
-
-threading.Timer(wait, interrupt).start()
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    # By name: the automatic choice would be done before anybody could interrupt it.
-    model = LinearSVC(
-        loss="hinge", tol=0.0, max_iter=10**9, n_jobs=jobs, solver="dual_coordinate_ascent"
-    ).fit(X, y)
-elapsed = min(time.perf_counter() - sent[0], time.process_time() - sent[1])
-print(elapsed, model.status_.name, model.coef_.shape[0])
-print(model.certificate_.relative_gap, caught[-1].message)
+for classes, jobs in runs:
+    random = np.random.default_rng(0)
+    X = random.standard_normal((60_000, 60), dtype=np.float32)
+    y = np.argmax(X[:, :classes] + random.standard_normal((len(X), classes)), axis=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        # By name: the automatic choice would be done before anybody could interrupt it.
+        model = LinearSVC(
+            loss="hinge", tol=0.0, max_iter=10**9, n_jobs=jobs, solver="dual_coordinate_ascent"
+        )
+        _, seconds = interrupted(lambda: model.fit(X, y))
+    gap = model.certificate_.relative_gap
+    print(json.dumps([model.status_.name, str(caught[-1].message), seconds, gap, len(model.coef_)]))
 """
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize(("classes", "jobs"), [(2, 1), (4, 1), (4, 2)])
-def test_an_interrupted_fit_keeps_the_best_model_and_says_so(classes, jobs):
-    arguments = [str(classes), str(jobs), str(1.0 * SLOWER)]
-    child = subprocess.run(
-        [sys.executable, "-c", FIT, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert child.returncode == 0, child.stderr
-    first, second = child.stdout.splitlines()
-    elapsed, status, models = first.split()
-    assert status == "INTERRUPTED"
-    assert int(models) == (1 if classes == 2 else classes)
-    assert 0.0 < float(second.split()[0]) <= 1.0
-    assert "best certified model so far is kept" in second
-    assert float(elapsed) < LIMIT
+def test_an_interrupted_fit_keeps_the_best_model_and_says_so():
+    for run, (status, message, seconds, gap, models) in answers_of(FIT, 0.7, [(2, 1), (4, 1), (4, 2)]):
+        assert status == "INTERRUPTED", run
+        assert models == (1 if run[0] == 2 else run[0]), run
+        assert 0.0 < gap <= 1.0, run
+        assert "best certified model so far is kept" in message, run
+        assert seconds < LIMIT, run

@@ -112,10 +112,10 @@ class Certificate:
 
     @cached_property
     def proven(self) -> bool:
-        """Whether the dual value is a lower bound: not if the kernel is none, as most sigmoids are.
+        """Whether the dual value is a lower bound: not if the function is not a kernel, as most sigmoids.
 
-        False where the rows' kernel is known to be none, or where these very points show it: for a kernel,
-        no dual value is above a primal one. True means that nothing speaks against the kernel.
+        False where the rows' function is known not to be a kernel, or where these very points show it: for
+        a kernel, no dual value is above a primal one. True means that nothing speaks against the kernel.
         """
         if self.problem is not None and self.problem.rows.kernel_is_none:
             return False
@@ -199,9 +199,9 @@ class Certificate:
     def _claim(self) -> str:
         if not self.proven:
             return (
-                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the kernel "
-                f"is none,\nso the dual value of {self.dual:.8g}, at a relative distance of "
-                f"{self.relative_gap:.2e}, is no lower bound."
+                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the "
+                f"function is not a kernel,\nso the dual value of {self.dual:.8g}, at a relative distance "
+                f"of {self.relative_gap:.2e}, is no lower bound."
             )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"

@@ -39,6 +39,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     starting_alpha,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS
+from maxmargin.tools.parameters import NotNegative, Seed
 from maxmargin.types import Indices, Vector
 
 _ROUNDING = 4e-15
@@ -74,10 +75,10 @@ class KernelDualAscent(Solver[State]):
     needs_kernels: ClassVar[bool] = True
     takes_fixed_intercept: ClassVar[bool] = True
 
-    cache_size: float = 1000.0
+    cache_size: NotNegative = 1000.0
     """Memory for rows of the kernel matrix, in megabytes."""
-    seed: int = 0
-    """Of the order."""
+    seed: Seed = 0
+    """The seed of the order."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The problem of 000 without bias term, with a fixed one, or with the augmentation trick."""

@@ -37,6 +37,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS
+from maxmargin.tools.parameters import Natural, NotNegative, Seed
 
 
 @dataclass
@@ -74,13 +75,13 @@ class SequentialMinimalOptimization(Solver[State]):
     """Line 2: by what the step gains, or by the largest f_j."""
     shrinking: bool = True
     """Leave out rows at a wall that no pair can move now, and look at them again after a tenfold gain."""
-    epsilon: float = 0.0
+    epsilon: NotNegative = 0.0
     """004's tolerance of the KKT conditions, for instance 1e-3: end the run there. 0: the gap decides."""
-    cache_size: float = 1000.0
+    cache_size: NotNegative = 1000.0
     """Memory for rows of the kernel matrix, in megabytes."""
-    pairs_per_step: int = 0
-    """0: a tenth of the rows, at least 100 and at most 1000."""
-    seed: int = 0
+    pairs_per_step: Natural = 0
+    """Pairs in a step. 0: a tenth of the rows, at least 100 and at most 1000."""
+    seed: Seed = 0
     """Nothing here is random."""
 
     def accepts(self, problem: Problem) -> str | None:

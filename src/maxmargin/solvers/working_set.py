@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from maxmargin import core
 from maxmargin.core import Budget
@@ -31,6 +31,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, SHRINK_FROM
+from maxmargin.tools.parameters import NotNegative, Range, Seed
 from maxmargin.types import Indices
 
 _MOST_SYSTEMS = 8
@@ -76,19 +77,20 @@ class State:
 
 @dataclass(frozen=True)
 class WorkingSet(Solver[State]):
-    """Working sets of ``size`` multipliers (0: chosen by the number of rows and of columns).
-
-    ``cache_size`` is the memory for rows of the kernel matrix, in megabytes.
-    """
+    """Working sets of several multipliers."""
 
     name: ClassVar[str] = "working_set"
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
 
-    size: int = 0
-    cache_size: float = 1000.0
+    size: Literal[0] | Annotated[int, Range("[2, inf)")] = 0
+    """Multipliers of a working set. 0: chosen by the number of rows and of columns."""
+    cache_size: NotNegative = 1000.0
+    """Memory for rows of the kernel matrix, in megabytes."""
     shrinking: bool = True
-    seed: int = 0
+    """Leave out rows at a wall that no working set can move now, and look at them again later."""
+    seed: Seed = 0
+    """The seed of the choice of rows."""
 
     def accepts(self, problem: Problem) -> str | None:
         """Kernel problems with the hinge loss and an exact intercept."""

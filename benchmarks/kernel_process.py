@@ -86,10 +86,13 @@ class _Counts:
                 counts.rows.append(0)
 
             def run(self, *arguments: Any) -> Any:
-                report = self._set.run(*arguments)
-                counts.rounds += report[0]
+                rounds = self._set.run(*arguments)
+                counts.rounds += rounds
                 counts.rows[self._number] = self._matrix.computed_rows
-                return report
+                return rounds
+
+            def move_free(self, *arguments: Any) -> Any:
+                return self._set.move_free(*arguments)
 
         core.WorkingSet = Counted
 

@@ -20,7 +20,6 @@ from fuzz.oracles import Outcome, attempt, reason, require
 from fuzz.targets import Input, Target, Verdict
 from maxmargin.estimators import SVC, LinearSVC
 from maxmargin.files.models import arrays as own_arrays
-from maxmargin.files.models import kernel_soundness, soundness
 from maxmargin.files.models import safetensors as own_format
 from maxmargin.files.models import saved as model_files
 from maxmargin.files.models.kernel_model import SavedKernelModel
@@ -124,19 +123,12 @@ class _Models(Target):
         estimator = "not tried"
         if not loaded.refused:
             model = loaded.value
-            wrong = _contradiction(model)
+            wrong = model.contradiction()
             require(wrong is None, f"a model was loaded although {wrong}")
             estimator = _check_loaded(model, path, random, thorough)
         kind = "" if loaded.refused else loaded.value.format
         signature = (reason(loaded.error, name), estimator, kind)
         return Verdict(signature[0], signature)
-
-
-def _contradiction(model: StoredModel) -> str | None:
-    if isinstance(model, SavedKernelModel):
-        return kernel_soundness.contradiction(model)
-    assert isinstance(model, SavedModel)
-    return soundness.contradiction(model)
 
 
 def _check_loaded(model: StoredModel, path: Path, random: Random, thorough: bool) -> str:

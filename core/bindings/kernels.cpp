@@ -115,66 +115,69 @@ class AnyKernelMatrix {
   std::variant<std::monostate, KernelMatrix<float>, KernelMatrix<double>> matrix_;
 };
 
-class AnyWorkingSet {
+// A solver on a kernel matrix of either precision.
+template <template <class> class SolverOn>
+class OnEitherMatrix {
  public:
-  AnyWorkingSet(AnyKernelMatrix& matrix, Integer size, std::uint64_t seed) : count_(matrix.count()) {
-    require(size >= 2, "a working set needs two rows");
-    matrix.visit([&]<class T>(KernelMatrix<T>& typed) { set_.emplace<WorkingSet<T>>(typed, size, seed); });
-  }
-  Integer count() const { return count_; }
-  WorkingSetReport run(const KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) {
-    return std::visit(
-        [&](auto& set) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(set)>, std::monostate>) {
-            return WorkingSetReport{};
-          } else {
-            return set.run(dual, rounds, budget, watch);
-          }
-        },
-        set_);
+  template <class... Arguments>
+  explicit OnEitherMatrix(AnyKernelMatrix& matrix, const Arguments&... arguments)
+      : count_(matrix.count()), solver_(matrix.visit([&]<class Matrix>(Matrix& typed) -> Either {
+          return Either(std::in_place_type<SolverOn<Matrix>>, typed, arguments...);
+        })) {}
+
+  // Calls visitor(solver) for a dual with as many rows as the matrix has.
+  template <class Visitor>
+  decltype(auto) visit(const KernelDual& dual, Visitor&& visitor) {
+    require(dual.count() == count_, "one number per row is needed");
+    return std::visit(std::forward<Visitor>(visitor), solver_);
   }
 
  private:
+  using Either = std::variant<SolverOn<KernelMatrix<float>>, SolverOn<KernelMatrix<double>>>;
+
   Integer count_;
-  std::variant<std::monostate, WorkingSet<float>, WorkingSet<double>> set_;
+  Either solver_;
+};
+using AnyWorkingSet = OnEitherMatrix<WorkingSet>;
+using AnySequentialMinimalOptimization = OnEitherMatrix<SequentialMinimalOptimization>;
+
+// Small problems, with the arrays they point into kept alive.
+struct BoundSmallProblems {
+  ConstTable matrix;
+  ConstIndices order, begins;
+  ConstVector labels, costs;
+  SmallProblems problems;
+
+  BoundSmallProblems(ConstTable matrix, ConstIndices order, ConstIndices begins, ConstVector labels,
+                     ConstVector costs)
+      : matrix(matrix),
+        order(order),
+        begins(begins),
+        labels(labels),
+        costs(costs),
+        problems{matrix.data(), static_cast<Integer>(matrix.shape(0)),
+                 span(order),   span(begins),
+                 span(labels),  span(costs)} {
+    require(matrix.shape(1) == matrix.shape(0), "a square matrix is needed");
+    require(begins.size() >= 2 && span(begins).front() == 0 &&
+                span(begins).back() == static_cast<Integer>(order.size()) &&
+                std::is_sorted(span(begins).begin(), span(begins).end()),
+            "problems must begin at 0 and end with the rows");
+    for (const Integer i : span(order)) {
+      require(i >= 0 && i < problems.size, "an index of a row is out of range");
+    }
+    require_rows(labels);
+    require_rows(costs);
+  }
+  template <class Array>
+  void require_rows(const Array& array) const {
+    require(array.size() == order.size(), "one number per row is needed");
+  }
 };
 
-class AnySequentialMinimalOptimization {
- public:
-  AnySequentialMinimalOptimization(AnyKernelMatrix& matrix, ConstVector diagonal, bool second_order,
-                                   bool shrinking)
-      : count_(matrix.count()) {
-    require(static_cast<Integer>(diagonal.size()) == count_, "one number per row is needed");
-    matrix.visit([&]<class T>(KernelMatrix<T>& typed) {
-      pairs_.emplace<SequentialMinimalOptimization<T>>(typed, span(diagonal), second_order, shrinking);
-    });
-  }
-  Integer count() const { return count_; }
-  PairReport run(const KernelDual& dual, Integer most, double tolerance, const Budget& budget,
-                 Watch& watch) {
-    return std::visit(
-        [&](auto& pairs) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(pairs)>, std::monostate>) {
-            return PairReport{};
-          } else {
-            return pairs.run(dual, most, tolerance, budget, watch);
-          }
-        },
-        pairs_);
-  }
-
- private:
-  Integer count_;
-  std::variant<std::monostate, SequentialMinimalOptimization<float>, SequentialMinimalOptimization<double>>
-      pairs_;
-};
-
-KernelDual kernel_dual(Integer count, ConstVector low, ConstVector high, ConstVector labels, Vector beta,
-                       Vector f) {
-  for (const std::size_t size : {low.size(), high.size(), labels.size(), beta.size(), f.size()}) {
-    require(static_cast<Integer>(size) == count, "one number per row is needed");
-  }
-  return {span(low), span(high), span(labels), span(beta), span(f)};
+// An array of an object that Python holds, seen in place.
+auto seen(std::vector<double>& values) {
+  return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values.data(), {values.size()}, nb::handle());
 }
 
 // Calls visitor(rows, others, encoding) with two sets of rows, held alike.
@@ -278,28 +281,76 @@ void bind_kernels(nb::module_& m) {
       "kernel"_a, "support"_a, "support_which"_a, "coefficients"_a, "segments"_a, "targets"_a,
       "target_which"_a, "out"_a, "single"_a, "budget"_a, "tell"_a = nb::none());
 
-  m.def("solve_small", [](ConstTable matrix, ConstIndices order, ConstIndices begins, ConstVector labels,
-                          ConstVector costs, Vector alpha, Vector margins, Table values, double tol,
-                          Integer tiny, Integer most_rounds, const Budget& budget) {
-    const Integer size = static_cast<Integer>(matrix.shape(0));
-    require(matrix.shape(1) == matrix.shape(0), "a square matrix is needed");
-    require(begins.size() >= 2 && span(begins).front() == 0 &&
-                span(begins).back() == static_cast<Integer>(order.size()) &&
-                std::is_sorted(span(begins).begin(), span(begins).end()),
-            "problems must begin at 0 and end with the rows");
-    for (const Integer i : span(order)) require(i >= 0 && i < size, "an index of a row is out of range");
-    for (const std::size_t length : {labels.size(), costs.size(), alpha.size(), margins.size()}) {
-      require(length == order.size(), "one number per row is needed");
-    }
-    require(values.shape(0) + 1 == begins.size() && values.shape(1) == 5,
-            "five values per problem are needed");
-    const SmallProblems problems{matrix.data(), size,        span(order), span(begins),
-                                 span(labels),  span(costs), span(alpha), span(margins)};
-    // Values are written before Ctrl-C is raised: they are proofs all the same.
-    return interruptibly(budget, [&](Watch& watch) {
-      return solve_small(problems, tol, tiny, most_rounds, values.data(), watch);
-    });
-  });
+  nb::class_<BoundSmallProblems>(m, "SmallProblems")
+      .def(nb::init<ConstTable, ConstIndices, ConstIndices, ConstVector, ConstVector>(), "matrix"_a,
+           "order"_a, "begins"_a, "labels"_a, "costs"_a)
+      // Multipliers are written before Ctrl-C is raised: they can be proven all the same.
+      .def(
+          "solve",
+          [](BoundSmallProblems& self, Vector alpha, double tol, Integer tiny, Integer rounds,
+             const Budget& budget) {
+            self.require_rows(alpha);
+            return interruptibly(budget, [&](Watch& watch) {
+              return solve_small(self.problems, span(alpha), tol, tiny, rounds, budget, watch);
+            });
+          },
+          "alpha"_a, "tol"_a, "tiny"_a, "rounds"_a, "budget"_a)
+      .def(
+          "prove",
+          [](BoundSmallProblems& self, Vector alpha, Vector margins, Table proofs, const Budget& budget) {
+            self.require_rows(alpha);
+            self.require_rows(margins);
+            require(static_cast<Integer>(proofs.shape(0)) == self.problems.count() && proofs.shape(1) == 6,
+                    "six values per problem are needed");
+            nb::gil_scoped_release unlocked;
+            prove_small(self.problems, span(alpha), span(margins),
+                        {reinterpret_cast<SmallProof*>(proofs.data()), proofs.shape(0)}, budget);
+          },
+          "alpha"_a, "margins"_a, "proofs"_a, "budget"_a);
+
+  nb::class_<KernelDual>(m, "KernelDual")
+      .def(
+          "__init__",
+          [](KernelDual* self, ConstVector labels, ConstVector costs) {
+            require(labels.size() == costs.size(), "one number per row is needed");
+            new (self) KernelDual(span(labels), span(costs));
+          },
+          "labels"_a, "costs"_a)
+      .def_prop_ro(
+          "labels", [](KernelDual& self) { return seen(self.labels); }, nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "beta", [](KernelDual& self) { return seen(self.beta); }, nb::rv_policy::reference_internal)
+      .def_prop_ro(
+          "f", [](KernelDual& self) { return seen(self.f); }, nb::rv_policy::reference_internal)
+      .def_prop_ro("violation", [](KernelDual& self) { return self.state.violation(); })
+      .def_prop_ro("primal", [](KernelDual& self) { return self.state.primal; })
+      .def_prop_ro("dual", [](KernelDual& self) { return self.state.dual; })
+      .def("take_best_intercept", &KernelDual::take_best_intercept)
+      .def("may_move", [](KernelDual& self) { return as_array(self.may_move()); })
+      .def("subset",
+           [](KernelDual& self, ConstIndices rows) {
+             for (const Integer i : span(rows)) {
+               require(i >= 0 && i < self.count(), "an index of a row is out of range");
+             }
+             return self.subset(span(rows));
+           })
+      .def("move",
+           [](KernelDual& self, AnyKernelMatrix& matrix, ConstIndices rows, ConstVector targets,
+              const Budget& budget) {
+             require(rows.size() == targets.size() && matrix.count() == self.count(),
+                     "one number per row is needed");
+             require(std::is_sorted(span(rows).begin(), span(rows).end()), "rows must be in order");
+             for (const Integer i : span(rows)) {
+               require(i >= 0 && i < self.count(), "an index of a row is out of range");
+             }
+             nb::gil_scoped_release unlocked;
+             matrix.visit([&](auto& typed) { self.move(typed, span(rows), span(targets), budget); });
+           })
+      .def("restore_gradient", [](KernelDual& self, AnyKernelMatrix& matrix, const Budget& budget) {
+        require(matrix.count() == self.count(), "one number per row is needed");
+        nb::gil_scoped_release unlocked;
+        matrix.visit([&](auto& typed) { self.restore_gradient(typed, budget); });
+      });
 
   nb::class_<CacheCounts>(m, "CacheCounts")
       .def(nb::init<>())
@@ -361,17 +412,24 @@ void bind_kernels(nb::module_& m) {
       });
 
   nb::class_<AnySequentialMinimalOptimization>(m, "SequentialMinimalOptimization")
-      .def(nb::init<AnyKernelMatrix&, ConstVector, bool, bool>(), "matrix"_a, "diagonal"_a,
-           "second_order"_a, "shrinking"_a, nb::keep_alive<1, 2>())
-      .def("run",
-           [](AnySequentialMinimalOptimization& self, ConstVector low, ConstVector high, ConstVector labels,
-              Vector beta, Vector f, Integer most, double tolerance, const Budget& budget) {
-             const KernelDual dual = kernel_dual(self.count(), low, high, labels, beta, f);
-             const PairReport report = interruptibly(
-                 budget, [&](Watch& watch) { return self.run(dual, most, tolerance, budget, watch); });
-             return std::make_tuple(report.pairs, report.active, report.violation, report.ascent,
-                                    report.gap, report.done);
-           });
+      .def(
+          "__init__",
+          [](AnySequentialMinimalOptimization* self, AnyKernelMatrix& matrix, ConstVector diagonal,
+             bool second_order, bool shrinking) {
+            require(static_cast<Integer>(diagonal.size()) == matrix.count(),
+                    "one number per row is needed");
+            new (self) AnySequentialMinimalOptimization(matrix, span(diagonal), second_order, shrinking);
+          },
+          "matrix"_a, "diagonal"_a, "second_order"_a, "shrinking"_a, nb::keep_alive<1, 2>())
+      .def("run", [](AnySequentialMinimalOptimization& self, KernelDual& dual, Integer most,
+                     double tolerance, const Budget& budget) {
+        const PairReport report = interruptibly(budget, [&](Watch& watch) {
+          return self.visit(dual,
+                            [&](auto& pairs) { return pairs.run(dual, most, tolerance, budget, watch); });
+        });
+        return std::make_tuple(report.pairs, report.active, report.violation, report.ascent, report.gap,
+                               report.done);
+      });
 
   m.def("kernel_dual_ascent", [](AnyKernelMatrix& self, bool squared, Table coordinates, ConstIndices order,
                                  Vector scores, double bias, double bias_curvature, const Budget& budget) {
@@ -394,16 +452,24 @@ void bind_kernels(nb::module_& m) {
   });
 
   nb::class_<AnyWorkingSet>(m, "WorkingSet")
-      .def(nb::init<AnyKernelMatrix&, Integer, std::uint64_t>(), "matrix"_a, "size"_a, "seed"_a,
-           nb::keep_alive<1, 2>())
-      .def("run", [](AnyWorkingSet& self, ConstVector low, ConstVector high, ConstVector labels,
-                     Vector beta, Vector f, Integer rounds, const Budget& budget) {
-        const KernelDual dual = kernel_dual(self.count(), low, high, labels, beta, f);
-        const WorkingSetReport report =
-            interruptibly(budget, [&](Watch& watch) { return self.run(dual, rounds, budget, watch); });
-        return std::make_tuple(report.rounds, report.state.least, report.state.greatest,
-                               report.state.primal, report.state.dual);
-      });
+      .def(
+          "__init__",
+          [](AnyWorkingSet* self, AnyKernelMatrix& matrix, Integer size, std::uint64_t seed) {
+            require(size >= 2, "a working set needs two rows");
+            new (self) AnyWorkingSet(matrix, size, seed);
+          },
+          "matrix"_a, "size"_a, "seed"_a, nb::keep_alive<1, 2>())
+      .def("run",
+           [](AnyWorkingSet& self, KernelDual& dual, Integer rounds, const Budget& budget) {
+             return interruptibly(budget, [&](Watch& watch) {
+               return self.visit(dual, [&](auto& set) { return set.run(dual, rounds, budget, watch); });
+             });
+           })
+      .def("move_free",
+           [](AnyWorkingSet& self, KernelDual& dual, Integer most, Integer systems, const Budget& budget) {
+             nb::gil_scoped_release unlocked;
+             return self.visit(dual, [&](auto& set) { return set.move_free(dual, most, systems, budget); });
+           });
 }
 
 }  // namespace maxmargin

@@ -3,14 +3,14 @@
 
 #include "passes/passes.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
-#include "passes/best_intercept.hpp"
-#include "passes/feasible.hpp"
-#include "passes/row_classes.hpp"
+#include "passes/proof.hpp"
 
 namespace maxmargin {
 namespace {
@@ -47,39 +47,89 @@ void bind_passes_over(nb::module_& m) {
   });
 }
 
+Intercept intercept_of(const std::string& name) {
+  require(name == "none" || name == "regularised" || name == "exact", "unknown form of the intercept");
+  return name == "none" ? Intercept::fixed : name == "exact" ? Intercept::exact : Intercept::regularised;
+}
+
+// An objective, with the arrays it points into kept alive.
+struct BoundObjective : Objective {
+  BoundObjective(const std::string& loss, ConstVector labels, ConstVector costs,
+                 const std::string& intercept, double number)
+      : Objective{with_loss(loss, [](auto kind) -> AnyLoss { return kind; }), span(labels), span(costs),
+                  intercept_of(intercept), number},
+        arrays{labels, costs} {
+    require(labels.size() == costs.size(), "one number per row is needed");
+  }
+  template <class Array>
+  auto rows(const Array& array) const {
+    require(array.size() == costs.size(), "one number per row is needed");
+    return span(array);
+  }
+  std::array<ConstVector, 2> arrays;
+};
+
+std::tuple<double, double, double> told(const BestIntercept& best) { return {best.b, best.low, best.high}; }
+
+void bind_objective(nb::module_& m) {
+  using Self = const BoundObjective&;
+  using Released = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<BoundObjective>(m, "Objective")
+      .def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(), "loss"_a,
+           "labels"_a, "costs"_a, "intercept"_a, "number"_a)
+      .def(
+          "loss_sum", [](Self self, ConstVector margins) { return self.loss_sum(self.rows(margins)); },
+          Released())
+      .def(
+          "multipliers",
+          [](Self self, ConstVector margins, Vector out) {
+            self.multipliers(self.rows(margins), self.rows(out).data());
+          },
+          Released())
+      .def(
+          "primal",
+          [](Self self, ConstVector margins, double b, double squared_length, double score_error) {
+            return self.primal(self.rows(margins), b, squared_length, score_error);
+          },
+          "margins"_a, "b"_a, "squared_length"_a, "score_error"_a = 0.0, Released())
+      .def(
+          "dual",
+          [](Self self, ConstVector alpha, double squared_length) {
+            return self.dual(self.rows(alpha), squared_length);
+          },
+          "alpha"_a, "squared_length"_a, Released())
+      .def(
+          "make_feasible", [](Self self, Vector alpha) { self.make_feasible(self.rows(alpha)); },
+          Released())
+      .def(
+          "best_intercept",
+          [](Self self, ConstVector scores) { return told(self.best_intercept(self.rows(scores))); },
+          Released())
+      .def(
+          "take_best_intercept",
+          [](Self self, Vector scores) { return told(self.take_best_intercept(self.rows(scores))); },
+          Released())
+      .def(
+          "intercepts_without_loss",
+          [](Self self, ConstVector scores) { return self.intercepts_without_loss(self.rows(scores)); },
+          Released())
+      .def(
+          "largest_violation",
+          [](Self self, ConstVector margins, ConstVector alpha, double b) {
+            return self.largest_violation(self.rows(margins), self.rows(alpha), b);
+          },
+          "margins"_a, "alpha"_a, "b"_a = 0.0, Released());
+}
+
 }  // namespace
 
 void bind_passes(nb::module_& m) {
+  bind_objective(m);
+  m.def("relative_gap", &relative_gap, "primal"_a, "dual"_a);
   m.def("dot", [](ConstVector a, ConstVector b) {
     require(a.size() == b.size(), "vectors of one length are needed");
     return dot(span(a), span(b));
   });
-  m.def("loss_sum", [](const std::string& loss, ConstVector margins, ConstVector costs) {
-    require(margins.size() == costs.size(), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    return with_loss(loss,
-                     [&](auto kind) { return loss_sum<decltype(kind)>(span(margins), costs.data()); });
-  });
-  m.def("multipliers", [](const std::string& loss, ConstVector margins, ConstVector costs, Vector out) {
-    require(margins.size() == costs.size() && margins.size() == out.size(), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    with_loss(loss,
-              [&](auto kind) { multipliers_of<decltype(kind)>(span(margins), costs.data(), out.data()); });
-  });
-  m.def("dual_gain", [](const std::string& loss, ConstVector alpha, ConstVector costs) {
-    require(alpha.size() == costs.size(), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    return with_loss(loss, [&](auto kind) { return dual_gain<decltype(kind)>(span(alpha), costs.data()); });
-  });
-  m.def("largest_violation",
-        [](const std::string& loss, ConstVector margins, ConstVector alpha, ConstVector costs) {
-          require(margins.size() == costs.size() && margins.size() == alpha.size(),
-                  "one number per row is needed");
-          nb::gil_scoped_release unlocked;
-          return with_loss(loss, [&](auto kind) {
-            return largest_violation<decltype(kind)>(span(margins), alpha.data(), costs.data());
-          });
-        });
   m.def("row_classes",
         [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
           for (const std::size_t size : {alpha.size(), costs.size(), out.size()}) {
@@ -87,21 +137,6 @@ void bind_passes(nb::module_& m) {
           }
           row_classes(span(margins), alpha.data(), costs.data(), by_margins, out.data());
         });
-  m.def("make_feasible", [](Vector alpha, ConstVector labels, ConstVector upper, bool balanced) {
-    require(alpha.size() == labels.size() && alpha.size() == upper.size(), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    clip_to_box(span(alpha), upper.data());
-    if (balanced) balance_classes(span(alpha), labels.data(), upper.data());
-  });
-  m.def("best_intercept", [](const std::string& loss, ConstVector scores, ConstVector labels,
-                             ConstVector costs, double ridge) {
-    require(scores.size() == labels.size() && scores.size() == costs.size(),
-            "one number per row is needed");
-    require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
-    nb::gil_scoped_release unlocked;
-    const auto find = loss == "logistic" ? best_intercept<Logistic> : best_intercept<SquaredHinge>;
-    return find(span(scores), labels.data(), costs.data(), ridge);
-  });
   bind_passes_over<Data>(m);
   bind_passes_over<MonomialData>(m);
   m.def("combine", &combined<CompactData>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end of a kernel problem whose matrix is at hand: Newton's method on the multipliers that are free.
+// The end of a kernel problem: Newton's method on the multipliers that are free.
 //
 // Once it is known which multipliers rest on a wall, the others F solve a linear system: f = K beta - y is
 // to be the same number on all of them, and their sum is not to change,
@@ -7,14 +7,16 @@
 //   K_FF u + nu 1 = -f_F,      sum u = 0.
 //
 // The step u is cut where the first multiplier meets its wall; that one leaves F, and the rest goes on.
-// The same in NumPy: end_game.py.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "kernel/kernel_dual.hpp"
+#include "machine/dense_factor.hpp"
 
 namespace maxmargin {
 
@@ -22,120 +24,100 @@ class FreeMultipliers {
  public:
   // Looks which ones are free; returns how many.
   Integer find(const KernelDual& dual) {
-    free_.clear();
-    for (Integer i = 0; i < static_cast<Integer>(dual.beta.size()); ++i) {
-      if (dual.may_grow(i) && dual.may_fall(i)) free_.push_back(i);
+    rows_.clear();
+    for (Integer i = 0; i < dual.count(); ++i) {
+      if (dual.may_grow(i) && dual.may_fall(i)) rows_.push_back(i);
     }
-    return static_cast<Integer>(free_.size());
+    return static_cast<Integer>(rows_.size());
   }
+  std::span<const Integer> rows() const { return rows_; }
 
-  // Moves them to where the system leads, inside their walls; returns the number of systems solved. f is
-  // brought up to date on the free ones only.
-  Integer move(const double* matrix, Integer stride, KernelDual dual) {
-    constexpr Integer kMostCuts = 64;
+  // Where the systems lead the rows that were found, inside their walls. Row a of them has line and column
+  // places[a] in the matrix. Ends after `most` systems; returns how many were solved.
+  Integer solve(const double* matrix, Integer stride, std::span<const Integer> places,
+                const KernelDual& dual, Integer most) {
+    inside_.resize(rows_.size());
+    std::iota(inside_.begin(), inside_.end(), Integer{0});
+    target_.resize(rows_.size());
+    f_.resize(rows_.size());
+    for (std::size_t a = 0; a < rows_.size(); ++a) {
+      target_[a] = dual.beta[rows_[a]];
+      f_[a] = dual.f[rows_[a]];
+    }
     Integer solved = 0;
-    while (solved < kMostCuts && free_.size() >= 2 && direction(matrix, stride, dual)) {
+    while (solved < most && inside_.size() >= 2 && find_direction(matrix, stride, places)) {
       ++solved;
-      double step = 1;
-      for (std::size_t a = 0; a < free_.size(); ++a) step = std::min(step, steps_to_wall(dual, a));
-      for (std::size_t a = 0; a < free_.size(); ++a) {
-        const Integer i = free_[a];
-        const bool at_wall = step < 1 && steps_to_wall(dual, a) <= step;
-        const double wall = u_[a] > 0 ? dual.high[i] : dual.low[i];
-        moved_[a] = at_wall ? wall : std::clamp(dual.beta[i] + step * u_[a], dual.low[i], dual.high[i]);
-      }
-      // With a wall as its end, a change is not quite step u: f follows what is really done.
-      for (std::size_t a = 0; a < free_.size(); ++a) u_[a] = moved_[a] - dual.beta[free_[a]];
-      for (const Integer i : free_) {
-        const double* row = matrix + i * stride;
-        double sum = 0;
-        for (std::size_t c = 0; c < free_.size(); ++c) sum += row[free_[c]] * u_[c];
-        dual.f[i] += sum;
-      }
-      for (std::size_t a = 0; a < free_.size(); ++a) dual.beta[free_[a]] = moved_[a];
-      if (step == 1) break;
-      std::erase_if(free_, [&](Integer i) { return !dual.may_grow(i) || !dual.may_fall(i); });
+      if (move(matrix, stride, places, dual)) break;
     }
     return solved;
   }
+  std::span<const double> targets() const { return target_; }
 
  private:
-  double steps_to_wall(const KernelDual& dual, std::size_t a) const {
-    const Integer i = free_[a];
-    if (u_[a] == 0) return 1;
-    return ((u_[a] > 0 ? dual.high[i] : dual.low[i]) - dual.beta[i]) / u_[a];
-  }
+  static constexpr double kRidge = 1e-12;  // of the mean of the diagonal: equal rows make K_FF singular
 
   // u of the system above; false where K_FF is not positive definite.
-  bool direction(const double* matrix, Integer stride, const KernelDual& dual) {
-    const std::size_t count = free_.size();
+  bool find_direction(const double* matrix, Integer stride, std::span<const Integer> places) {
+    const std::size_t count = inside_.size();
     lower_.resize(count * count);
-    for (auto* array : {&one_, &u_, &moved_}) array->resize(count);
+    u_.resize(count);
+    ones_.assign(count, 1.0);
+    zeros_.assign(count, 0.0);
     double trace = 0;
-    for (const Integer i : free_) trace += matrix[i * stride + i];
-    const double ridge = kRidge * trace / static_cast<double>(count);  // equal rows make K_FF singular
     for (std::size_t a = 0; a < count; ++a) {
-      const double* row = matrix + free_[a] * stride;
-      for (std::size_t c = 0; c <= a; ++c) lower_[a * count + c] = row[free_[c]];
-      lower_[a * count + a] += ridge;
-      one_[a] = 1;
-      u_[a] = dual.f[free_[a]];
+      const double* row = matrix + places[inside_[a]] * stride;
+      for (std::size_t c = 0; c <= a; ++c) lower_[a * count + c] = row[places[inside_[c]]];
+      trace += lower_[a * count + a];
+      u_[a] = f_[inside_[a]];
     }
-    if (!factor(count)) return false;
-    solve(one_);
-    solve(u_);
-    double ones = 0, sum = 0;
-    for (std::size_t a = 0; a < count; ++a) {
-      ones += one_[a];
-      sum += u_[a];
-    }
-    if (!(ones > 0) || !std::isfinite(sum)) return false;
+    DenseFactor factor(static_cast<Integer>(count));
+    if (!factor.factor(lower_, zeros_, kRidge * trace / static_cast<double>(count))) return false;
+    factor.solve(ones_);
+    factor.solve(u_);
+    const double all = std::accumulate(ones_.begin(), ones_.end(), 0.0);
+    const double sum = std::accumulate(u_.begin(), u_.end(), 0.0);
+    if (!(all > 0) || !std::isfinite(sum)) return false;
     double excess = 0;
-    for (std::size_t a = 0; a < count; ++a) excess += u_[a] = sum / ones * one_[a] - u_[a];
+    for (std::size_t a = 0; a < count; ++a) excess += u_[a] = sum / all * ones_[a] - u_[a];
     for (double& change : u_) change -= excess / static_cast<double>(count);
     return true;
   }
 
-  // lower_ = L with L L' = what it was, row by row.
-  bool factor(std::size_t count) {
-    for (std::size_t a = 0; a < count; ++a) {
-      double* row = lower_.data() + a * count;
-      for (std::size_t c = 0; c <= a; ++c) {
-        const double* other = lower_.data() + c * count;
-        double sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (std::size_t k = 0; k < c; ++k) sum += row[k] * other[k];
-        if (c < a) {
-          row[c] = (row[c] - sum) / other[c];
-        } else if (const double pivot = row[a] - sum; pivot > 0) {
-          row[a] = std::sqrt(pivot);
-        } else {
-          return false;
-        }
-      }
+  // Goes along u, up to the first wall; true where there is none on the way.
+  bool move(const double* matrix, Integer stride, std::span<const Integer> places, const KernelDual& dual) {
+    const auto wall = [&](std::size_t a) {
+      const Integer i = rows_[inside_[a]];
+      return u_[a] > 0 ? dual.high[i] : dual.low[i];
+    };
+    const auto steps_to_wall = [&](std::size_t a) {
+      return u_[a] == 0 ? 1.0 : (wall(a) - target_[inside_[a]]) / u_[a];
+    };
+    double step = 1;
+    for (std::size_t a = 0; a < u_.size(); ++a) step = std::min(step, steps_to_wall(a));
+    for (std::size_t a = 0; a < u_.size(); ++a) {
+      double& target = target_[inside_[a]];
+      const Integer i = rows_[inside_[a]];
+      const bool at_wall = step < 1 && steps_to_wall(a) <= step;
+      const double moved = at_wall ? wall(a) : std::clamp(target + step * u_[a], dual.low[i], dual.high[i]);
+      u_[a] = moved - target;  // with a wall as its end not quite step u; f follows what is really done
+      target = moved;
     }
-    return true;
-  }
-
-  // x = (L L')^-1 x
-  void solve(std::vector<double>& x) const {
-    const std::size_t count = x.size();
-    for (std::size_t a = 0; a < count; ++a) {
-      const double* row = lower_.data() + a * count;
+    if (step == 1) return true;
+    for (const Integer a : inside_) {
+      const double* row = matrix + places[a] * stride;
       double sum = 0;
-      for (std::size_t k = 0; k < a; ++k) sum += row[k] * x[k];
-      x[a] = (x[a] - sum) / row[a];
+      for (std::size_t c = 0; c < u_.size(); ++c) sum += row[places[inside_[c]]] * u_[c];
+      f_[a] += sum;
     }
-    for (std::size_t a = count; a-- > 0;) {
-      const double* row = lower_.data() + a * count;
-      x[a] /= row[a];
-      for (std::size_t k = 0; k < a; ++k) x[k] -= x[a] * row[k];
-    }
+    std::erase_if(inside_, [&](Integer a) {
+      return !(target_[a] > dual.low[rows_[a]] && target_[a] < dual.high[rows_[a]]);
+    });
+    return false;
   }
 
-  static constexpr double kRidge = 1e-12;  // of the mean of the diagonal
-  std::vector<Integer> free_;
-  std::vector<double> lower_, one_, u_, moved_;
+  std::vector<Integer> rows_, inside_;  // numbers of rows; and, of these, the places of those still free
+  std::vector<double> target_, f_;      // of all of `rows_`
+  std::vector<double> lower_, zeros_, ones_, u_;  // of those inside
 };
 
 }  // namespace maxmargin

@@ -10,48 +10,133 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <vector>
 
-#include "data/rows.hpp"
+#include "machine/budget.hpp"
+#include "passes/proof.hpp"
 
 namespace maxmargin {
 
-struct KernelDual {
-  std::span<const double> low, high;
-  std::span<const double> labels;
-  std::span<double> beta, f;
+// Where a kernel dual stands, as its gradient tells, which may have lost digits.
+struct DualState {
+  double least = -1;                                        // f of the rows that may grow
+  double greatest = 1;                                      // f of those that may fall
+  double primal = std::numeric_limits<double>::infinity();  // with the intercept in the middle of the two
+  double dual = 0;
 
+  // How much the worst pair gains per unit moved; at most 0 at an optimum.
+  double violation() const { return greatest - least; }
+};
+
+class KernelDual {
+ public:
+  std::vector<double> low, high, labels, beta, f;
+  DualState state;
+
+  KernelDual(std::span<const double> labels, std::span<const double> costs)
+      : low(labels.size()),
+        high(labels.size()),
+        labels(labels.begin(), labels.end()),
+        beta(labels.size()),
+        f(labels.size()) {
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      low[i] = std::min(0.0, labels[i] * costs[i]);
+      high[i] = std::max(0.0, labels[i] * costs[i]);
+      f[i] = -labels[i];
+    }
+  }
+
+  Integer count() const { return static_cast<Integer>(beta.size()); }
   bool may_grow(Integer i) const { return beta[i] < high[i]; }
   bool may_fall(Integer i) const { return beta[i] > low[i]; }
-};
 
-// Where a kernel dual stands, seen in one pass.
-struct DualState {
-  double least;     // f of the rows that may grow
-  double greatest;  // f of the rows that may fall; at an optimum not above `least`
-  double primal;    // with the intercept in the middle of the two
-  double dual;
-};
+  // Some of the rows, with their multipliers and their gradient as they are.
+  KernelDual subset(std::span<const Integer> rows) const {
+    KernelDual part({}, {});
+    for (auto array :
+         {&KernelDual::low, &KernelDual::high, &KernelDual::labels, &KernelDual::beta, &KernelDual::f}) {
+      (part.*array).reserve(rows.size());
+      for (const Integer i : rows) (part.*array).push_back((this->*array)[i]);
+    }
+    return part;
+  }
 
-inline DualState look(const KernelDual& dual) {
-  const Integer n = static_cast<Integer>(dual.f.size());
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  DualState state{infinity, -infinity, 0, 0};
-  for (Integer i = 0; i < n; ++i) {
-    if (dual.may_grow(i)) state.least = std::min(state.least, dual.f[i]);
-    if (dual.may_fall(i)) state.greatest = std::max(state.greatest, dual.f[i]);
+  // Rows that violate the conditions, or whose multiplier is free.
+  std::vector<Integer> may_move() const {
+    std::vector<Integer> rows;
+    for (Integer i = 0; i < count(); ++i) {
+      const bool grows = may_grow(i), falls = may_fall(i);
+      if ((grows && (falls || f[i] < state.greatest)) || (falls && f[i] > state.least)) rows.push_back(i);
+    }
+    return rows;
   }
-  const double b = -0.5 * (state.least + state.greatest);
-  double squared_norm = 0, gain = 0, loss = 0;
-#pragma omp simd reduction(+ : squared_norm, gain, loss)
-  for (Integer i = 0; i < n; ++i) {
-    squared_norm += dual.beta[i] * (dual.f[i] + dual.labels[i]);
-    gain += dual.labels[i] * dual.beta[i];
-    const double slack = -dual.labels[i] * (dual.f[i] + b);
-    loss += (dual.high[i] - dual.low[i]) * (slack > 0 ? slack : 0.0);
+
+  // Moves the multipliers of some rows, in ascending order, and brings the gradient of all up to date.
+  template <class Matrix>
+  void move(Matrix& matrix, std::span<const Integer> rows, std::span<const double> targets,
+            const Budget& budget) {
+    std::vector<Integer> moved;
+    std::vector<double> changes;
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      double& now = beta[rows[k]];
+      if (now == targets[k]) continue;
+      moved.push_back(rows[k]);
+      changes.push_back(targets[k] - now);
+      now = targets[k];
+    }
+    matrix.add(moved, changes, f.data(), budget);
   }
-  state.primal = 0.5 * squared_norm + loss;
-  state.dual = gain - 0.5 * squared_norm;
-  return state;
-}
+
+  // Computes the gradient afresh.
+  template <class Matrix>
+  void restore_gradient(Matrix& matrix, const Budget& budget) {
+    std::vector<Integer> support;
+    std::vector<double> coefficients;
+    for (Integer i = 0; i < count(); ++i) {
+      f[i] = -labels[i];
+      if (beta[i] == 0) continue;
+      support.push_back(i);
+      coefficients.push_back(beta[i]);
+    }
+    matrix.add(support, coefficients, f.data(), budget);
+  }
+
+  // Sees in one pass where it stands.
+  void look() {
+    const Integer n = count();
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    double least = infinity, greatest = -infinity;
+    for (Integer i = 0; i < n; ++i) {
+      if (may_grow(i)) least = std::min(least, f[i]);
+      if (may_fall(i)) greatest = std::max(greatest, f[i]);
+    }
+    const double b = -0.5 * (least + greatest);
+    double squared_length = 0, gain = 0, loss = 0;
+    const double *beta_ = beta.data(), *f_ = f.data(), *y = labels.data();
+    const double *low_ = low.data(), *high_ = high.data();
+#pragma omp simd reduction(+ : squared_length, gain, loss)
+    for (Integer i = 0; i < n; ++i) {
+      squared_length += beta_[i] * (f_[i] + y[i]);
+      gain += y[i] * beta_[i];
+      const double slack = -y[i] * (f_[i] + b);
+      loss += (high_[i] - low_[i]) * (slack > 0 ? slack : 0.0);
+    }
+    state = {least, greatest, 0.5 * squared_length + loss, gain - 0.5 * squared_length};
+  }
+
+  // The values with the best intercept for the gradient, as a certificate has them.
+  void take_best_intercept() {
+    std::vector<double> scores(beta.size()), alpha(beta.size()), costs(beta.size());
+    for (std::size_t i = 0; i < beta.size(); ++i) {
+      scores[i] = f[i] + labels[i];
+      alpha[i] = beta[i] * labels[i];
+      costs[i] = high[i] - low[i];
+    }
+    const Proof proof = prove({Hinge{}, labels, costs}, alpha, scores);
+    if (proof.primal >= state.primal) return;
+    state.primal = proof.primal;
+    state.dual = proof.dual;
+  }
+};
 
 }  // namespace maxmargin

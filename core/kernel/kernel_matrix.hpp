@@ -13,6 +13,8 @@ namespace maxmargin {
 template <class T>
 class KernelMatrix {
  public:
+  using Value = T;
+
   // `order` has the rows block by block; block k is order[begins[k]] .. order[begins[k + 1] - 1].
   template <class Rows>
   KernelMatrix(const Rows& rows, KernelSum kernel, const Encoding& encoding, std::span<const Integer> order,

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "kernel/kernel_dual.hpp"
-#include "kernel/kernel_matrix.hpp"
 #include "machine/budget.hpp"
 
 namespace maxmargin {
@@ -24,11 +23,11 @@ struct PairReport {
   bool done = false;     // all rows were looked at, and no pair is left to move
 };
 
-template <class T>
+template <class Matrix>
 class SequentialMinimalOptimization {
  public:
-  SequentialMinimalOptimization(KernelMatrix<T>& matrix, std::span<const double> diagonal,
-                                bool second_order, bool shrinking)
+  SequentialMinimalOptimization(Matrix& matrix, std::span<const double> diagonal, bool second_order,
+                                bool shrinking)
       : matrix_(matrix),
         diagonal_(diagonal.begin(), diagonal.end()),
         second_order_(second_order),
@@ -37,7 +36,7 @@ class SequentialMinimalOptimization {
   }
 
   // At most `most` pairs, until no pair violates by more than `tolerance`.
-  PairReport run(KernelDual dual, Integer most, double tolerance, const Budget& budget, Watch& watch) {
+  PairReport run(KernelDual& dual, Integer most, double tolerance, const Budget& budget, Watch& watch) {
     PairReport report;
     Ends ends = find_ends(dual);
     const double enough = std::max(tolerance, rounding_of_f(dual));
@@ -69,6 +68,7 @@ class SequentialMinimalOptimization {
   }
 
  private:
+  using T = typename Matrix::Value;
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr double kRounding = 4e-15;
   static constexpr double kLeastCurvature = 1e-12;
@@ -199,15 +199,7 @@ class SequentialMinimalOptimization {
 
   // All rows are active again, with f = K beta - y computed afresh.
   void rebuild(KernelDual& dual, const Budget& budget) {
-    std::vector<Integer> support;
-    std::vector<double> coefficients;
-    for (Integer k = 0; k < matrix_.count(); ++k) {
-      dual.f[k] = -dual.labels[k];
-      if (dual.beta[k] == 0) continue;
-      support.push_back(k);
-      coefficients.push_back(dual.beta[k]);
-    }
-    matrix_.add(support, coefficients, dual.f.data(), budget);
+    dual.restore_gradient(matrix_, budget);
     activate_all();
   }
   void activate_all() {
@@ -230,7 +222,7 @@ class SequentialMinimalOptimization {
     return sum;
   }
 
-  KernelMatrix<T>& matrix_;
+  Matrix& matrix_;
   std::vector<double> diagonal_;
   bool second_order_, shrinking_;
   std::vector<Integer> active_;  // in ascending order

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dual of the kernel problem (kernel_dual.hpp), solved on a few hundred multipliers at a time.
+// The dual of the kernel problem (kernel_dual.hpp), solved on a set of multipliers at a time: all of them
+// where they are few, else some hundred or thousand.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "kernel/free_multipliers.hpp"
 #include "kernel/kernel_dual.hpp"
-#include "kernel/kernel_matrix.hpp"
 #include "machine/budget.hpp"
 #include "machine/random.hpp"
+#include "machine/vectors.hpp"
 
 namespace maxmargin {
 
@@ -43,6 +50,19 @@ class SmallDual {
       high_[k] = real ? dual.high[i] : 0;
       diagonal_[k] = real ? static_cast<double>(matrix_[k * stride_ + k]) : 1;
       mark(k);
+    }
+  }
+
+  // f = K beta - y for the rows of the set, where these are all rows.
+  void restore_gradient(KernelDual& dual) const {
+    for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.labels[j];
+    double* f = dual.f.data();
+    for (Integer i = 0; i < dual.count(); ++i) {
+      const double beta = dual.beta[i];
+      if (beta == 0) continue;
+      const T* row = matrix_.get() + i * stride_;
+#pragma omp simd
+      for (Integer j = 0; j < dual.count(); ++j) f[j] += beta * static_cast<double>(row[j]);
     }
   }
 
@@ -158,43 +178,91 @@ class SmallDual {
   std::vector<double> f_, beta_, low_, high_, diagonal_, grow_, fall_;
 };
 
-struct WorkingSetReport {
-  Integer rounds = 0;
-  DualState state{};
-};
-
-// Rounds of: choose, solve on the chosen, tell all the others.
-template <class T>
+// Rounds of: choose, solve on the chosen, tell all the others. A set that has all rows is chosen once, and
+// its matrix is computed once.
+//
+// A Matrix is one of KernelMatrix, which computes values when they are needed, and GivenMatrix.
+template <class Matrix>
 class WorkingSet {
  public:
-  WorkingSet(KernelMatrix<T>& matrix, Integer size, std::uint64_t seed)
-      : matrix_(matrix), size_(std::min(size, matrix.count())), random_(seed), small_(size_) {
+  using Value = typename Matrix::Value;
+  using Small = SmallDual<Value>;
+
+  // `small` is memory for a matrix of `size` rows, where there is some already.
+  WorkingSet(Matrix& matrix, Integer size, std::uint64_t seed, std::shared_ptr<Small> small = nullptr)
+      : matrix_(matrix), size_(std::min(size, matrix.count())), random_(seed), small_(std::move(small)) {
+    if (!small_) small_ = std::make_shared<Small>(size_);
     chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
   }
 
-  WorkingSetReport run(KernelDual dual, Integer rounds, const Budget& budget, Watch& watch) {
-    WorkingSetReport report;
-    report.state = look(dual);
-    for (; report.rounds < rounds && !done(report.state); ++report.rounds) {
-      choose(dual, report.state);
-      if (chosen_.size() < 2) break;
-      matrix_.square(chosen_, small_.matrix(), small_.stride(), budget);
-      small_.load(dual, chosen_);
-      const double smallest = 1e-14 * (1 + std::abs(report.state.least));
-      small_.run(kInnerShare, smallest, 100 * size_);
-      changed_.clear();
-      for (std::size_t k = 0; k < chosen_.size(); ++k) {
-        if (small_.beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
-      }
-      if (changed_.empty()) break;
-      const bool over = apply(dual, budget, watch);
-      report.state = look(dual);
-      if (over) {
-        ++report.rounds;
-        break;
-      }
+  // So many rounds, or fewer where there is nothing left to do; returns their number.
+  Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) {
+    dual.look();
+    for (Integer round = 0; round < rounds; ++round) {
+      if (dual.state.primal <= dual.state.dual || dual.state.violation() <= 0) return round;
+      const double smallest = 1e-14 * (1 + std::abs(dual.state.least));
+      if (step_on_pairs(dual, kInnerShare, smallest, 100 * size_, budget) == 0) return round;
+      const bool over = take_over(dual, budget, watch);
+      dual.look();
+      if (over) return round + 1;
     }
-    return report;
+    return rounds;
+  }
+
+  // For a set that has all rows: rounds of pairs, and Newton's method on the free multipliers after each,
+  // until the relative gap is within tol or, if asked for, until rounding is all that is left. Returns the
+  // number of steps.
+  Integer solve(KernelDual& dual, double tol, bool to_rounding, Integer most_rounds, const Budget& budget,
+                Watch& watch) {
+    const Integer rounds = to_rounding ? std::max(kRoundsToRounding, most_rounds) : most_rounds;
+    // Computes the gradient afresh; whether it is good enough.
+    const auto good = [&] {
+      small_->restore_gradient(dual);
+      dual.look();
+      const bool within = relative_gap(dual.state.primal, dual.state.dual) <= tol;
+      return (within && !to_rounding) || dual.state.violation() <= kRounding;
+    };
+    double before = std::numeric_limits<double>::infinity();
+    Integer steps = 0;
+    for (Integer round = 0; round < rounds && !watch.spend(0); ++round) {
+      const bool by_systems = round < kRoundsOfSystems;
+      const double share = to_rounding && !by_systems ? 0.0 : round == 0 ? 1e-2 : kInnerShare;
+      const Integer most = (by_systems ? kStepsBeforeSystem : kStepsPerRow) * size_;
+      const Integer taken = step_on_pairs(dual, share, kRounding, most, budget);
+      steps += taken;
+      for (const std::size_t k : changed_) dual.beta[k] = small_->beta(static_cast<Integer>(k));
+      if (good() || taken == 0) break;
+      if (taken < most && dual.state.violation() > 0.5 * before) break;  // rounding is larger here
+      const Integer count = by_systems ? free_.find(dual) : 0;
+      // Only where a system costs no more than the steps did.
+      if (count >= 2 && (to_rounding || count * count * count <= 2 * taken * size_)) {
+        steps += free_.solve(small_->matrix(), small_->stride(), free_.rows(), dual, kMostSystemsOfFew);
+        for (std::size_t a = 0; a < free_.rows().size(); ++a)
+          dual.beta[free_.rows()[a]] = free_.targets()[a];
+        if (good()) break;
+      }
+      before = dual.state.violation();
+      if (watch.spend(2 * taken * size_)) break;
+    }
+    return steps;
+  }
+
+  // Moves the free multipliers, if there are `most` of them or fewer, to where up to `systems` steps of
+  // Newton's method lead; returns the number of these steps. In single precision there are none.
+  Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) {
+    if constexpr (std::is_same_v<Value, double>) {
+      const Integer count = free_.find(dual);
+      if (count < 2 || count > most) return 0;
+      const auto matrix = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(count * count));
+      matrix_.square(free_.rows(), matrix.get(), count, budget);
+      std::vector<Integer> places(static_cast<std::size_t>(count));
+      std::iota(places.begin(), places.end(), Integer{0});
+      const Integer solved = free_.solve(matrix.get(), count, places, dual, systems);
+      dual.move(matrix_, free_.rows(), free_.targets(), budget);
+      return solved;
+    } else {
+      return 0;
+    }
   }
 
  private:
@@ -203,14 +271,36 @@ class WorkingSet {
   static constexpr double kSample = 16;       // violators looked at for each place in the set
   static constexpr double kFresh = 0.8;       // share of the set that is chosen anew
   static constexpr Integer kPiece = Integer{1} << 28;  // multiply-adds between two looks at the clock
+  // Of `solve`. A violation of this size is rounding.
+  static constexpr double kRounding = 1e-13;
+  static constexpr Integer kRoundsToRounding = 100;
+  static constexpr Integer kRoundsOfSystems = 40;  // the first ones; what is left then is not for Newton
+  static constexpr Integer kMostSystemsOfFew = 64;
+  static constexpr Integer kStepsPerRow = 20, kStepsBeforeSystem = 4;  // of a round, for each row
 
-  static bool done(const DualState& state) {
-    return state.primal <= state.dual || state.greatest <= state.least;
+  bool has_all() const { return size_ == matrix_.count(); }
+
+  // Sequential minimal optimisation on a new set; returns the number of steps, 0 where it changed nothing.
+  Integer step_on_pairs(const KernelDual& dual, double share, double smallest, Integer most,
+                        const Budget& budget) {
+    if (!at_hand_) {
+      choose(dual);
+      if (chosen_.size() < 2) return 0;
+      matrix_.square(chosen_, small_->matrix(), small_->stride(), budget);
+      at_hand_ = has_all();
+    }
+    small_->load(dual, chosen_);
+    const Integer steps = small_->run(share, smallest, most);
+    changed_.clear();
+    for (std::size_t k = 0; k < chosen_.size(); ++k) {
+      if (small_->beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
+    }
+    return changed_.empty() ? 0 : steps;
   }
 
   // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it
   // may be missing: f is right for beta as it is, but the sum of beta is no longer 0.
-  bool apply(KernelDual& dual, const Budget& budget, Watch& watch) {
+  bool take_over(KernelDual& dual, const Budget& budget, Watch& watch) {
     rows_.clear();
     for (const std::size_t place : changed_) rows_.push_back(chosen_[place]);
     const Integer work = matrix_.work(rows_);
@@ -221,7 +311,7 @@ class WorkingSet {
       // Not one after the other: rows may come sorted by class, and every piece is to have both.
       for (std::size_t c = piece; c < changed_.size(); c += pieces) {
         const Integer i = chosen_[changed_[c]];
-        const double beta = small_.beta(static_cast<Integer>(changed_[c]));
+        const double beta = small_->beta(static_cast<Integer>(changed_[c]));
         rows_.push_back(i);
         changes_.push_back(beta - dual.beta[i]);
         dual.beta[i] = beta;
@@ -234,13 +324,19 @@ class WorkingSet {
 
   // Most of the set are violators on either side; the rest stays from the last round, free
   // multipliers first.
-  void choose(const KernelDual& dual, const DualState& state) {
+  void choose(const KernelDual& dual) {
     const Integer n = matrix_.count();
+    if (has_all()) {
+      chosen_.resize(static_cast<std::size_t>(n));
+      std::iota(chosen_.begin(), chosen_.end(), Integer{0});
+      return;
+    }
+    const DualState& state = dual.state;
     growing_.clear();
     falling_.clear();
     // Drawn, not just the worst: neighbours violate alike, and a set of neighbours is soon undone by
     // others.
-    const double noise = kNoise * (state.greatest - state.least);
+    const double noise = kNoise * state.violation();
     const auto key = [&](double f) { return f + noise * random_.unit(); };
     // Of many violators a sample is as good as all of them, and sooner sorted.
     const double share =
@@ -257,10 +353,6 @@ class WorkingSet {
     previous_ = chosen_;
     for (const Integer i : chosen_) chosen_mark_[i] = 0;
     chosen_.clear();
-    if (n == size_) {
-      for (Integer i = 0; i < n; ++i) pick(i);
-      return;
-    }
     const Integer fresh = previous_.empty() ? size_ : static_cast<Integer>(kFresh * size_);
     take(growing_, fresh / 2);
     take(falling_, fresh - static_cast<Integer>(chosen_.size()));
@@ -285,10 +377,12 @@ class WorkingSet {
     chosen_.push_back(i);
   }
 
-  KernelMatrix<T>& matrix_;
+  Matrix& matrix_;
   Integer size_, violators_ = 0;
   Random random_;
-  SmallDual<T> small_;
+  std::shared_ptr<Small> small_;
+  bool at_hand_ = false;  // whether it has the matrix of all rows
+  FreeMultipliers free_;
   std::vector<Integer> chosen_, previous_, rows_;
   std::vector<std::size_t> changed_;  // places in the set
   std::vector<double> changes_;

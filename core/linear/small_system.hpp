@@ -33,8 +33,10 @@ class SmallSystem final : public System {
   void combine(std::span<const double> c, std::span<double> out, const Budget& budget) override {
     data_.visit([&](const auto& rows) { maxmargin::combine(rows, c.data(), out.first(columns_), budget); });
     if (out.size() == columns_) return;
-    out[columns_] = 0;
-    for (const double coefficient : c) out[columns_] += coefficient;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t i = 0; i < c.size(); ++i) sum += c[i];
+    out[columns_] = sum;
   }
   // Where rounding has eaten the diagonal, as little as helps is added to it: any positive definite matrix
   // gives a direction of descent.

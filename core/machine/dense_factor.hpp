@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The factor of a symmetric, positive definite matrix of a few hundred rows.
+// The factor of a symmetric, positive definite matrix of up to a few thousand rows.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,15 @@ class DenseFactor {
       if (k < size_) std::copy_n(&lower[k * size_], k + 1, at);
       at[k] = k < size_ ? at[k] + r[k] + ridge : 1.0;
     }
-    for (Integer first = stride_ - kRows; first >= 0; first -= kRows) {
-      for (Integer j = first; j < first + kRows; j += kLanes<double>)
-        put(first, j, take_off_below(first, j));
-      if (!finish_corner(first)) return false;
-      for (Integer j = 0; j < first; j += kLanes<double>) finish(first, j);
+    for (Integer end = stride_, begin; end > 0; end = begin) {
+      begin = std::max<Integer>(end - kBlock, 0);
+      for (Integer below = end; below < stride_; below += kBlock) take_off_block(begin, end, below);
+      for (Integer first = end - kRows; first >= begin; first -= kRows) {
+        for (Integer j = first; j < first + kRows; j += kLanes<double>)
+          put(first, j, take_off(first, j, first + kRows, end));
+        if (!finish_corner(first)) return false;
+        for (Integer j = 0; j < first; j += kLanes<double>) finish(first, j, end);
+      }
     }
     return true;
   }
@@ -56,6 +60,9 @@ class DenseFactor {
 
  private:
   static constexpr Integer kRows = 8;
+  // Rows that are worked on together. What a block of them takes from another, 512 kB, stays in the second
+  // cache for all columns: without blocks, 3,000 rows take three times as long.
+  static constexpr Integer kBlock = 256;
   using Rows = std::array<Lanes<double>, kRows>;
   struct alignas(kRows * sizeof(double)) Line {
     std::array<double, kRows> values;
@@ -64,16 +71,25 @@ class DenseFactor {
   double* row(Integer k) { return lines_.data()->values.data() + k * stride_; }
   const double* row(Integer k) const { return lines_.data()->values.data() + k * stride_; }
 
-  // One register of each of the rows from `first` on, less what the rows below them add to L'L there.
-  Rows take_off_below(Integer first, Integer j) const {
+  // One register of each of the rows from `first` on, less what the rows from `begin` to `end` add to L'L
+  // there.
+  Rows take_off(Integer first, Integer j, Integer begin, Integer end) const {
     Rows rows;
     for (Integer k = 0; k < kRows; ++k) rows[k] = load(row(first + k) + j);
-    const double* below = row(first + kRows);
-    for (Integer m = first + kRows; m < size_; ++m, below += stride_) {
+    const double* below = row(begin);
+    for (Integer m = begin; m < end; ++m, below += stride_) {
       const Lanes<double> values = load(below + j);
       for (Integer k = 0; k < kRows; ++k) rows[k] -= below[first + k] * values;
     }
     return rows;
+  }
+  // The same for all rows from `begin` to `end` and a block of finished rows from `below` on.
+  void take_off_block(Integer begin, Integer end, Integer below) {
+    const Integer last = std::min(below + kBlock, stride_);
+    for (Integer j = 0; j < end; j += kLanes<double>) {
+      for (Integer first = std::max(begin, j / kRows * kRows); first < end; first += kRows)
+        put(first, j, take_off(first, j, below, last));
+    }
   }
   void put(Integer first, Integer j, const Rows& rows) {
     for (Integer k = 0; k < kRows; ++k) store(row(first + k) + j, rows[k]);
@@ -95,8 +111,8 @@ class DenseFactor {
     return true;
   }
   // To the left of the corner.
-  void finish(Integer first, Integer j) {
-    Rows rows = take_off_below(first, j);
+  void finish(Integer first, Integer j, Integer end) {
+    Rows rows = take_off(first, j, first + kRows, end);
     const double* corner = row(first) + first;
 #pragma GCC unroll 8
     for (Integer k = kRows - 1; k >= 0; --k) {

@@ -12,12 +12,13 @@
 
 namespace maxmargin {
 
-// Clips alpha to 0 <= alpha_i <= upper_i; what is not a number becomes 0.
-inline void clip_to_box(std::span<double> alpha, const double* upper) {
+// Clips alpha to 0 <= alpha_i <= upper(C_i); what is not a number becomes 0.
+template <class Loss>
+void clip_to_box(std::span<double> alpha, const double* costs) {
   constexpr double kLargest = std::numeric_limits<double>::max();
 #pragma omp simd
   for (std::size_t i = 0; i < alpha.size(); ++i) {
-    const double inside = std::min(alpha[i], std::min(upper[i], kLargest));
+    const double inside = std::min(alpha[i], std::min(Loss::upper(costs[i]), kLargest));
     alpha[i] = inside > 0 ? inside : 0.0;
   }
 }
@@ -25,7 +26,8 @@ inline void clip_to_box(std::span<double> alpha, const double* upper) {
 // Makes sum_i alpha_i y_i = 0 inside the box. Free multipliers cost least, since their margin is 1 and the
 // dual value is flat there: those of the heavier class give up the excess, then those of the lighter class
 // take on what is left. Bounded ones follow only if these do not suffice.
-inline void balance_classes(std::span<double> alpha, const double* labels, const double* upper) {
+template <class Loss>
+void balance_classes(std::span<double> alpha, const double* labels, const double* costs) {
   const std::size_t count = alpha.size();
   for (int round = 0; round < 2; ++round) {  // the second is for rounding
     const double excess = dot(alpha, {labels, count});
@@ -34,9 +36,10 @@ inline void balance_classes(std::span<double> alpha, const double* labels, const
     double spare = 0, room = 0, all = 0;
 #pragma omp simd reduction(+ : spare, room, all)
     for (std::size_t i = 0; i < count; ++i) {
-      const bool free = alpha[i] > 0 && alpha[i] < upper[i], heavier = labels[i] == heavy;
+      const double upper = Loss::upper(costs[i]);
+      const bool free = alpha[i] > 0 && alpha[i] < upper, heavier = labels[i] == heavy;
       spare += free && heavier ? alpha[i] : 0.0;
-      room += free && !heavier ? upper[i] - alpha[i] : 0.0;
+      room += free && !heavier ? upper - alpha[i] : 0.0;
       all += heavier ? alpha[i] : 0.0;
     }
     const double needed = std::abs(excess);
@@ -49,9 +52,10 @@ inline void balance_classes(std::span<double> alpha, const double* labels, const
     const double cut = still > 0 && bounded > 0 ? std::max(0.0, 1 - still / bounded) : 1.0;
 #pragma omp simd
     for (std::size_t i = 0; i < count; ++i) {
-      const bool free = alpha[i] > 0 && alpha[i] < upper[i], heavier = labels[i] == heavy;
+      const double upper = Loss::upper(costs[i]);
+      const bool free = alpha[i] > 0 && alpha[i] < upper, heavier = labels[i] == heavy;
       const double down = (free ? keep : 1.0) * cut;
-      const double up = free && share > 0 ? share * (upper[i] - alpha[i]) : 0.0;
+      const double up = free && share > 0 ? share * (upper - alpha[i]) : 0.0;
       alpha[i] = heavier ? alpha[i] * down : alpha[i] + up;
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Losses of the margin m = y (<w, x> + b): value, one subgradient and, where the loss is smooth,
-// curvature; and of the multiplier a in its box: what it is worth, -C loss*(-a / C), and how far m and a
-// are from complementary slackness. The same as losses.py.
+// curvature; and of the multiplier a: the upper end of its box, what it is worth there, -C loss*(-a / C),
+// and how far m and a are from complementary slackness. The same as losses.py.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 namespace maxmargin {
 
 struct Hinge {
+  static constexpr double kKink = 1;  // the margin at which the slope jumps, by 1
+  static double upper(double C) { return C; }
   static double value(double m) { return std::max(0.0, 1 - m); }
   static double derivative(double m) { return m < 1 ? -1 : 0; }
   static double dual_gain(double a, double) { return a; }
@@ -21,6 +23,7 @@ struct Hinge {
 };
 
 struct SquaredHinge {
+  static double upper(double C) { return C > 0 ? INFINITY : 0.0; }
   static double value(double m) {
     const double slack = std::max(0.0, 1 - m);
     return slack * slack;
@@ -36,6 +39,7 @@ struct SquaredHinge {
 };
 
 struct Logistic {
+  static double upper(double C) { return C; }
   // log(1 + exp(-m)) without overflow for large |m|.
   static double value(double m) { return std::max(0.0, -m) + std::log1p(std::exp(-std::abs(m))); }
   static double derivative(double m) {
@@ -57,6 +61,8 @@ struct Logistic {
 };
 
 struct Perceptron {
+  static constexpr double kKink = 0;
+  static double upper(double C) { return C; }
   static double value(double m) { return std::max(0.0, -m); }
   static double derivative(double m) { return m < 0 ? -1 : 0; }
   static double dual_gain(double, double) { return 0; }

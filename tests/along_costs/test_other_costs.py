@@ -164,9 +164,7 @@ def test_a_start_whose_sum_is_known_is_the_same_start():
             np.testing.assert_allclose(spared.w, plain.w, rtol=1e-9, atol=1e-12)
             assert spared.dual == pytest.approx(plain.dual, rel=1e-12)
         else:
-            np.testing.assert_allclose(
-                spared.iterate.combined, plain.iterate.combined, rtol=1e-9, atol=1e-12
-            )
+            np.testing.assert_allclose(spared.method.combined, plain.method.combined, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -224,8 +222,8 @@ def test_a_system_that_is_handed_on_changes_no_step(loss, d):
     fresh, resumed = solver.init(there, start), solver.resume(there, start, state)
     for _ in range(3):
         fresh, resumed = (solver.step(there, s, ONE_THREAD) for s in (fresh, resumed))
-        scale = np.abs(fresh.iterate.v).max()
-        np.testing.assert_allclose(resumed.iterate.v, fresh.iterate.v, rtol=0, atol=1e-8 * scale)
+        scale = np.abs(fresh.method.v).max()
+        np.testing.assert_allclose(resumed.method.v, fresh.method.v, rtol=0, atol=1e-8 * scale)
 
 
 def test_an_ascent_leaves_out_at_first_what_the_margins_of_its_start_hold():

@@ -278,11 +278,10 @@ def test_the_certificates_of_small_problems_are_those_of_certify(digits):
     X, y = digits
     model = SVC(C=0.5, tol=1e-4).fit(X, y)
     K = model.kernel_(X)
-    rows = kernels.KernelRows(K, kernels.Precomputed())
     for (i, j), proof in zip(model.certificate_.pairs, model.certificate_, strict=True):
         which = np.concatenate([np.flatnonzero(y == i), np.flatnonzero(y == j)])
         labels = np.where(y[which] == i, 1.0, -1.0)
-        part = kernels.KernelRows(rows, kernels.Precomputed(), which=which)
+        part = kernels.KernelRows(K, kernels.Precomputed(), which=which)
         again = certify(Problem.of(part, labels, 0.5), Solution(alpha=proof.alpha))
         np.testing.assert_allclose(again.alpha, proof.alpha, rtol=1e-12, atol=1e-15)
         for name in ("b", "primal", "dual", "kkt_violation"):
@@ -465,7 +464,7 @@ def test_feature_names_and_labels_of_any_kind():
         ("cache_size", 0, "megabytes"),
         ("max_iter", -2, "-1 sets no limit"),
         ("decision_function_shape", "pairs", "'ovr', 'ovo'"),
-        ("multi_class", "crammer_singer", "'ovo', 'ovr'"),
+        ("multi_class", "crammer_singer", "'ovr', 'ovo'"),
         ("probability", True, "CalibratedClassifierCV"),
         ("solver", "smo", "'working_set'"),
         ("solver", "pegasos", "takes no kernel"),

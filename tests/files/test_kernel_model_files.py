@@ -16,8 +16,7 @@ from sklearn.datasets import load_iris, make_classification
 
 from maxmargin import SVC, LinearSVC
 from maxmargin.files import ModelError, SavedKernelModel, fingerprint, load_model, save_model
-from maxmargin.files.models.fitted_kernel import from_kernel_estimator
-from maxmargin.files.models.kernel_model import in_order
+from maxmargin.files.models.fitted import from_estimator
 from maxmargin.files.models.safetensors import VERSION
 from maxmargin.kernels import Gaussian, Linear, Polynomial
 from maxmargin.solvers import SOLVERS
@@ -208,7 +207,7 @@ def test_each_class_loads_its_own_files(tmp_path, sound, iris):
 
 
 def test_a_model_without_support_vectors(tmp_path, fitted, iris):
-    saved = from_kernel_estimator(fitted)
+    saved = from_estimator(fitted)
     none = dataclasses.replace(
         saved,
         coefficients=np.zeros((2, 0)),
@@ -227,10 +226,10 @@ def test_a_model_without_support_vectors(tmp_path, fitted, iris):
 @pytest.mark.parametrize("several", ["ovo", "ovr"])
 def test_classes_in_another_order(iris, several):
     X, y = iris
-    saved = from_kernel_estimator(SVC(multi_class=several).fit(X, y))
+    saved = from_estimator(SVC(multi_class=several).fit(X, y))
     scores = saved.decision_function(X)
     for order in ([1, 2, 0], [2, 1, 0], [0, 2, 1]):
-        turned = in_order(saved, np.array(order))
+        turned = saved.in_order(np.array(order))
         assert turned.classes.tolist() == order
         found = turned.decision_function(X)
         if several == "ovr":

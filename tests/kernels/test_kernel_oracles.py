@@ -61,9 +61,9 @@ def test_every_pair_is_the_lecture_s(data, kernel, selection):
     state = solver.init(problem, None)
     lambda_ = np.zeros(len(y))
     for _ in range(60):
-        before = state.beta.copy()
+        before = state.point.beta.copy()
         state = solver.step(problem, state, UNLIMITED)
-        change = state.beta - before
+        change = state.point.beta - before
         assert np.count_nonzero(change) == 2
         first, second = int(np.argmax(change)), int(np.argmin(change))
         # Two rows may promise the same to rounding, so the pair is asked to be a best one.
@@ -72,13 +72,13 @@ def test_every_pair_is_the_lecture_s(data, kernel, selection):
         promises = lecture.promises(lambda_, K, y, costs, first, selection)
         assert promises[second] >= promises.max() * (1 - 1e-9) - 1e-12
         lambda_ = lecture.optimise_pair(lambda_, K, y, costs, first, second)
-        close(state.beta * y, lambda_)
-        close(state.f, K @ (lambda_ * y) - y)
+        close(state.point.beta * y, lambda_)
+        close(state.point.f, K @ (lambda_ * y) - y)
         close(state.dual, lecture.W(lambda_, K, y))
         close(0.5 * max(state.violation, 0.0), lecture.kkt_violation(lambda_, K, y, costs))
     # Walls are hit exactly, or the row would go on being chosen.
-    assert np.count_nonzero(state.beta * y == costs) > 2
-    assert np.count_nonzero(state.beta == 0.0) > 2
+    assert np.count_nonzero(state.point.beta * y == costs) > 2
+    assert np.count_nonzero(state.point.beta == 0.0) > 2
 
 
 @pytest.mark.parametrize("shrinking", [True, False])
@@ -96,7 +96,7 @@ def test_the_rule_of_004_holds_for_all_rows_when_it_fires(selection, shrinking):
     assert (fewest < 0.8 * len(y)) == shrinking
     alpha = solver.solution(problem, state, UNLIMITED).alpha
     assert lecture.kkt_violation(alpha, K, y, costs) <= 1e-3 * (1 + 1e-9)
-    close(state.f, K @ (alpha * y) - y)
+    close(state.point.f, K @ (alpha * y) - y)
     theirs = lecture.optimise_until_convergence(K, y, costs, 1e-3, selection)
     assert lecture.W(alpha, K, y) == pytest.approx(lecture.W(theirs, K, y), rel=1e-5)
     model = solve(problem, solver, tol=0.0)
@@ -217,7 +217,7 @@ def test_the_cache_changes_nothing(solver):
         state = configured.init(problem, None)
         for _ in range(5):
             state = configured.step(problem, state, UNLIMITED)
-        assert state.matrix.cached_bytes <= size * 1e6
+        assert state.cache.peak_bytes <= size * 1e6
         answers.append(configured.solution(problem, state, UNLIMITED).alpha)
     for other in answers[1:]:
         np.testing.assert_array_equal(other, answers[0])
@@ -260,7 +260,7 @@ def test_a_step_cut_short_leaves_f_in_order(solver):
     state = configured.init(problem, None)
     state = configured.step(problem, state, core.Budget(0.01, 1))
     alpha = configured.solution(problem, state, UNLIMITED).alpha
-    scores = state.scores if isinstance(solver, KernelDualAscent) else state.f + y
+    scores = state.scores if isinstance(solver, KernelDualAscent) else state.point.f + y
     assert 0 < np.count_nonzero(alpha) < 1500
     assert not configured.report(state).finished
     close(scores, matrix_of_rows(problem, alpha), 1e-8)

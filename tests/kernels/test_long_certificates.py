@@ -127,19 +127,17 @@ def test_a_round_cut_short_leaves_its_gradient_right():
     y = np.where(np.arange(2200) < 1100, 1.0, -1.0)  # sorted by class
     rows = KernelRows(X, Gaussian(1e-4))
     matrix = core.KernelMatrix(rows.data, rows.kernel.compiled, rows.which, np.array([0, 2200]), 0, True)
-    rounds = core.WorkingSet(matrix, 2048, 0)
-    low, high = np.minimum(0.0, y), np.maximum(0.0, y)
-    beta, f = np.zeros(2200), -y
-    rounds.run(low, high, y, beta, f, 1, core.Budget(1e-9, 1))
-    cut = np.count_nonzero(beta)
-    assert 0 < np.count_nonzero(beta > 0) < cut  # of both classes
-    support = np.flatnonzero(beta)
-    exact = rows.block(np.arange(2200), support) @ beta[support] - y
-    np.testing.assert_allclose(f, exact, atol=1e-3)
-    whole = np.zeros(2200)
-    core.WorkingSet(matrix, 2048, 0).run(low, high, y, whole, -y, 1, core.Budget(np.inf, 1))
-    assert cut < np.count_nonzero(whole)
-    assert abs(whole.sum()) < 1e-9
+    dual = core.KernelDual(y, np.ones(2200))
+    core.WorkingSet(matrix, 2048, 0).run(dual, 1, core.Budget(1e-9, 1))
+    cut = np.count_nonzero(dual.beta)
+    assert 0 < np.count_nonzero(dual.beta > 0) < cut  # of both classes
+    support = np.flatnonzero(dual.beta)
+    exact = rows.block(np.arange(2200), support) @ dual.beta[support] - y
+    np.testing.assert_allclose(dual.f, exact, atol=1e-3)
+    whole = core.KernelDual(y, np.ones(2200))
+    core.WorkingSet(matrix, 2048, 0).run(whole, 1, core.Budget(np.inf, 1))
+    assert cut < np.count_nonzero(whole.beta)
+    assert abs(whole.beta.sum()) < 1e-9
 
 
 def test_a_part_of_a_budget():

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from maxmargin import Problem, Rows, Solution, certify, core, solve
-from maxmargin.kernels import Gaussian, KernelRows, Laplacian, Polynomial
+from maxmargin.kernels import Gaussian, KernelRows, Laplacian, Polynomial, Precomputed
 from maxmargin.solvers import WorkingSet
-from maxmargin.solvers.kernel.free_multipliers import newton_changes
 from oracles.working_set import newton_step, one_round
 from problems import clouds
 
@@ -19,6 +18,14 @@ INNER_SHARE = 0.1
 
 def gaussian_matrix(X, gamma):
     return np.exp(-gamma * np.sum((X[:, None] - X[None]) ** 2, axis=2))
+
+
+def given(K):
+    """A kernel matrix of the core that has the values of K."""
+    rows = KernelRows(K, Precomputed())
+    return core.KernelMatrix(
+        rows.data, rows.kernel.compiled, np.arange(len(K)), np.array([0, len(K)]), 0, False
+    )
 
 
 def test_rounds_on_all_rows_are_the_oracle_s():
@@ -33,40 +40,74 @@ def test_rounds_on_all_rows_are_the_oracle_s():
         0,
         False,
     )
-    rounds = core.WorkingSet(matrix, 64, 0)
-    beta, f = np.zeros(41), -y
+    rounds, dual = core.WorkingSet(matrix, 64, 0), core.KernelDual(y, costs)
     theirs = np.zeros(41)
     for _ in range(4):
-        rounds.run(low, high, y, beta, f, 1, UNLIMITED)
+        assert rounds.run(dual, 1, UNLIMITED) == 1
         theirs = one_round(K, y, low, high, theirs, range(41), INNER_SHARE)
-        np.testing.assert_allclose(beta, theirs, atol=1e-10)
-        np.testing.assert_allclose(f, K @ beta - y, atol=1e-10)
+        np.testing.assert_allclose(dual.beta, theirs, atol=1e-10)
+        np.testing.assert_allclose(dual.f, K @ dual.beta - y, atol=1e-10)
 
 
-def test_newton_s_step_solves_the_bordered_system():
+def halfway(K, y, costs):
+    """A dual with all multipliers in the middle of their box, and a working set on it."""
+    matrix, dual = given(K), core.KernelDual(y, np.full(len(y), costs))
+    dual.beta[:] = 0.5 * costs * y
+    dual.restore_gradient(matrix, UNLIMITED)
+    np.testing.assert_allclose(dual.f, K @ dual.beta - y, rtol=1e-12, atol=1e-9)
+    return matrix, dual
+
+
+@pytest.mark.parametrize("size", [12, 300])
+def test_newton_s_step_solves_the_bordered_system(size):
     generator = np.random.default_rng(3)
-    A = generator.normal(size=(12, 20))
-    K, f = A @ A.T, generator.normal(size=12)
-    far = np.full(12, 1e6)
-    changes = newton_changes(K, f, np.zeros(12), -far, far)
-    np.testing.assert_allclose(changes, newton_step(K, f), rtol=1e-7, atol=1e-9)
+    A = generator.normal(size=(size, 2 * size))
+    K, y = A @ A.T, np.where(generator.normal(size=size) > 0, 1.0, -1.0)
+    matrix, dual = halfway(K, y, 1e3)
+    before, f = dual.beta.copy(), dual.f.copy()
+    # Rows of other lengths pull at beta by more than their box: a fifth of it has room for the step.
+    dual.f[:] = f = 1e-3 * f
+    assert core.WorkingSet(matrix, 8, 0).move_free(dual, size, 8, UNLIMITED) == 1
+    changes = dual.beta - before
+    np.testing.assert_allclose(changes, newton_step(K, f), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(dual.f, f + K @ changes, rtol=1e-9, atol=1e-6)
 
 
 def test_newton_s_step_ends_at_walls_and_lowers_the_dual():
     generator = np.random.default_rng(4)
     A = generator.normal(size=(30, 40))
     K, y = A @ A.T / 40, np.where(generator.normal(size=30) > 0, 1.0, -1.0)
-    beta = np.zeros(30)
-    wall = np.full(30, 0.05)
-    changes = newton_changes(K, K @ beta - y, beta, -wall, wall)
+    matrix, dual = halfway(K, y, 0.1)
+    before = dual.beta.copy()
+    assert 1 < core.WorkingSet(matrix, 8, 0).move_free(dual, 30, 8, UNLIMITED) <= 8
 
     def value(beta):
         return 0.5 * beta @ K @ beta - y @ beta
 
-    assert np.all(np.abs(changes) <= wall)
-    assert np.any(np.abs(changes) == wall)
-    assert abs(changes.sum()) < 1e-12
-    assert value(changes) < value(beta)
+    alpha = dual.beta * y
+    assert np.all((alpha >= 0.0) & (alpha <= 0.1))
+    assert np.any((alpha == 0.0) | (alpha == 0.1))
+    assert np.any((alpha > 0.0) & (alpha < 0.1))
+    assert abs(dual.beta.sum() - before.sum()) < 1e-12
+    assert value(dual.beta) < value(before)
+    np.testing.assert_allclose(dual.f, K @ dual.beta - y, atol=1e-12)
+
+
+def test_newton_s_step_is_not_taken_on_more_than_is_asked_for_or_where_there_is_no_kernel():
+    matrix, dual = halfway(np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]), 1.0)
+    before = dual.beta.copy()
+    assert core.WorkingSet(matrix, 4, 0).move_free(dual, 3, 8, UNLIMITED) == 0
+    matrix, dual = halfway(-np.eye(4), np.array([1.0, -1.0, 1.0, -1.0]), 1.0)
+    assert core.WorkingSet(matrix, 4, 0).move_free(dual, 4, 8, UNLIMITED) == 0
+    np.testing.assert_array_equal(dual.beta, before)
+
+
+def test_a_dual_of_other_rows_is_refused():
+    matrix, dual = given(np.eye(4)), core.KernelDual(np.ones(3), np.ones(3))
+    with pytest.raises(ValueError, match="one number per row"):
+        core.WorkingSet(matrix, 4, 0).run(dual, 1, UNLIMITED)
+    with pytest.raises(ValueError, match="one number per row"):
+        dual.restore_gradient(matrix, UNLIMITED)
 
 
 def test_the_gap_with_the_best_intercept_is_the_certificate_s():
@@ -74,14 +115,15 @@ def test_the_gap_with_the_best_intercept_is_the_certificate_s():
     problem = Problem.of(KernelRows(X, Gaussian(0.5)), y, 3.0)
     solver = WorkingSet(size=16)
     state = solver.init(problem, None)
+    whole, dual = state.whole, state.whole.dual
     for _ in range(4):
-        state.whole.run(1, UNLIMITED)
-        quick = state.whole.gap
-        state.whole.take_best_intercept()
+        whole.rounds.run(dual, 1, UNLIMITED)
+        quick = whole.relative_gap
+        dual.take_best_intercept()
         proof = certify(problem, solver.solution(problem, state, UNLIMITED))
-        assert state.whole.gap == pytest.approx(proof.gap, rel=1e-9)
-        assert state.whole.primal == pytest.approx(proof.primal, rel=1e-12)
-        assert state.whole.gap <= quick
+        assert dual.primal - dual.dual == pytest.approx(proof.gap, rel=1e-9)
+        assert dual.primal == pytest.approx(proof.primal, rel=1e-12)
+        assert whole.relative_gap <= quick
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +162,8 @@ def test_rows_put_aside_come_back(overlapping):
             back += 1
             # The gradient of all rows is what the multipliers make it, though most were not looked at.
             some = np.arange(0, 6000, 97)
-            exact = problem.rows.block(some, np.arange(6000)) @ state.whole.beta - y[some]
-            np.testing.assert_allclose(state.whole.f[some], exact, atol=1e-3)
+            exact = problem.rows.block(some, np.arange(6000)) @ state.whole.dual.beta - y[some]
+            np.testing.assert_allclose(state.whole.dual.f[some], exact, atol=1e-3)
         if state.precise:
             break
     assert aside >= 1

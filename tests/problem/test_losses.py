@@ -142,6 +142,11 @@ def test_rows_of_cost_zero_do_not_count(name):
     np.testing.assert_array_equal(loss.kkt_violation(margins, nothing, nothing), 0.0)
 
 
+def objective(name, costs):
+    """The sums that the core has of a loss, without an intercept."""
+    return core.Objective(name, np.ones(len(costs)), costs, "none", 0.0)
+
+
 def some_rows():
     """Margins, multipliers and costs: a cost of 0, and multipliers on both walls, are among them."""
     random = np.random.default_rng(0)
@@ -157,18 +162,18 @@ def test_the_core_agrees_row_by_row(name):
     loss, (margins, alpha, costs) = LOSSES[name], some_rows()
     each = [slice(i, i + 1) for i in range(len(margins))]
     multipliers, derivative = np.empty(200), np.empty(200)
-    core.multipliers(name, margins, costs, multipliers)
-    core.multipliers(name, margins, np.ones(200), derivative)
+    objective(name, costs).multipliers(margins, multipliers)
+    objective(name, np.ones(200)).multipliers(margins, derivative)
     twins = {
-        "value": ([core.loss_sum(name, margins[i], np.ones(1)) for i in each], loss.value(margins)),
+        "value": ([objective(name, np.ones(1)).loss_sum(margins[i]) for i in each], loss.value(margins)),
         "derivative": (-derivative, loss.derivative(margins)),
         "multiplier": (multipliers, loss.multiplier(margins, costs)),
         "dual_gain": (
-            [core.dual_gain(name, alpha[i], costs[i]) for i in each],
+            [objective(name, costs[i]).dual(alpha[i], 0.0) for i in each],
             loss.dual_gain(alpha, costs),
         ),
         "kkt_violation": (
-            [core.largest_violation(name, margins[i], alpha[i], costs[i]) for i in each],
+            [objective(name, costs[i]).largest_violation(margins[i], alpha[i]) for i in each],
             loss.kkt_violation(margins, alpha, costs),
         ),
     }
@@ -179,25 +184,55 @@ def test_the_core_agrees_row_by_row(name):
 @every_loss
 def test_the_core_adds_up(name):
     loss, (margins, alpha, costs) = LOSSES[name], some_rows()
-    assert core.loss_sum(name, margins, costs) == pytest.approx(
-        float(costs @ loss.value(margins)), rel=1e-13
-    )
-    gain = core.dual_gain(name, alpha, costs)
+    compiled = objective(name, costs)
+    assert compiled.loss_sum(margins) == pytest.approx(float(costs @ loss.value(margins)), rel=1e-13)
+    gain = compiled.dual(alpha, 0.0)
     assert gain == pytest.approx(float(loss.dual_gain(alpha, costs).sum()), rel=1e-13)
+    proposed = np.linspace(-10.0, 10.0, 200)
+    inside = np.clip(proposed, 0.0, loss.upper(costs))
+    compiled.make_feasible(proposed)
+    np.testing.assert_array_equal(proposed, inside)
     for some in (slice(0, 50), slice(50, 120), slice(120, 200), slice(0, 0)):
         rows = margins[some], alpha[some], costs[some]
         worst = float(loss.kkt_violation(*rows).max(initial=0.0))
-        assert core.largest_violation(name, *rows) == pytest.approx(worst, rel=1e-14)
+        found = objective(name, costs[some]).largest_violation(margins[some], alpha[some])
+        assert found == pytest.approx(worst, rel=1e-14)
 
 
 @every_loss
 def test_the_core_sees_what_is_not_a_number(name):
     one = np.ones(3)
-    assert np.isnan(core.largest_violation(name, np.array([0.5, np.nan, 0.5]), one, one))
+    assert np.isnan(objective(name, one).largest_violation(np.array([0.5, np.nan, 0.5]), one))
 
 
-@pytest.mark.parametrize("call", [core.dual_gain, core.largest_violation, core.multipliers])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda core, rows: core.loss_sum(rows),
+        lambda core, rows: core.primal(rows, 0.0, 0.0),
+        lambda core, rows: core.dual(rows, 0.0),
+        lambda core, rows: core.make_feasible(rows),
+        lambda core, rows: core.multipliers(rows, rows),
+        lambda core, rows: core.best_intercept(rows),
+        lambda core, rows: core.take_best_intercept(rows),
+        lambda core, rows: core.intercepts_without_loss(rows),
+        lambda core, rows: core.largest_violation(rows, rows),
+    ],
+)
 def test_the_core_refuses_rows_without_a_cost(call):
-    vectors = [np.zeros(3)] * (1 if call is core.dual_gain else 2)
     with pytest.raises(ValueError, match="one number per row"):
-        call("hinge", *vectors, np.zeros(2))
+        call(objective("hinge", np.zeros(2)), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"loss": "huber"}, "unknown loss"),
+        ({"intercept": "free"}, "unknown form of the intercept"),
+        ({"labels": np.ones(3)}, "one number per row"),
+    ],
+)
+def test_the_core_refuses_what_is_no_objective(wrong, why):
+    good = {"loss": "hinge", "labels": np.ones(2), "costs": np.ones(2), "intercept": "none", "number": 0.0}
+    with pytest.raises(ValueError, match=why):
+        core.Objective(**(good | wrong))

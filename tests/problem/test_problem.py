@@ -123,14 +123,15 @@ def test_refused_arguments(kind):
 def test_other_labels_share_what_does_not_depend_on_them():
     weights = np.linspace(0.5, 2.0, len(Y))
     problem = Problem.of(X, Y, 3.0, weights=weights)
-    _ = problem.total_cost, problem.upper, problem.positive_cost
+    margins = np.linspace(-1.0, 2.0, len(Y))
+    _ = problem.total_cost, problem.upper, problem.best_intercept(margins)
     other = problem.with_labels(-problem.y)
     fresh = Problem.of(X, -problem.y, 3.0, weights=weights)
     assert other.rows is problem.rows
     assert other.costs is problem.costs
-    for name in ("total_cost", "positive_cost"):
-        assert getattr(other, name) == pytest.approx(getattr(fresh, name))
-    assert other.positive_cost != problem.positive_cost
+    assert other.total_cost == pytest.approx(fresh.total_cost)
+    assert other.best_intercept(margins) == pytest.approx(fresh.best_intercept(margins))
+    assert other.best_intercept(margins) != problem.best_intercept(margins)
     np.testing.assert_array_equal(problem.y, Y)
 
 

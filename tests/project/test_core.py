@@ -134,10 +134,10 @@ def test_multipliers_are_brought_into_the_box_and_into_balance():
     proposed = random.uniform(-0.5, 2.5, 500)
     proposed[:3] = np.nan, np.inf, -np.inf
     alpha = proposed.copy()
-    core.make_feasible(alpha, y, upper, False)
+    core.Objective("hinge", y, upper, "none", 0.0).make_feasible(alpha)
     np.testing.assert_array_equal(alpha, np.clip(np.nan_to_num(proposed), 0.0, upper))
     balanced = proposed.copy()
-    core.make_feasible(balanced, y, upper, True)
+    core.Objective("hinge", y, upper, "exact", 0.0).make_feasible(balanced)
     assert abs(balanced @ y) <= 1e-12 * balanced.sum()
     assert np.all((balanced >= 0) & (balanced <= upper))
     # Here the free multipliers of the heavier class are enough, and nothing else moves.
@@ -149,7 +149,7 @@ def test_multipliers_are_brought_into_the_box_and_into_balance():
     np.testing.assert_allclose(kept, kept[0], rtol=1e-9)
     # No bound on one side, and nothing on the other: only zero is balanced.
     alone = np.array([3.0, 1.0])
-    core.make_feasible(alone, np.ones(2), np.full(2, np.inf), True)
+    core.Objective("squared_hinge", np.ones(2), np.ones(2), "exact", 0.0).make_feasible(alone)
     np.testing.assert_array_equal(alone, [0.0, 0.0])
 
 

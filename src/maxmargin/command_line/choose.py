@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from maxmargin.files import DataSet
 
 _FEWEST_ROWS = 1.0
-"""By so many rows or fewer, in the mean over the folds, a score is as good as another."""
+"""Rows by which a score may differ, in the mean over the folds, and be as good as another."""
 
 
 @in_words

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json, print_table
+from maxmargin.command_line.shared.answer import (
+    DONE,
+    INTERCEPTS,
+    Failure,
+    in_words,
+    print_json,
+    print_table,
+)
 from maxmargin.command_line.shared.features import (
     asked_features,
     expanded,
@@ -107,7 +114,7 @@ def compare(
         solvers = _entrants(problem, memory)
         runs, left_out = _race(problem, solvers, bars, tol=tol, max_time=max_time, threads=threads)
         bars.finish()
-    title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {_INTERCEPTS[intercept]}{against}"
+    title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {INTERCEPTS[intercept]}{against}"
     found: Any = getattr(problem.rows, "kernel", None)
     if found is not None:
         title += f", {found}"
@@ -127,9 +134,6 @@ def compare(
     else:
         _print_answer(title, tol, rows, left_out, output)
     return DONE
-
-
-_INTERCEPTS = {"exact": "exact intercept", "regularised": "regularised intercept", "none": "no intercept"}
 
 
 def _read_problem(

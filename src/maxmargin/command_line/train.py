@@ -213,7 +213,7 @@ def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredMode
 def _kernel_estimator(given: dict[str, Any], earlier: StoredModel | None) -> SVC:
     """The estimator with a kernel that the options ask for, its parameters checked."""
     from maxmargin.estimators import SVC
-    from maxmargin.files.models.fitted_kernel import to_kernel_estimator
+    from maxmargin.files.models.fitted import to_estimator
 
     changes = _changes(given)
     if earlier is not None and not _has_kernel(earlier):
@@ -223,7 +223,7 @@ def _kernel_estimator(given: dict[str, Any], earlier: StoredModel | None) -> SVC
     if earlier is None:
         estimator = SVC(**(_KERNEL_DEFAULTS | changes))
     else:
-        estimator = to_kernel_estimator(earlier, SVC).set_params(**changes, warm_start=True)
+        estimator = to_estimator(earlier, SVC).set_params(**changes, warm_start=True)
     estimator._check_parameters()
     return estimator
 
@@ -273,7 +273,7 @@ def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> 
     """Refuse now what the text of others has no room for, and not when the model is trained."""
     if model_format == "maxmargin":
         return
-    from maxmargin.files.data.text import integer_labels
+    from maxmargin.files.models.text import integer_labels
 
     integer_labels(classes, {"liblinear": "LIBLINEAR", "libsvm": "LIBSVM"}[model_format])
     if model_format == "libsvm" and len(classes) > 2 and not pairs:

@@ -23,7 +23,7 @@ from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.ladders import Running
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.solving.loop import Callback, Progress
-from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.tools.parameters import check_choice, wrong
 
 logger = logging.getLogger("maxmargin")
 
@@ -118,22 +118,13 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
-        return check_count(self, "n_jobs", 1, "None and -1 take all cores.")
+        return int(self.n_jobs)
 
-    def _check_running(self) -> None:
-        """The parameters that say how a fit runs, not what is fitted."""
-        if self.max_time is not None:
-            check_number(self, "max_time", at_least=0, cure="None sets no limit on the seconds.")
-        weight = self.class_weight
-        balanced = isinstance(weight, str) and weight == "balanced"
-        if not (weight is None or balanced or isinstance(weight, dict)):
-            raise wrong(
-                self, "class_weight", weight, "a dict from labels to factors on C, 'balanced' or None"
-            )
-        if self.callback is not None and not callable(self.callback):
-            raise wrong(self, "callback", self.callback, "a callable or None")
-        if isinstance(self.solver, str):
-            check_choice(self, "solver", ["auto", *SOLVERS])
-        elif not isinstance(self.solver, Solver):
-            names = ", ".join(map(repr, SOLVERS))
-            raise wrong(self, "solver", self.solver, f"'auto', one of {names}, or a Solver")
+
+def check_solver(estimator: Any) -> None:
+    """The parameter ``solver``, whose names are those of the registry."""
+    if isinstance(estimator.solver, str):
+        check_choice(estimator, "solver", ["auto", *SOLVERS])
+    elif not isinstance(estimator.solver, Solver):
+        names = ", ".join(map(repr, SOLVERS))
+        raise wrong(estimator, "solver", estimator.solver, f"'auto', one of {names}, or a Solver")

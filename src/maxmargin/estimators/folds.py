@@ -84,12 +84,12 @@ class Fold:
 
     held_out: Indices
     weights: Vector
-    """Of all rows; 0 where a row is not trained on."""
+    """The weight of every row; 0 where it is not trained on."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one fold at one C."""
+    """What became of one fold at one C."""
 
     C: float
     score: float
@@ -102,7 +102,7 @@ class Outcome:
 
 
 def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
-    """Of scikit-learn's splits; every fold must train on every class."""
+    """The folds that scikit-learn's splits stand for; each must train on every class."""
     labels, codes = data.classes
     folds = []
     for i, (trained, held_out) in enumerate(splits):
@@ -162,7 +162,7 @@ def fit_path(template: LinearSVC, data: Data, Cs: Vector, ways: list[Way], share
 
 
 def _from_last(last: list[LinearSVC], C: float) -> Begin:
-    """From models of the same rows at one or two other values of C."""
+    """Begin with the models of the same rows at one or two other values of C."""
     return lambda k, problem: _carried(last, C, k, problem)
 
 
@@ -193,7 +193,7 @@ def _from_better(of_all: LinearSVC, last: list[LinearSVC]) -> Begin:
 
 
 def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, Certificate]:
-    """From a certificate of all rows; what its (w, b) is worth without the held-out ones needs no pass."""
+    """Begin with a certificate of all rows: what it is worth without the held-out ones needs no pass."""
     w, b, margins = proof.w, proof.b, proof.margins
     primal = problem.regulariser(w, b) + problem.loss_sum(margins)
     nothing, nowhere = np.zeros_like(proof.alpha), np.zeros_like(w)

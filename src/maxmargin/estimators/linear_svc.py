@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from numbers import Real
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
@@ -14,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.certified import CertifiedClassifier, check_solver
 from maxmargin.estimators.reading import labels_and_codes, linear_scores, read_training_rows
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
@@ -26,7 +26,7 @@ from maxmargin.reductions.ladders import Begin, LinearFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import Way
-from maxmargin.tools.parameters import check_choice, check_count, check_number
+from maxmargin.tools.parameters import Positive, check_choice, check_options
 from maxmargin.types import Vector
 
 
@@ -120,25 +120,25 @@ class LinearSVC(CertifiedClassifier):
 
     def __init__(
         self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
+        penalty: takes.Penalty = "l2",
+        loss: takes.LossName = "squared_hinge",
         *,
-        dual: str | bool = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
+        dual: takes.Dual = "auto",
+        tol: takes.Tolerance = 1e-4,
+        C: takes.CostOrHardMargin = 1.0,
+        multi_class: takes.OneVsRest = "ovr",
+        fit_intercept: takes.Flag = True,
+        intercept_scaling: Positive = 1.0,
+        class_weight: takes.ClassWeight = None,
+        verbose: takes.Verbose = 0,
+        random_state: takes.RandomState = None,
+        max_iter: takes.Epochs = 1000,
         solver: str | AnySolver = "auto",
-        regularize_intercept: bool = False,
-        max_time: float | None = None,
+        regularize_intercept: takes.Flag = False,
+        max_time: takes.Seconds = None,
         callback: Callback | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
+        warm_start: takes.Flag = False,
+        n_jobs: takes.Jobs = None,
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -297,33 +297,12 @@ class LinearSVC(CertifiedClassifier):
         return to_estimator(load_model(path), cls)
 
     def _check_parameters(self) -> None:
-        check_choice(
-            self,
-            "penalty",
-            ["l2"],
-            "The l1 penalty is not offered: it is another problem, with another proof. "
-            "sklearn.svm.LinearSVC(penalty='l1', dual=False) has it.",
-        )
-        check_choice(
-            self,
-            "multi_class",
-            ["ovr"],
-            "Crammer and Singer's formulation is not offered; 'ovr' trains one class against the rest.",
-        )
-        check_choice(self, "loss", ["squared_hinge", "hinge", "logistic"])
-        check_choice(self, "dual", ["auto", True, False])
-        cost: Any = self.C
-        if isinstance(cost, Real) and cost == math.inf:  # isinf fails for an int beyond all floats
+        check_solver(self)
+        check_options(self)
+        if math.isinf(self.C):
             check_choice(
                 self,
                 "loss",
                 ["squared_hinge", "hinge"],
                 "With C = inf there is a hard margin, which the logistic loss does not have.",
             )
-        else:
-            cure = "C weighs the losses: a larger C fits the data harder; numpy.inf is the hard margin."
-            check_number(self, "C", above=0, cure=cure)
-        check_number(self, "tol", at_least=0, cure="tol is the relative gap to reach.")
-        check_number(self, "intercept_scaling", above=0)
-        check_count(self, "max_iter", 0, "It counts epochs or outer iterations of the solver.")
-        self._check_running()

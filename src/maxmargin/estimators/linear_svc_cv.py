@@ -16,6 +16,7 @@ import math
 import os
 import time
 import warnings
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Literal, Self
 
@@ -31,7 +32,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.core import default_threads
-from maxmargin.estimators.certified import ShowsProof
+from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.certified import ShowsProof, check_solver
 from maxmargin.estimators.folds import (
     CLOSER,
     Data,
@@ -48,7 +50,7 @@ from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import check_count, wrong
+from maxmargin.tools.parameters import Positive, check_options, wrong
 from maxmargin.types import Vector
 
 
@@ -107,27 +109,27 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
 
     def __init__(
         self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
+        penalty: takes.Penalty = "l2",
+        loss: takes.LossName = "squared_hinge",
         *,
         Cs: int | ArrayLike = 10,
         cv: Any = None,
-        scoring: Any = None,
-        refit: bool = True,
-        dual: str | bool = "auto",
-        tol: float = 1e-4,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
+        scoring: str | Callable[..., Any] | None = None,
+        refit: takes.Flag = True,
+        dual: takes.Dual = "auto",
+        tol: takes.Tolerance = 1e-4,
+        multi_class: takes.OneVsRest = "ovr",
+        fit_intercept: takes.Flag = True,
+        intercept_scaling: Positive = 1.0,
+        class_weight: takes.ClassWeight = None,
+        verbose: takes.Verbose = 0,
+        random_state: takes.RandomState = None,
+        max_iter: takes.Epochs = 1000,
         solver: str | AnySolver = "auto",
-        regularize_intercept: bool = False,
-        max_time: float | None = None,
+        regularize_intercept: takes.Flag = False,
+        max_time: takes.Seconds = None,
         callback: Callback | None = None,
-        n_jobs: int | None = None,
+        n_jobs: takes.Jobs = None,
     ) -> None:
         self.penalty = penalty
         self.loss = loss
@@ -218,15 +220,17 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
 
     def _check_parameters(self) -> None:
         """Before any data are read."""
+        check_solver(self)
+        check_options(self)
         self._values_of_C()
-        if self.n_jobs != -1 and self.n_jobs is not None:
-            check_count(self, "n_jobs", 1, "None and -1 take all cores.")
         self._template(0, Watch(self.callback))._check_parameters()
 
     def _values_of_C(self) -> Vector:
         cure = "Give some values of C, each above 0, or how many of them to try."
         if isinstance(self.Cs, int | np.integer) and not isinstance(self.Cs, bool):
-            return np.logspace(-4.0, 4.0, check_count(self, "Cs", 1, cure))
+            if self.Cs < 1:
+                raise wrong(self, "Cs", self.Cs, "an int in the range [1, inf)", cure)
+            return np.logspace(-4.0, 4.0, int(self.Cs))
         try:
             values = np.array(self.Cs, dtype=np.float64)
         except (TypeError, ValueError):
@@ -314,7 +318,7 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         return self.best_estimator_.predict(X)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """By ``scoring``; the accuracy if that is None."""
+        """The score by ``scoring``; the accuracy if that is None."""
         if self.scoring is None:
             return float(super().score(X, y, sample_weight=sample_weight))
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}

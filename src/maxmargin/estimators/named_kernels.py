@@ -19,7 +19,7 @@ from maxmargin.kernels.base import (
 from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
 from maxmargin.kernels.validity import is_valid, validity_on
 from maxmargin.tools.one_blas_thread import one_blas_thread
-from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.tools.parameters import check_choice, wrong
 from maxmargin.types import Vector
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
@@ -39,7 +39,7 @@ def is_function(kernel: Any) -> bool:
 
 
 def check_kernel(estimator: Any) -> None:
-    """``kernel``, ``degree``, ``gamma`` and ``coef0``, before any data are seen."""
+    """``kernel``, before any data are seen."""
     kernel = estimator.kernel
     if isinstance(kernel, str):
         check_choice(
@@ -50,13 +50,6 @@ def check_kernel(estimator: Any) -> None:
         raise wrong(
             estimator, "kernel", kernel, f"one of {names}, a callable, or a maxmargin.kernels object"
         )
-    check_count(estimator, "degree", 0)
-    check_number(estimator, "coef0")
-    if isinstance(estimator.gamma, str):
-        check_choice(estimator, "gamma", ["scale", "auto"], "A number of at least 0 is taken too.")
-    else:
-        cure = "'scale' is 1 / (n_features * variance of X), 'auto' is 1 / n_features."
-        check_number(estimator, "gamma", at_least=0, cure=cure)
 
 
 def find_kernel(estimator: Any, X: Any, weights: Vector | None) -> Kernel:
@@ -94,7 +87,7 @@ def find_gamma(gamma: str | float, X: Any, weights: Vector | None) -> float:
 
 
 def _weighted_variance(X: Any, weights: Vector | None) -> float:
-    """Of all values of X, each counted as often as its row weighs; in double precision, row by row."""
+    """The variance of all values of X, each counted as often as its row weighs, in double precision."""
     if sparse.issparse(X):
         means = np.asarray(X.mean(axis=1, dtype=np.float64)).ravel()
         squares = np.asarray(X.multiply(X).mean(axis=1, dtype=np.float64)).ravel()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,8 @@ from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.core import Budget
-from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.certified import CertifiedClassifier, check_solver
 from maxmargin.estimators.named_kernels import (
     check_kernel,
     find_kernel,
@@ -32,7 +33,7 @@ from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.ladders import KernelFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import NO_LIMIT, Callback
-from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
 
 
@@ -131,7 +132,7 @@ class SVC(CertifiedClassifier):
         Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
-    kernel that is none (most sigmoids) is trained with, but its certificates prove nothing: a warning, the
+    function that is not a kernel (most sigmoids) is trained with, but proves nothing: a warning, the
     status and the certificates say so.
 
     Examples
@@ -149,27 +150,27 @@ class SVC(CertifiedClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
+        C: takes.Cost = 1.0,
         kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float = 1000.0,
-        class_weight: Any = None,
-        verbose: int = 0,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        multi_class: str = "ovo",
+        degree: Natural = 3,
+        gamma: takes.Gamma = "scale",
+        coef0: AnyNumber = 0.0,
+        shrinking: takes.Flag = True,
+        probability: takes.Probability = False,
+        tol: takes.Tolerance = 1e-3,
+        cache_size: takes.Megabytes = 1000.0,
+        class_weight: takes.ClassWeight = None,
+        verbose: takes.Verbose = 0,
+        max_iter: takes.Steps = -1,
+        decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr",
+        break_ties: takes.Flag = False,
+        random_state: takes.RandomState = None,
+        multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo",
         solver: str | AnySolver = "auto",
-        max_time: float | None = None,
+        max_time: takes.Seconds = None,
         callback: Callback | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
+        warm_start: takes.Flag = False,
+        n_jobs: takes.Jobs = None,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -252,7 +253,7 @@ class SVC(CertifiedClassifier):
         return self
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
-        """Those of the last fit, if there was one on such data and it is to be the start."""
+        """The multipliers of the last fit, if there was one on such data and it is to be the start."""
         proof: Any = getattr(self, "certificate_", None)
         if not self.warm_start or proof is None or not np.array_equal(self.classes_, problems.labels):
             return None
@@ -313,7 +314,7 @@ class SVC(CertifiedClassifier):
         return self._problem_scores.weights()
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """Of every problem, one column each."""
+        """The scores of all rows, one column for each problem."""
         check_is_fitted(self)
         if not isinstance(self.kernel_, Function):
             self._refuse_sparse_matrix(X)
@@ -375,24 +376,15 @@ class SVC(CertifiedClassifier):
         them; what the file does not say, such as C in those of LIBSVM, is at its default. Nothing in the
         file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
         """
-        from maxmargin.files.models.fitted_kernel import to_kernel_estimator
+        from maxmargin.files.models.fitted import to_estimator
         from maxmargin.files.models.saved import load_model
 
-        return to_kernel_estimator(load_model(path), cls)
+        return to_estimator(load_model(path), cls)
 
     def _check_parameters(self) -> None:
-        cure = "C weighs the losses: a larger C fits the data harder."
-        check_number(self, "C", above=0, cure=cure)
+        check_solver(self)
+        check_options(self)
         check_kernel(self)
-        check_number(self, "tol", at_least=0, cure="tol is the relative gap to reach.")
-        check_number(self, "cache_size", above=0, cure="It is the memory for kernel values, in megabytes.")
-        check_count(self, "max_iter", -1, "It counts steps of the solver; -1 sets no limit.")
-        check_choice(self, "decision_function_shape", ["ovr", "ovo"])
-        check_choice(self, "multi_class", ["ovo", "ovr"])
-        if not isinstance(self.probability, str) and self.probability:
-            cure = "CalibratedClassifierCV(SVC(), ensemble=False) gives probabilities for any classifier."
-            raise wrong(self, "probability", self.probability, "False", cure)
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             cure = "With multi_class='ovr' there are no pairs of classes to score."
             raise wrong(self, "decision_function_shape", self.decision_function_shape, "'ovr'", cure)
-        self._check_running()

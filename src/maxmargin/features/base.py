@@ -5,27 +5,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from maxmargin.kernels.base import HIGHEST_DEGREE
+from maxmargin.tools.parameters import NotNegative, Range, check_options
+
+KernelDegree = Annotated[int, Range(f"[1, {HIGHEST_DEGREE}]")]
+KernelShift = Annotated[NotNegative, "With a negative one the function is not a kernel."]
+
 
 class FeatureMap(TransformerMixin, BaseEstimator, ABC):
     """A map phi from rows to rows; float32 stays float32, sparse rows are read as CSR.
 
-    A map checks its parameters and learns in ``_learn``, maps in ``_map`` and names columns in ``_names``.
+    The annotations of ``__init__`` say which values the parameters take, and ``fit`` checks them. A map
+    learns in ``_learn``, maps in ``_map`` and names columns in ``_names``.
     """
 
     @abstractmethod
     def _learn(self, X: Any) -> None:
-        """Checks the parameters and sets the fitted attributes."""
+        """Sets the fitted attributes; the parameters have been checked one by one."""
 
     @abstractmethod
     def _map(self, X: Any) -> Any:
-        """phi(x) of every row."""
+        """The matrix with phi(x) for every row of X."""
 
     @abstractmethod
     def _names(self, given: Sequence[str]) -> Sequence[str]:
@@ -33,14 +40,12 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learns what the map needs; y is not used."""
-        self._learn(self._read(X, reset=True))
+        self._read_and_learn(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """phi(x) for every row of the X that it learns from, which is read and checked once."""
-        X = self._read(X, reset=True)
-        self._learn(X)
-        return self._map(X)
+        return self._map(self._read_and_learn(X))
 
     def transform(self, X: Any) -> Any:
         """phi(x) for every row of X."""
@@ -52,6 +57,12 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         given = _check_feature_names_in(self, input_features)
         return np.array(self._names(given), dtype=object)
+
+    def _read_and_learn(self, X: Any) -> Any:
+        check_options(self)
+        X = self._read(X, reset=True)
+        self._learn(X)
+        return X
 
     def _read(self, X: Any, *, reset: bool) -> Any:
         formats = "csr" if self.__sklearn_tags__().input_tags.sparse else False

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from maxmargin.features.chosen_columns import ColumnMap, Columns, beside
-from maxmargin.tools.parameters import check_choice, wrong
+from maxmargin.tools.parameters import wrong
 
 _WANTED = "an int of at least 2, increasing numbers, or a dictionary from columns to increasing numbers"
 
@@ -61,7 +61,6 @@ class Buckets(ColumnMap):
         self.sparse_output = sparse_output
 
     def _learn(self, X: Any) -> None:
-        check_choice(self, "sparse_output", [True, False])
         super()._learn(X)
         edges = self.edges
         if isinstance(edges, Mapping):

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.features.base import FeatureMap
-from maxmargin.tools.parameters import wrong
+from maxmargin.tools.parameters import Expected, wrong
 
-Columns = Iterable[str] | Iterable[int] | str | int | None
+_WANTED = "names or indices of columns, or None"
+Columns = Annotated[Iterable[str] | Iterable[int] | str | int | None, Expected(_WANTED)]
 
 
 class ColumnMap(FeatureMap):
@@ -23,7 +24,8 @@ class ColumnMap(FeatureMap):
     Names are those of the data frame that ``fit`` was given. Sets ``columns_``, the indices.
     """
 
-    columns: Columns
+    def __init__(self, columns: Columns = None) -> None:
+        self.columns = columns
 
     def _learn(self, X: Any) -> None:
         self.columns_ = self._find_columns(X.shape[1])
@@ -50,7 +52,7 @@ class ColumnMap(FeatureMap):
             )
             raise wrong(self, "columns", self.columns, "names of columns of X", cure)
         if not isinstance(column, Integral) or isinstance(column, bool):
-            raise wrong(self, "columns", self.columns, "names or indices of columns, or None")
+            raise wrong(self, "columns", self.columns, _WANTED)
         if not -width <= int(column) < width:
             # scikit-learn's words for the width, so that its checks know the error.
             raise wrong(

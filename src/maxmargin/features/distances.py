@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.kernel_values import values_at
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian
-from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.tools.parameters import Count, Natural, Positive, check_choice, wrong
 
 _MANY = 10_000
 """From this many rows on, k-means reads small batches of them."""
@@ -31,7 +30,7 @@ class Distances(NumberedMap):
     gamma : float
         How fast closeness fades.
     seed : int
-        Of the sample and of k-means.
+        The seed of the sample and of k-means.
 
     Attributes
     ----------
@@ -47,7 +46,11 @@ class Distances(NumberedMap):
     """
 
     def __init__(
-        self, prototypes: str | ArrayLike = "sample", count: int = 100, gamma: float = 1.0, seed: int = 0
+        self,
+        prototypes: str | ArrayLike = "sample",
+        count: Count = 100,
+        gamma: Positive = 1.0,
+        seed: Natural = 0,
     ) -> None:
         self.prototypes = prototypes
         self.count = count
@@ -55,14 +58,13 @@ class Distances(NumberedMap):
         self.seed = seed
 
     def _learn(self, X: Any) -> None:
-        check_number(self, "gamma", above=0.0)
-        count = min(check_count(self, "count", 1), X.shape[0])
-        seed = check_count(self, "seed", 0)
+        count, seed = min(int(self.count), X.shape[0]), int(self.seed)
         if not isinstance(self.prototypes, str):
             self.prototypes_ = self._given(X)
-        elif check_choice(self, "prototypes", ["sample", "kmeans"], "Or give the points.") == "sample":
+        elif self.prototypes == "sample":
             self.prototypes_ = X[np.sort(np.random.default_rng(seed).permutation(X.shape[0])[:count])]
         else:
+            check_choice(self, "prototypes", ["sample", "kmeans"], "Or give the points.")
             self.prototypes_ = _centres(X, count, seed)
         self._n_features_out = self.prototypes_.shape[0]
 

@@ -14,10 +14,12 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.problem.rows import Rows
+from maxmargin.tools.parameters import check_options
 
 _LARGEST_INT32 = np.iinfo(np.int32).max
+"""Up to this many stored values and columns, indices have 32 bits."""
 _LARGE_PAGE = 2**21
-"""Bytes, on most systems."""
+"""The bytes of a large page of memory on most systems."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +39,16 @@ class Expansion:
 
     @property
     def degree(self) -> int:
-        """The highest one."""
+        """The highest degree of a monomial."""
         return len(self.scales) - 1
 
     @property
     def size(self) -> int:
-        """Columns of the result; exact, however many."""
+        """The number of columns of the result; exact, however many there are."""
         return self.size_of_row(self.columns)
 
     def size_of_row(self, stored: int) -> int:
-        """Monomials of a row with so many stored values."""
+        """The number of monomials of a row with so many stored values."""
         return self._sizes_of_rows([stored])[0]
 
     def _sizes_of_rows(self, stored: Sequence[int]) -> list[int]:
@@ -63,7 +65,7 @@ class Expansion:
         ]
 
     def stored(self, X: Any) -> int:
-        """Values of the result that take memory."""
+        """The number of values of the result that take memory."""
         if not sparse.issparse(X):
             return int(X.shape[0]) * self.size
         rows = np.bincount(np.diff(X.indptr))
@@ -71,9 +73,9 @@ class Expansion:
         return sum(map(mul, self._sizes_of_rows(lengths.tolist()), rows[lengths].tolist()))
 
     def bytes(self, X: Any, *, lazy: bool = False) -> int:
-        """Memory of the result, and of one weight per column: no linear model goes without.
+        """The bytes of the result and of one weight per column, which every linear model needs.
 
-        ``lazy``: of the weights alone, where the result is not written out.
+        ``lazy`` counts the weights alone, where the result is not written out.
         """
         if lazy:
             return 8 * self.size
@@ -85,10 +87,8 @@ class Expansion:
 
     def refuse_too_large(self, owner: Any, X: Any, *, lazy: bool = False) -> None:
         """Raises if the result would take more than the ``max_bytes`` of the map that asks."""
-        from maxmargin.tools.parameters import check_count  # with it all of scikit-learn
-
-        limit = check_count(owner, "max_bytes", 1)
-        needed = self.bytes(X, lazy=lazy)
+        check_options(owner)
+        needed, limit = self.bytes(X, lazy=lazy), owner.max_bytes
         if needed > limit:
             what = "their weights alone" if lazy else "for this X"
             raise ValueError(

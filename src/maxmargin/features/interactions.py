@@ -9,6 +9,7 @@ from typing import Any
 
 from maxmargin.features.chosen_columns import ColumnMap, Columns, beside
 from maxmargin.features.expansion import Expansion
+from maxmargin.tools.parameters import Count
 
 
 class Interactions(ColumnMap):
@@ -29,7 +30,7 @@ class Interactions(ColumnMap):
            [ 7.,  3., 21.]])
     """
 
-    def __init__(self, columns: Columns = None, max_bytes: int = 2**32) -> None:
+    def __init__(self, columns: Columns = None, max_bytes: Count = 2**32) -> None:
         self.columns = columns
         self.max_bytes = max_bytes
 

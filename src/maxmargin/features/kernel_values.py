@@ -15,13 +15,13 @@ from maxmargin.kernels import Function, Gaussian, Kernel
 from maxmargin.problem.rows import Rows
 
 _ONE_THREAD = Budget(float("inf"), 1)
-"""The blocks are side by side already."""
+"""One block has one thread, since the blocks are worked on side by side already."""
 _LARGEST_TERM = 32.0
 """Terms of this size are off by 2e-6 in float32, and so is the exponential of their sum."""
 
 
 Values = Callable[[Any], NDArray[Any]]
-"""From a block of rows to ``k(x, z)`` for all its x and all fixed z."""
+"""A function from a block of rows to ``k(x, z)`` for all its x and all fixed z."""
 
 
 def values_at(kernel: Kernel, fixed: Any, like: Any) -> Values:

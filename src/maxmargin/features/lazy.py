@@ -18,6 +18,7 @@ _CACHE = 2**25
 """Bytes up to which dense rows are read faster than formed. One number for all machines, so that the same
 data give the same answer everywhere."""
 _LARGEST_INT32 = np.iinfo(np.int32).max
+"""The core forms products of columns whose indices have 32 bits."""
 
 
 class LazyMonomials(FormedRows):
@@ -58,7 +59,7 @@ class LazyMonomials(FormedRows):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the base; products are formed in float64."""
+        """The type of the base's values; products are formed in float64."""
         dtype: np.dtype[Any] = self.base.dtype
         return dtype
 
@@ -80,7 +81,7 @@ class LazyMonomials(FormedRows):
         return self.expansion(self.base)
 
     def core_data(self) -> core.MonomialData:
-        """Over the base in float64 with 32-bit columns, which is copied where it is not like that."""
+        """What the core reads: the base in float64 with 32-bit columns, copied where it is not so."""
         base = sparse.csr_matrix(self.base, dtype=np.float64)
         if base.nnz > _LARGEST_INT32:
             raise ValueError(

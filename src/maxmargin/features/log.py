@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.features.chosen_columns import ColumnMap, Columns
+from maxmargin.features.chosen_columns import ColumnMap
 
 
 class Log(ColumnMap):
@@ -29,9 +29,6 @@ class Log(ColumnMap):
     array([[5.        , 0.        ],
            [7.        , 2.30258509]])
     """
-
-    def __init__(self, columns: Columns = None) -> None:
-        self.columns = columns
 
     def _learn(self, X: Any) -> None:
         super()._learn(X)

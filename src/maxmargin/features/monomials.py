@@ -6,15 +6,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations, combinations_with_replacement, groupby
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from maxmargin.features.base import FeatureMap
+from maxmargin.features.base import FeatureMap, KernelShift
 from maxmargin.features.expansion import Expansion
 from maxmargin.features.lazy import LazyMonomials, forming_pays
-from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.tools.parameters import Count, Positive, Range, check_options, wrong
 
 _HIGHEST = 255
-"""See core/features/monomials.hpp."""
+"""The highest degree that the core takes (core/features/monomials.hpp)."""
 
 
 class Monomials(FeatureMap):
@@ -33,14 +33,14 @@ class Monomials(FeatureMap):
     Parameters
     ----------
     degree : int
-        The highest one.
+        The highest degree of a monomial.
     interaction_only : bool
         Every column at most once in a monomial. Only with plain scaling.
     scaling : "plain" or "kernel"
         The bare products, or those of the polynomial kernel.
     gamma, coef0 : float
-        Of the kernel. With ``coef0=0`` only the monomials of exactly this degree remain. No effect on plain
-        scaling.
+        The parameters of the kernel, without effect on plain scaling. With ``coef0=0`` only the monomials
+        of exactly this degree remain.
     include_bias : bool or "auto"
         Whether the constant is a column. "auto": as the kernel needs it, but not with plain scaling, since
         ``LinearSVC`` has an intercept of its own.
@@ -64,15 +64,15 @@ class Monomials(FeatureMap):
 
     def __init__(
         self,
-        degree: int = 2,
+        degree: Annotated[int, Range(f"[1, {_HIGHEST}]")] = 2,
         interaction_only: bool = False,
-        scaling: str = "plain",
+        scaling: Annotated[str, Literal["plain", "kernel"]] = "plain",
         *,
-        gamma: float = 1.0,
-        coef0: float = 1.0,
-        include_bias: bool | str = "auto",
-        max_bytes: int = 2**32,
-        lazy: bool | str = False,
+        gamma: Positive = 1.0,
+        coef0: KernelShift = 1.0,
+        include_bias: Annotated[bool | str, Literal["auto", True, False]] = "auto",
+        max_bytes: Count = 2**32,
+        lazy: Annotated[bool | str, Literal["auto", True, False]] = False,
     ) -> None:
         self.degree = degree
         self.interaction_only = interaction_only
@@ -93,27 +93,21 @@ class Monomials(FeatureMap):
         return LazyMonomials(X, self.expansion_) if self.lazy_ else self.expansion_(X)
 
     def _is_lazy(self, X: Any) -> bool:
-        lazy = check_choice(self, "lazy", ["auto", True, False])
-        if lazy == "auto":
-            return forming_pays(self.expansion_, X, check_count(self, "max_bytes", 1))
-        if lazy and self.expansion_.degree != 2:
+        if self.lazy == "auto":
+            return forming_pays(self.expansion_, X, self.max_bytes)
+        if self.lazy and self.expansion_.degree != 2:
             cure = "Only products of two columns are formed on the way: use degree=2, or lazy=False."
             raise wrong(self, "lazy", True, f"False with degree={self.expansion_.degree}", cure)
-        return bool(lazy)
+        return bool(self.lazy)
 
     def _expansion(self, columns: int) -> Expansion:
-        degree = check_count(self, "degree", 1)
-        if degree > _HIGHEST:
-            raise wrong(self, "degree", degree, f"at most {_HIGHEST}")
-        once = bool(check_choice(self, "interaction_only", [True, False]))
-        kernel = check_choice(self, "scaling", ["plain", "kernel"]) == "kernel"
-        bias = check_choice(self, "include_bias", ["auto", True, False])
-        gamma = check_number(self, "gamma", above=0.0)
-        coef0 = check_number(self, "coef0", at_least=0.0, cure="With a negative one it is no kernel.")
+        check_options(self)
+        degree, gamma, coef0 = int(self.degree), float(self.gamma), float(self.coef0)
+        once, kernel = self.interaction_only, self.scaling == "kernel"
         if kernel and once:
             cure = "The kernel has squares in it: use scaling='plain'."
             raise wrong(self, "interaction_only", True, "False with scaling='kernel'", cure)
-        bias = kernel if bias == "auto" else bias
+        bias = kernel if self.include_bias == "auto" else self.include_bias
         if not kernel:
             return Expansion(columns, 0 if bias else 1, (1.0,) * (degree + 1), once)
         scales = _kernel_scales(degree, gamma, coef0)

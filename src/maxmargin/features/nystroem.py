@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import rq
 
+from maxmargin.features.base import KernelDegree, KernelShift
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
 from maxmargin.features.kernel_values import pair_values, values_at
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from maxmargin.tools.one_blas_thread import one_blas_thread
-from maxmargin.tools.parameters import check_choice, check_count, check_number, wrong
+from maxmargin.tools.parameters import Count, Natural, Positive, wrong
 
 _PART = 64
 """Columns of a product with a triangular matrix: more would multiply zeros, fewer would be slower."""
@@ -35,9 +35,9 @@ class Nystroem(NumberedMap):
     kernel : Kernel or name
         From ``maxmargin.kernels``, or "gaussian" (also "rbf"), "poly", "laplacian" or "linear".
     gamma, degree, coef0 :
-        Of a kernel given by name.
+        The parameters of a kernel that is given by name.
     seed : int
-        Of the sample.
+        The seed of the sample.
 
     Attributes
     ----------
@@ -62,13 +62,16 @@ class Nystroem(NumberedMap):
 
     def __init__(
         self,
-        count: int = 1000,
-        kernel: str | Kernel = "gaussian",
+        count: Count = 1000,
+        kernel: Annotated[
+            Annotated[str, Literal["gaussian", "rbf", "poly", "laplacian", "linear"]] | Kernel,
+            "Or give an object of maxmargin.kernels.",
+        ] = "gaussian",
         *,
-        gamma: float = 1.0,
-        degree: int = 3,
-        coef0: float = 1.0,
-        seed: int = 0,
+        gamma: Positive = 1.0,
+        degree: KernelDegree = 3,
+        coef0: KernelShift = 1.0,
+        seed: Natural = 0,
     ) -> None:
         self.count = count
         self.kernel = kernel
@@ -79,8 +82,8 @@ class Nystroem(NumberedMap):
 
     def _learn(self, X: Any) -> None:
         self.kernel_ = self._find_kernel()
-        count = min(check_count(self, "count", 1), X.shape[0])
-        random = np.random.default_rng(check_count(self, "seed", 0))
+        count = min(int(self.count), X.shape[0])
+        random = np.random.default_rng(self.seed)
         order = random.permutation(X.shape[0])
         self.sample_ = X[np.sort(order[:count])]
         with one_blas_thread():
@@ -96,17 +99,13 @@ class Nystroem(NumberedMap):
             )
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        names = ["gaussian", "rbf", "poly", "laplacian", "linear"]
-        name = check_choice(self, "kernel", names, "Or give an object of maxmargin.kernels.")
-        gamma = check_number(self, "gamma", above=0.0)
-        if name == "linear":
+        gamma = float(self.gamma)
+        if self.kernel == "linear":
             return Linear()
-        if name == "laplacian":
+        if self.kernel == "laplacian":
             return Laplacian(gamma)
-        if name == "poly":
-            return Polynomial(
-                check_count(self, "degree", 1), gamma, check_number(self, "coef0", at_least=0.0)
-            )
+        if self.kernel == "poly":
+            return Polynomial(int(self.degree), gamma, float(self.coef0))
         return Gaussian(gamma)
 
     def _project(self, dtype: np.dtype[Any]) -> NDArray[Any]:

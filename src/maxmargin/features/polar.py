@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.features.chosen_columns import ColumnMap, Columns
+from maxmargin.features.chosen_columns import ColumnMap
 
 
 class Polar(ColumnMap):
@@ -29,9 +29,6 @@ class Polar(ColumnMap):
     array([[2.        , 1.57079633],
            [0.        , 0.        ]])
     """
-
-    def __init__(self, columns: Columns = None) -> None:
-        self.columns = columns
 
     def _learn(self, X: NDArray[Any]) -> None:
         super()._learn(X)

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, sparse
 
+from maxmargin.features.base import KernelDegree, KernelShift
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Polynomial
-from maxmargin.tools.parameters import check_count, check_number
+from maxmargin.tools.parameters import Count, Natural, Positive
 
 
 class PolynomialSketch(NumberedMap):
@@ -36,7 +36,7 @@ class PolynomialSketch(NumberedMap):
     Parameters
     ----------
     degree, gamma, coef0 :
-        Of the kernel; coef0 >= 0.
+        The parameters of the kernel; coef0 is at least 0.
     columns : int
         Columns of the result.
     seed : int
@@ -60,7 +60,12 @@ class PolynomialSketch(NumberedMap):
     """
 
     def __init__(
-        self, degree: int = 2, gamma: float = 1.0, coef0: float = 1.0, columns: int = 1000, seed: int = 0
+        self,
+        degree: KernelDegree = 2,
+        gamma: Positive = 1.0,
+        coef0: KernelShift = 1.0,
+        columns: Count = 1000,
+        seed: Natural = 0,
     ) -> None:
         self.degree = degree
         self.gamma = gamma
@@ -69,11 +74,9 @@ class PolynomialSketch(NumberedMap):
         self.seed = seed
 
     def _learn(self, X: Any) -> None:
-        degree = check_count(self, "degree", 1)
-        gamma = check_number(self, "gamma", above=0.0)
-        coef0 = check_number(self, "coef0", at_least=0.0, cure="With a negative one it is no kernel.")
-        columns = check_count(self, "columns", 1)
-        random = np.random.default_rng(check_count(self, "seed", 0))
+        degree, gamma, coef0 = int(self.degree), float(self.gamma), float(self.coef0)
+        columns = int(self.columns)
+        random = np.random.default_rng(self.seed)
         shape = degree, X.shape[1] + 1
         self.places_ = random.integers(columns, size=shape)
         self.signs_ = random.choice([-1.0, 1.0], size=shape)

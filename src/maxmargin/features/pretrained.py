@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from maxmargin.core import default_threads
+from maxmargin.features.dense_maps import NumberedMap
 from maxmargin.features.network import first_part
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.tools.parameters import check_count
+from maxmargin.tools.parameters import Count
 
 _TYPES = {
     "tensor(float)": np.float32,
@@ -58,9 +58,9 @@ class Pretrained(NumberedMap):
         onnx_file: str | os.PathLike[str],
         layer: str | None = None,
         *,
-        batch_size: int = 256,
+        batch_size: Count = 256,
         callback: Callable[[int, int], Any] | None = None,
-        max_bytes: int = 2**30,
+        max_bytes: Count = 2**30,
     ) -> None:
         self.onnx_file = onnx_file
         self.layer = layer
@@ -69,8 +69,7 @@ class Pretrained(NumberedMap):
         self.max_bytes = max_bytes
 
     def _learn(self, X: NDArray[Any]) -> None:
-        check_count(self, "batch_size", 1)
-        self.network_ = first_part(self.onnx_file, self.layer, check_count(self, "max_bytes", 1))
+        self.network_ = first_part(self.onnx_file, self.layer, self.max_bytes)
         self._session = self._open()
         self._n_features_out = self._run(X[:1]).shape[1]
 

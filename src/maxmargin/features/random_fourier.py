@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
-from maxmargin.features.numbered import NumberedMap
-from maxmargin.features.row_blocks import map_in_blocks
 from maxmargin.kernels import Gaussian
-from maxmargin.tools.parameters import check_count, check_number, wrong
+from maxmargin.tools.parameters import Natural, Positive, Range, wrong
 
 
 class RandomFourier(NumberedMap):
@@ -28,7 +27,7 @@ class RandomFourier(NumberedMap):
     count : int
         Columns of the result, an even number.
     gamma : float
-        Of the kernel.
+        The gamma of the kernel.
     seed : int
         The same seed gives the same map.
 
@@ -51,17 +50,18 @@ class RandomFourier(NumberedMap):
     True
     """
 
-    def __init__(self, count: int = 1000, gamma: float = 1.0, seed: int = 0) -> None:
+    def __init__(
+        self, count: Annotated[int, Range("[2, inf)")] = 1000, gamma: Positive = 1.0, seed: Natural = 0
+    ) -> None:
         self.count = count
         self.gamma = gamma
         self.seed = seed
 
     def _learn(self, X: Any) -> None:
-        count = check_count(self, "count", 2)
+        count, gamma = int(self.count), float(self.gamma)
         if count % 2:
             raise wrong(self, "count", count, "even", "A cosine and a sine come together.")
-        gamma = check_number(self, "gamma", above=0.0)
-        random = np.random.default_rng(check_count(self, "seed", 0))
+        random = np.random.default_rng(self.seed)
         directions = random.normal(scale=math.sqrt(2.0 * gamma), size=(X.shape[1], count // 2))
         self.directions_ = directions.astype(X.dtype, copy=False)
         self.kernel_ = Gaussian(gamma)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from maxmargin.features.chosen_columns import ColumnMap, Columns, beside
+from maxmargin.features.chosen_columns import ColumnMap, beside
 
 
 class Squares(ColumnMap):
@@ -24,9 +24,6 @@ class Squares(ColumnMap):
     array([[5., 2., 4.],
            [7., 3., 9.]])
     """
-
-    def __init__(self, columns: Columns = None) -> None:
-        self.columns = columns
 
     def _map(self, X: Any) -> Any:
         chosen = X[:, self.columns_]

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,29 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.problem.rows import Rows
+from maxmargin.tools.parameters import AnyNumber, NotNegative, Range, check_options
 
 Factor = tuple[str, str, float, float, int]
 """(common sum, shape, gamma, shift, degree): see core/kernel/kernels.hpp."""
 Term = tuple[float, tuple[Factor, ...]]
 """A coefficient and the factors of a product."""
 HIGHEST_DEGREE = 64
+"""Higher powers leave the range of floats, and rarely help."""
+Gamma = Annotated[
+    NotNegative, "1 / (X.shape[1] * X.var()) is a good start; a larger gamma tells nearer rows apart."
+]
+Coef0 = Annotated[AnyNumber, "0 leaves the inner product as it is."]
+Degree = Annotated[
+    int,
+    Range(f"[0, {HIGHEST_DEGREE}]"),
+    "Powers above that leave the range of floats; high degrees rarely help.",
+]
 
 
 class Kernel(ABC):
     """A symmetric function of two rows; ``kernel(X, Z)`` is the matrix of its values, in float64."""
+
+    __post_init__ = check_options
 
     @property
     @abstractmethod
@@ -98,7 +111,7 @@ class Kernel(ABC):
         if not (math.isfinite(factor) and factor > 0):
             raise ValueError(
                 f"A kernel can be multiplied by finite numbers above 0. Got {factor!r} instead: "
-                "a negative multiple of a kernel is none."
+                "a negative multiple of a kernel is not a kernel."
             )
         _refuse_given(self)
         scaled = tuple((float(factor) * coefficient, factors) for coefficient, factors in self.terms)
@@ -114,7 +127,7 @@ class Combination(Kernel):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
+        """The kernel as a sum of products of the compiled ones."""
         return self.parts
 
     def __str__(self) -> str:
@@ -124,47 +137,44 @@ class Combination(Kernel):
         return self.words
 
 
+class _Simple(Kernel):
+    """A kernel that is one of the compiled ones."""
+
+    @abstractmethod
+    def _factor(self) -> Factor:
+        """The compiled kernel with its numbers."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The kernel as a sum of products of the compiled ones: one product of one factor."""
+        return ((1.0, (self._factor(),)),)
+
+
 @dataclass(frozen=True)
-class Linear(Kernel):
+class Linear(_Simple):
     """``<x, z>``."""
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "power", 1.0, 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "product", "power", 1.0, 0.0, 1
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
+class Polynomial(_Simple):
     """``(gamma <x, z> + coef0)^degree``: all monomials up to the degree (003, 004), for coef0 >= 0."""
 
-    degree: int = 3
-    gamma: float = 1.0
-    coef0: float = 0.0
+    degree: Degree = 3
+    gamma: Gamma = 1.0
+    coef0: Coef0 = 0.0
 
-    def __post_init__(self) -> None:
-        degree = self.degree
-        whole = isinstance(degree, Integral) and not isinstance(degree, bool)
-        if not (whole and 0 <= degree <= HIGHEST_DEGREE):
-            cure = "Powers above that leave the range of floats; high degrees rarely help."
-            raise _wrong(self, "degree", f"an int in the range [0, {HIGHEST_DEGREE}]", cure)
-        _check_gamma(self)
-        _check_coef0(self)
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "power", float(self.gamma), float(self.coef0), int(self.degree)),)),)
+    def _factor(self) -> Factor:
+        return "product", "power", float(self.gamma), float(self.coef0), int(self.degree)
 
 
 @dataclass(frozen=True)
-class Gaussian(Kernel):
+class Gaussian(_Simple):
     """``exp(-gamma |x - z|^2)``; with 004's sigma, gamma = 1 / (2 sigma^2): ``Gaussian.with_sigma``."""
 
-    gamma: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_gamma(self)
+    gamma: Gamma = 1.0
 
     @classmethod
     def with_sigma(cls, sigma: float) -> Gaussian:
@@ -176,67 +186,47 @@ class Gaussian(Kernel):
             )
         return cls(1.0 / (2.0 * sigma**2))
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "exponential", float(self.gamma), 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "product", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
-class Laplacian(Kernel):
+class Laplacian(_Simple):
     """``exp(-gamma sum_k |x_k - z_k|)``."""
 
-    gamma: float = 1.0
+    gamma: Gamma = 1.0
 
-    def __post_init__(self) -> None:
-        _check_gamma(self)
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("minimum", "exponential", float(self.gamma), 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "minimum", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
-class ChiSquared(Kernel):
+class ChiSquared(_Simple):
     """``exp(-gamma sum_k (x_k - z_k)^2 / (x_k + z_k))``, for values that are not negative."""
 
-    gamma: float = 1.0
+    gamma: Gamma = 1.0
 
-    def __post_init__(self) -> None:
-        _check_gamma(self)
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("harmonic", "exponential", float(self.gamma), 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "harmonic", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
-class Sigmoid(Kernel):
-    """``tanh(gamma <x, z> + coef0)``: in use, but no kernel for most parameters (see ``is_valid``)."""
+class Sigmoid(_Simple):
+    """``tanh(gamma <x, z> + coef0)``: in use, but not a kernel for most parameters (see ``is_valid``)."""
 
-    gamma: float = 1.0
-    coef0: float = 0.0
+    gamma: Gamma = 1.0
+    coef0: Coef0 = 0.0
 
-    def __post_init__(self) -> None:
-        _check_gamma(self)
-        _check_coef0(self)
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("product", "tanh", float(self.gamma), float(self.coef0), 1),)),)
+    def _factor(self) -> Factor:
+        return "product", "tanh", float(self.gamma), float(self.coef0), 1
 
 
 @dataclass(frozen=True)
-class Precomputed(Kernel):
+class Precomputed(_Simple):
     """The matrix of all values is given in the place of the data."""
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return ((1.0, (("given", "power", 1.0, 0.0, 1),)),)
+    def _factor(self) -> Factor:
+        return "given", "power", 1.0, 0.0, 1
 
     def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
         """The matrix of all values."""
@@ -246,15 +236,13 @@ class Precomputed(Kernel):
 
 
 @dataclass(frozen=True)
-class Function(Kernel):
+class Function(_Simple):
     """Any function of two matrices that returns the matrix of all values, as scikit-learn takes them."""
 
     function: Callable[[Any, Any], Any]
 
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """One product or several."""
-        return Precomputed().terms
+    def _factor(self) -> Factor:
+        return Precomputed()._factor()
 
     def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
         """The matrix of all values."""
@@ -280,34 +268,6 @@ def _refuse_given(*kernels: Kernel) -> None:
             "Kernels whose values are given cannot be combined with others. Combine the matrices, or the "
             "functions, themselves."
         )
-
-
-def _wrong(kernel: Kernel, name: str, expected: str, cure: str) -> ValueError:
-    value = getattr(kernel, name)
-    owner = type(kernel).__name__
-    return ValueError(
-        f"The {name!r} parameter of {owner} must be {expected}. Got {value!r} instead. {cure}"
-    )
-
-
-def _is_finite(value: Any) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:  # an integer beyond all floats
-        return False
-
-
-def _check_gamma(kernel: Any) -> None:
-    if not (_is_finite(kernel.gamma) and kernel.gamma >= 0):
-        cure = "1 / (X.shape[1] * X.var()) is a good start; a larger gamma tells nearer rows apart."
-        raise _wrong(kernel, "gamma", "a finite float in the range [0, inf)", cure)
-
-
-def _check_coef0(kernel: Any) -> None:
-    if not _is_finite(kernel.coef0):
-        raise _wrong(kernel, "coef0", "a finite float", "0 leaves the inner product as it is.")
 
 
 def _bracketed(kernel: Kernel) -> str:

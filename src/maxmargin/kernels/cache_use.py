@@ -26,7 +26,7 @@ class CacheUse:
 
     @property
     def hit_share(self) -> float:
-        """Of all rows that were needed, the share that did not have to be computed."""
+        """The share of the rows that were needed and did not have to be computed."""
         asked = self.rows_computed + self.rows_found
         return self.rows_found / asked if asked else 0.0
 
@@ -51,7 +51,7 @@ def notes_of(counts: core.CacheCounts) -> dict[str, float]:
 def cache_use(
     budget_bytes: int, shared_bytes: int, shared_rows: int, notes: Sequence[Mapping[str, float]], side: int
 ) -> CacheUse:
-    """Of a fit: what its problems share, and what each one noted, ``side`` of them side by side."""
+    """The use of a fit, from what its problems share and what each noted, ``side`` of them side by side."""
     peaks = sorted((int(note.get(_PEAK, 0)) for note in notes), reverse=True)
     return CacheUse(
         budget_bytes,

@@ -16,7 +16,7 @@ from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.problem.rows import Rows
 
 _BLOCK_BYTES = 64_000_000
-"""Of what one block of rows needs beside the data."""
+"""The bytes that one block of rows may need beside the data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Expansions:
             return out
         support = None if given else self._support_like(X)
         width = self.coefficients.shape[1] if given else sums
-        for block in blocks(count, max(1, width)):
+        for block in row_blocks(count, max(1, width)):
             if support is None:
                 out[:, block] = self._sums_of(self._given_values(X[block]))
             else:
@@ -89,7 +89,7 @@ class Expansions:
         )
 
 
-def blocks(count: int, width: int) -> Iterator[slice]:
+def row_blocks(count: int, width: int) -> Iterator[slice]:
     """Shares of so many rows, for each of which so many numbers are needed."""
     size = max(256, _BLOCK_BYTES // (8 * width))
     for begin in range(0, count, size):

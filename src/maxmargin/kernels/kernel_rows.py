@@ -72,12 +72,12 @@ class KernelRows(RowSpace):
 
     @property
     def count(self) -> int:
-        """Number of rows, n."""
+        """The number of rows, n."""
         return len(self.which)
 
     @property
     def columns(self) -> int:
-        """Number of entries of w: one coefficient for each row."""
+        """The length of w, which has one coefficient for each row."""
         return self.count
 
     @property

@@ -30,12 +30,14 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "sigmoid": (Sigmoid, ("gamma", "coef0")),
     "precomputed": (Precomputed, ()),
 }
-"""Classes and their parameters."""
+"""The class and the parameters of every kernel, by its name."""
 _ALIASES = {"poly": "polynomial", "rbf": "gaussian", "chi2": "chi_squared"}
 KERNEL_NAMES = (*_KINDS, *_ALIASES)
 """All names that ``kernel_from_name`` takes; the last three are those of scikit-learn."""
 _MOST_TERMS = 1000
+"""Terms of a sum that a file may hold."""
 _MOST_FACTORS = 64
+"""Factors of a product that a file may hold."""
 
 
 def kernel_from_name(name: str, degree: int = 3, gamma: float = 1.0, coef0: float = 0.0) -> Kernel:

@@ -26,20 +26,21 @@ from maxmargin.problem.rows import Rows
 from maxmargin.types import Vector
 
 _PAYS = 0.7
-"""A split has to leave at most this share of all pairs."""
+"""A split pays where it leaves at most this share of all pairs."""
 _LEAST_ROWS = 32
 """Smaller blocks are put together: the core computes with twice as many rows at once."""
 _MOST_CELLS = 1024
-"""So many are compared pair by pair."""
+"""Cells that are compared pair by pair, at most: their distances take 16 MB."""
 _MOST_VALUES = 50_000_000
-"""Of the columns that could be cut, the widest that hold so many values are looked at."""
+"""Values that are read to find cuts, at most: of the columns that could be cut, the widest ones count."""
 _BATCH = 8
-"""Columns read in one pass."""
+"""Columns that are read in one pass."""
 _SMALLEST_EXPONENT = -700.0
-"""No bound falls below the smallest float."""
+"""Exponents below this are raised to it, since no bound falls below the smallest float."""
 _LARGEST = 1e150
-"""A distance whose square is a float."""
+"""The largest distance that is counted: its square is still a float."""
 _ROUNDING = 1.0 + 1e-12
+"""The factor on a bound that covers the rounding of its exponentials and of their sum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Blocks:
     order: NDArray[np.int64]
     """All rows, those of a block next to each other."""
     begins: NDArray[np.int64]
-    """Where in ``order`` each block begins, and the number of rows at the end."""
+    """The place in ``order`` where each block begins, and at the end the number of rows."""
     left_out: float = 0.0
 
     def __len__(self) -> int:
@@ -65,7 +66,7 @@ class Blocks:
 
 
 def whole(count: int) -> Blocks:
-    """All rows in one block."""
+    """One block that has all rows."""
     return Blocks(np.arange(count), np.array([0, count]))
 
 
@@ -108,13 +109,13 @@ class _Decay:
 
     weight: Vector
     per_distance: Vector
-    """u"""
+    """The rates u_t."""
     per_square: Vector
-    """v"""
+    """The rates v_t."""
 
     @classmethod
     def of(cls, terms: tuple[Term, ...]) -> _Decay | None:
-        """None where some term has no factor that falls, or a factor without bound."""
+        """The bound of a kernel; None where a term has no factor that falls, or a factor without bound."""
         rates = []
         for coefficient, factors in terms:
             if any(shape == "power" for _, shape, *_ in factors):
@@ -156,7 +157,7 @@ class _Cells:
     of_row: NDArray[np.int64]
     count: int
     cuts: dict[int, tuple[Vector, Vector]]
-    """Of each of those columns, the least and the greatest values between its cuts."""
+    """The least and the greatest values between the cuts of each column that was cut."""
 
     def __len__(self) -> int:
         return self.count
@@ -170,7 +171,7 @@ class _Cells:
 def _cells(
     data: core.Data, which: NDArray[np.int64], decay: _Decay, allowed: float, columns_together: int
 ) -> _Cells | None:
-    """None where no column has a gap that is wide enough."""
+    """The cells of the rows; None where no column has a gap that is wide enough."""
     low, high = np.empty(data.columns), np.empty(data.columns)
     core.column_ranges(data, which, low, high)
     spans = high - low

@@ -3,7 +3,7 @@
 
 A symmetric function k is an inner product of images, ``k(x, z) = <phi(x), phi(z)>``, if and only if all
 its matrices are positive semidefinite (004, theorem 6.5): ``v'Kv = |sum_i v_i phi(x_i)|^2 >= 0``. So one
-vector v with v'Kv < 0 proves that k is no kernel. That no such vector is found proves nothing beyond the
+vector v with v'Kv < 0 proves that k is not a kernel. That no such vector is found proves nothing beyond the
 rows looked at.
 """
 
@@ -22,6 +22,7 @@ from maxmargin.kernels.base import Factor, Function, Kernel, Precomputed
 from maxmargin.types import Vector
 
 _EPSILON = float(np.finfo(np.float64).eps)
+"""One unit in the last place of a float64 number near 1."""
 _GIVEN_ROUNDING = 100.0
 """How many units in the last place of the largest value a given one may be off."""
 
@@ -32,12 +33,12 @@ class Validity:
 
     valid: bool
     smallest_eigenvalue: float
-    """Of the kernel matrix of the rows looked at; of its symmetric part, if it is not symmetric."""
+    """That of the kernel matrix of the rows looked at; of its symmetric part, if it is not symmetric."""
     vector: Vector
     """A unit vector v over those rows: with v'Kv < 0 beyond rounding if ``valid`` is false and the
     matrix is symmetric, else for the smallest eigenvalue."""
     value: float
-    """v'Kv."""
+    """The number v'Kv."""
     tolerance: float
     """What rounding, of the kernel's values and of the sum, can make of a v'Kv that is 0."""
     rows: NDArray[np.int64]
@@ -98,7 +99,7 @@ def is_valid(
 def validity_on(
     kernel: Kernel, X: Any, rows: NDArray[np.int64], matrix: NDArray[np.float64] | None
 ) -> Validity:
-    """As ``is_valid``, on these rows of X; ``matrix`` has all values of the kernel, if they are known."""
+    """The answer of ``is_valid`` on these rows of X; ``matrix`` has all values of the kernel, if known."""
     K, errors = _values(kernel, X, rows, matrix)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (K + K.T))
     smallest = float(eigenvalues[0])
@@ -166,7 +167,7 @@ def _square(K: Vector, errors: Vector, vector: Vector) -> tuple[float, float]:
 def _errors(kernel: Kernel, X: Any) -> Vector:
     """A bound on the rounding of each value that the core computes.
 
-    Of a product, (s + e)(t + f) - s t = e (t + f) + s f for factors of sizes s and t with errors e and f.
+    For a product, (s + e)(t + f) - s t = e (t + f) + s f for factors of sizes s and t with errors e and f.
     """
     sizes = abs(X.astype(np.float64))
     squares = sizes.multiply(sizes) if sparse.issparse(sizes) else sizes * sizes

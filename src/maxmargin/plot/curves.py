@@ -9,12 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 
-from maxmargin.plot.fitted import last_step
+from maxmargin.plot.estimator_checks import last_step
 from maxmargin.plot.styles import axes_or_new, line, tidy
 from maxmargin.proof.model import Trace
 
 _LOWEST = 1e-16
+"""The smallest gap that is drawn: a logarithmic axis has no place for 0."""
 _MARKED = 12
+"""About this many points of a line have a marker."""
 
 
 def convergence(

@@ -9,10 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from maxmargin.plot.fitted import check_classifier, check_labels
+from maxmargin.plot.estimator_checks import check_classifier, check_labels
 from maxmargin.plot.styles import axes_or_new, tidy
 
 _BARS = 60
+"""Bars of a histogram, at most."""
 
 
 def margins(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None) -> Axes:

@@ -14,8 +14,11 @@ from maxmargin.plot.styles import HATCHES, axes_or_new, line, tidy
 from maxmargin.types import Indices
 
 _NAMED = 6
+"""This many coefficients have a name in the legend."""
 _FLOOR = 1e-16
+"""The smallest gap that is drawn: a logarithmic axis has no place for 0."""
 _POINTS = 1000
+"""Values of C at which the bound between two fits is drawn."""
 
 
 def path(

@@ -9,11 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
-from maxmargin.plot.fitted import check_classifier, check_labels, columns_of, last_step
+from maxmargin.plot.estimator_checks import check_classifier, check_labels, columns_of, last_step
 from maxmargin.plot.styles import GREYS, POINTS, axes_or_new, legend_below
 from maxmargin.proof.certificate import RowClass
 
 _GRID = 240
+"""Points in each direction at which the scores are computed."""
 _LEVELS = {-1.0: "--", 0.0: "-", 1.0: "--"}
 _RINGS = {
     RowClass.ON_MARGIN: ("o", "on the margin"),

@@ -19,7 +19,7 @@ GREYS = ("1.0", "0.88", "0.94", "0.82", "0.97", "0.85")
 
 
 def line(k: int) -> dict[str, Any]:
-    """Style of the k-th line."""
+    """The style of the k-th line."""
     return {
         "linestyle": _LINES[k % len(_LINES)],
         "marker": _MARKERS[k % len(_MARKERS)],

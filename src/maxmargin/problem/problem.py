@@ -8,7 +8,6 @@ or over w alone, where b is a number that is given, as a rule 0.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -120,7 +119,7 @@ class Problem:
     def with_labels(self, y: Vector) -> Problem:
         """The same problem for other labels, -1.0 or 1.0; what is known without them is shared."""
         other = changed(self, y=y)
-        other.__dict__.pop("positive_cost", None)
+        other.__dict__.pop("objective", None)
         return other
 
     @cached_property
@@ -134,9 +133,12 @@ class Problem:
         return float(self.costs.sum())
 
     @cached_property
-    def positive_cost(self) -> float:
-        """``sum_i C_i`` of the rows with y = 1."""
-        return core.dot(self.costs, np.maximum(self.y, 0.0))
+    def objective(self) -> core.Objective:
+        """The values of margins and of multipliers, and all else that needs no row to be looked at."""
+        number = self.fixed_intercept
+        if self.intercept is Intercept.REGULARISED:
+            number = self.intercept_scaling
+        return core.Objective(self.loss.name, self.y, self.costs, self.intercept.value, number)
 
     @property
     def bias_feature(self) -> float:
@@ -165,12 +167,12 @@ class Problem:
 
     def loss_sum(self, margins: Vector) -> float:
         """``sum_i C_i loss(m_i)``."""
-        return core.loss_sum(self.loss.name, margins, self.costs)
+        return self.objective.loss_sum(margins)
 
     def multipliers(self, margins: Vector) -> Vector:
         """``-C_i loss'(m_i)``, feasible multipliers for any margins."""
         out = np.empty_like(margins)
-        core.multipliers(self.loss.name, margins, self.costs, out)
+        self.objective.multipliers(margins, out)
         return out
 
     def margins(self, w: Vector, b: float) -> Vector:
@@ -179,7 +181,7 @@ class Problem:
 
     def primal(self, w: Vector, b: float = 0.0) -> float:
         """The objective at (w, b)."""
-        return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
+        return self.objective.primal(self.margins(w, b), b, self.rows.squared_norm(w))
 
     @property
     def primal_of_zero(self) -> float:
@@ -199,15 +201,7 @@ class Problem:
 
     def dual_of(self, alpha: Vector, w: Vector) -> float:
         """The dual objective of an alpha in its box whose ``sum_i alpha_i y_i x_i`` is known."""
-        b = 0.0
-        if self.intercept is Intercept.REGULARISED:
-            b = self.intercept_scaling**2 * core.dot(alpha, self.y)
-        gain = core.dual_gain(self.loss.name, alpha, self.costs) - self._cost_of_fixed(alpha)
-        return gain - self.regulariser(w, b)
-
-    def _cost_of_fixed(self, alpha: Vector) -> float:
-        """``b sum_i alpha_i y_i`` for a fixed b: what alpha_i gains is (1 - y_i b) alpha_i for hinges."""
-        return self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
+        return self.objective.dual(alpha, self.rows.squared_norm(w))
 
     def best_multiple(self, alpha: Vector, w: Vector) -> float:
         """The t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose dual is quadratic in t.
@@ -223,7 +217,8 @@ class Problem:
 
     def linear_gain(self, alpha: Vector) -> float:
         """The part of ``D(t alpha)`` that is linear in t, for the hinge and the squared hinge."""
-        return float(alpha.sum()) - self._cost_of_fixed(alpha)
+        fixed = self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
+        return float(alpha.sum()) - fixed
 
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
         """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
@@ -231,48 +226,20 @@ class Problem:
         return w, self.best_intercept(self.rows.scores(w))
 
     def best_intercept(self, scores: Vector) -> float:
-        """A b that minimises the objective for given ``<w, x_i>``: the middle of ``best_intercepts``."""
-        return middle_of(*self.best_intercepts(scores))
+        """A b that minimises the objective for given ``<w, x_i>``: the middle of all that do."""
+        return self.objective.best_intercept(scores)[0]
 
     def best_intercepts(self, scores: Vector) -> tuple[float, float]:
         """All b that minimise the objective for given ``<w, x_i>``, as an interval: O(n) per look.
 
-        A point where the intercept is regularised or 0, and as a rule for smooth losses. With one class
+        A point where the intercept is regularised or fixed, and as a rule for smooth losses. With one class
         only an end may be infinite.
         """
-        if self.intercept is Intercept.NONE:
-            return self.fixed_intercept, self.fixed_intercept
-        ridge = 0.0
-        if self.intercept is Intercept.REGULARISED:
-            ridge = self.intercept_scaling**-2
-        if not self.loss.smooth:
-            # The losses' slope by b is a step function that rises by C_i at row i's kink.
-            kink = self.y if self.loss.name == "hinge" else 0.0
-            return core.weighted_quantile(kink - scores, self.costs, self.positive_cost, ridge)
-        b = core.best_intercept(self.loss.name, scores, self.y, self.costs, ridge)
-        if self.loss.name == "squared_hinge" and self.intercept is Intercept.EXACT:
-            # A look at a few rows spares nearly all problems the passes.
-            some = slice(None, None, len(scores) // 256 + 1)
-            if np.all((self.y[some] * (scores[some] + b) > 0.999) | (self.costs[some] == 0.0)):
-                low, high = self.intercepts_without_loss(scores)
-                return (low, high) if low < high else (b, b)
-        return b, b
+        return self.objective.best_intercept(scores)[1:]
 
     def intercepts_without_loss(self, scores: Vector) -> tuple[float, float]:
         """The ends of the interval of all b with margins of at least 1; there is none if low > high."""
-        counted = self.costs > 0
-        low = float((1.0 - scores[counted & (self.y > 0)]).max(initial=-np.inf))
-        high = float((-1.0 - scores[counted & (self.y < 0)]).min(initial=np.inf))
-        return low, high
-
-
-def middle_of(low: float, high: float) -> float:
-    """The middle of an interval; its finite end where it has only one, and 0 where it has none."""
-    if math.isinf(low) and math.isinf(high):
-        return 0.0
-    if math.isinf(low) or math.isinf(high):
-        return high if math.isinf(low) else low
-    return 0.5 * (low + high)
+        return self.objective.intercepts_without_loss(scores)
 
 
 def _checked_weights(weights: Vector, count: int) -> Vector:

@@ -9,19 +9,20 @@ this module.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.problem import Intercept, Problem, middle_of
+from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
-from maxmargin.types import Tell, Vector
+from maxmargin.types import Indices, Tell, Vector
 
 FROM_MARGINS = "the margins"
 ROUNDING = 1e-12
@@ -82,10 +83,7 @@ class Certificate:
     @property
     def relative_gap(self) -> float:
         """``gap / |primal|``."""
-        gap = self.primal - self.dual
-        if gap <= 0.0:
-            return 0.0
-        return gap / abs(self.primal) if self.primal != 0.0 else np.inf
+        return core.relative_gap(self.primal, self.dual)
 
     @cached_property
     def kkt_violation(self) -> float:
@@ -94,10 +92,7 @@ class Certificate:
         A regularised intercept counts as the coordinate of w that it is.
         """
         problem = self._its_problem()
-        worst = core.largest_violation(problem.loss.name, self.margins, self.alpha, problem.costs)
-        if problem.intercept is Intercept.REGULARISED:
-            s = problem.intercept_scaling
-            worst = max(worst, abs(self.b / s - s * core.dot(self.alpha, problem.y)))
+        worst = problem.objective.largest_violation(self.margins, self.alpha, self.b)
         if self.w is self.w_of_alpha:
             return worst
         return max(worst, float(np.abs(self.w - self.w_of_alpha).max(initial=0.0)))
@@ -117,10 +112,10 @@ class Certificate:
 
     @cached_property
     def proven(self) -> bool:
-        """Whether the dual value is a lower bound: not if the kernel is none, as most sigmoids are.
+        """Whether the dual value is a lower bound: not if the function is not a kernel, as most sigmoids.
 
-        False where the rows' kernel is known to be none, or where these very points show it: for a kernel,
-        no dual value is above a primal one. True means that nothing speaks against the kernel.
+        False where the rows' function is known not to be a kernel, or where these very points show it: for
+        a kernel, no dual value is above a primal one. True means that nothing speaks against the kernel.
         """
         if self.problem is not None and self.problem.rows.kernel_is_none:
             return False
@@ -137,6 +132,12 @@ class Certificate:
             return None
         low, high = self.problem.best_intercepts(self.problem.y * self.margins - self.b)
         return self._snapped(low), self._snapped(high)
+
+    def _with_interval(self, interval: tuple[float, float] | None) -> Certificate:
+        """The same, told the interval of best intercepts where somebody knows it."""
+        if interval is not None:
+            self.__dict__["b_interval"] = self._snapped(interval[0]), self._snapped(interval[1])
+        return self
 
     def _snapped(self, end: float) -> float:
         """An end of the interval, or b where only the rounding of scores tells the two apart."""
@@ -198,9 +199,9 @@ class Certificate:
     def _claim(self) -> str:
         if not self.proven:
             return (
-                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the kernel "
-                f"is none,\nso the dual value of {self.dual:.8g}, at a relative distance of "
-                f"{self.relative_gap:.2e}, is no lower bound."
+                f"The objective is {self.primal:.8g}. How far it is from the best is not known: the "
+                f"function is not a kernel,\nso the dual value of {self.dual:.8g}, at a relative distance "
+                f"of {self.relative_gap:.2e}, is no lower bound."
             )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"
@@ -214,9 +215,28 @@ class Certificate:
         )
 
 
-def contradictory(primal: Any, dual: Any) -> Any:
+def contradictory(primal: float, dual: float) -> bool:
     """Whether a dual value is above a primal one by more than rounding: no kernel has such values."""
     return dual - primal > _NO_ROUNDING * abs(primal)
+
+
+class _PrimalPoint(NamedTuple):
+    """Some w with the best intercept for it, whatever the solver's was."""
+
+    w: Vector
+    b: float
+    margins: Vector
+    b_interval: tuple[float, float] | None
+    """All b that are as good, where they are known."""
+
+
+class _DualPoint(NamedTuple):
+    """Feasible multipliers."""
+
+    alpha: Vector
+    w: Vector
+    """``sum_i alpha_i y_i x_i``."""
+    alpha_from: str
 
 
 def certify(
@@ -234,63 +254,91 @@ def certify(
     of the two are kept: any two such points make a proof. ``tell`` is called now and then where that takes
     long: with a kernel, a pass is as many values as there are pairs of a support vector and a row.
     """
-    interval: tuple[float, float] | None
-    if solution.w is None:
-        if solution.alpha is None:
-            raise ValueError("A solution needs w, alpha, or both. Got neither.")
-        alpha, alpha_from = feasible(problem, solution.alpha), solution.alpha_from
-        w = w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
-        b, margins, interval = _best_margins(problem, w, budget, tell)
-    else:
+    if solution.w is not None:
         w = np.ascontiguousarray(solution.w, np.float64)
-        b, margins, interval = _best_margins(problem, w, budget, tell)
-        proposed, alpha_from = solution.alpha, solution.alpha_from
-        if proposed is None:
-            proposed, alpha_from = problem.multipliers(margins), FROM_MARGINS
-        alpha = feasible(problem, proposed)
-        w_of_alpha = problem.rows.combine(alpha * problem.y, budget)
-        if alpha_from == FROM_MARGINS:
-            factor = problem.best_multiple(alpha, w_of_alpha)
-            alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
+        primal = _primal_point(problem, w, budget, tell)
+        dual = _dual_point(problem, solution, primal.margins, budget)
+    elif solution.alpha is not None:
+        dual = _dual_point(problem, solution, None, budget)
+        primal = _primal_point(problem, dual.w, budget, tell)
+    else:
+        raise ValueError("A solution needs w, alpha, or both. Got neither.")
     if solution.any_length or solution.w is None:
-        before = w
-        w, b, margins = longer(problem, w, b, margins)
-        if w is not before:
-            interval = None  # that was another w's
-            w, b, margins = _seen_again(problem, w, b, margins, budget)
-    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
-    # No loss rises faster than its margin falls, where margins are known but for a small error.
-    primal += problem.total_cost * problem.rows.score_error(w)
-    dual = problem.dual_of(alpha, w_of_alpha)
-    if dual < 0.0:
+        primal = _of_the_best_length(problem, primal, budget)
+    proof = _proof(problem, primal, dual)
+    return proof if known is None else _better_of(proof, known)
+
+
+def _primal_point(problem: Problem, w: Vector, budget: core.Budget, tell: Tell | None) -> _PrimalPoint:
+    """One pass for the scores, which become margins."""
+    margins = problem.rows.scores(w, budget, tell)
+    b, low, high = problem.objective.take_best_intercept(margins)
+    return _PrimalPoint(w, b, margins, (low, high))
+
+
+def _dual_point(
+    problem: Problem, solution: Solution, margins: Vector | None, budget: core.Budget
+) -> _DualPoint:
+    """What the solution proposes, or else what margins suggest, made feasible; one pass for its w."""
+    alpha, alpha_from = solution.alpha, solution.alpha_from
+    if alpha is None:
+        assert margins is not None
+        alpha, alpha_from = problem.multipliers(margins), FROM_MARGINS
+    alpha = feasible(problem, alpha)
+    point = _DualPoint(alpha, problem.rows.combine(alpha * problem.y, budget), alpha_from)
+    return _best_multiple(problem, point) if alpha_from == FROM_MARGINS else point
+
+
+def _best_multiple(problem: Problem, point: _DualPoint) -> _DualPoint:
+    """The part of the multipliers that is worth most: all of them, as a rule."""
+    factor = problem.best_multiple(point.alpha, point.w)
+    return point._replace(alpha=factor * point.alpha, w=factor * point.w)
+
+
+def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certificate:
+    """The values of two points."""
+    objective, rows = problem.objective, problem.rows
+    upper = objective.primal(
+        primal.margins, primal.b, rows.squared_norm(primal.w), rows.score_error(primal.w)
+    )
+    lower = objective.dual(dual.alpha, rows.squared_norm(dual.w))
+    if lower < 0.0:
         # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
-        factor = problem.best_multiple(alpha, w_of_alpha)
-        alpha, w_of_alpha = factor * alpha, factor * w_of_alpha
-        dual = problem.dual_of(alpha, w_of_alpha)
-    if 0.0 < dual - primal <= ROUNDING * abs(primal):
-        dual = primal  # both are the optimum, to the last digits of their sums
-    if known is not None and not primal < known.primal:
-        w, b, primal, margins = known.w, known.b, known.primal, known.margins
-        interval = known.b_interval
-    if known is not None and not dual > known.dual:
-        alpha, dual, w_of_alpha = known.alpha, known.dual, known.w_of_alpha
-        alpha_from = known.alpha_from
-    proof = Certificate(problem, w, b, primal, alpha, dual, alpha_from, margins, w_of_alpha)
-    if interval is not None:
-        proof.__dict__["b_interval"] = proof._snapped(interval[0]), proof._snapped(interval[1])
-    return proof
+        dual = _best_multiple(problem, dual)
+        lower = objective.dual(dual.alpha, rows.squared_norm(dual.w))
+    return Certificate(
+        problem,
+        primal.w,
+        primal.b,
+        upper,
+        dual.alpha,
+        _without_rounding(upper, lower),
+        dual.alpha_from,
+        primal.margins,
+        dual.w,
+    )._with_interval(primal.b_interval)
 
 
-def _best_margins(
-    problem: Problem, w: Vector, budget: core.Budget, tell: Tell | None
-) -> tuple[float, Vector, tuple[float, float]]:
-    """The best intercept for w, whatever the solver's was, its margins, and all b that are as good."""
-    scores = problem.rows.scores(w, budget, tell)
-    interval = problem.best_intercepts(scores)
-    b = middle_of(*interval)
-    scores += b
-    scores *= problem.y
-    return b, scores, interval
+def _without_rounding(primal: float, dual: float) -> float:
+    """The dual value, or the primal one where both are the optimum, to the last digits of their sums."""
+    return primal if 0.0 < dual - primal <= ROUNDING * abs(primal) else dual
+
+
+def _better_of(proof: Certificate, known: Certificate) -> Certificate:
+    """The better primal point of two proofs with the better dual point; in doubt, what is known is kept."""
+    primal = proof if proof.primal < known.primal else known
+    dual = proof if proof.dual > known.dual else known
+    return Certificate(
+        proof.problem,
+        primal.w,
+        primal.b,
+        primal.primal,
+        dual.alpha,
+        dual.dual,
+        dual.alpha_from,
+        primal.margins,
+        dual.w_of_alpha,
+    )._with_interval(primal.__dict__.get("b_interval"))
 
 
 def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vector, float, Vector]:
@@ -320,29 +368,112 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     return factor * w, b, problem.y * (scores + b)
 
 
-def _seen_again(
-    problem: Problem, w: Vector, b: float, margins: Vector, budget: core.Budget
-) -> tuple[Vector, float, Vector]:
-    """A longer w with margins from the data where their rounding, C times, could be seen in the objective.
+def _of_the_best_length(problem: Problem, point: _PrimalPoint, budget: core.Budget) -> _PrimalPoint:
+    """The point made longer where that is better.
 
-    What rounding has taken from a margin of 1 is made up for by as much more length.
+    Its margins come from the data again where their rounding, C times, could be seen in the objective. What
+    rounding has taken from a margin of 1 is made up for by as much more length.
     """
+    w, b, margins = longer(problem, point.w, point.b, point.margins)
+    if w is point.w:
+        return point
     if problem.total_cost * _OF_A_MARGIN <= _UNSEEN * problem.regulariser(w, b):
-        return w, b, margins
-    for _ in range(_LOOKS):
-        b, margins, _ = _best_margins(problem, w, budget, None)
-        missing = 1.0 - margins
+        return _PrimalPoint(w, b, margins, None)
+    for look in range(_LOOKS + 1):
+        point = _primal_point(problem, w, budget, None)
+        missing = 1.0 - point.margins
         trifle = float(missing.max(where=(missing < _TRIFLE) & (problem.costs > 0.0), initial=0.0))
-        if trifle == 0.0:
+        if trifle == 0.0 or look == _LOOKS:
             break
         w = (1.0 + 2.0 * trifle) * w
-    else:
-        b, margins, _ = _best_margins(problem, w, budget, None)
-    return w, b, margins
+    return point
 
 
 def feasible(problem: Problem, alpha: Vector) -> Vector:
     """The nearest thing to alpha that is inside the box and, for an exact intercept, balanced."""
     alpha = np.array(alpha, np.float64)
-    core.make_feasible(alpha, problem.y, problem.upper, problem.intercept is Intercept.EXACT)
+    problem.objective.make_feasible(alpha)
     return alpha
+
+
+class SmallProof(NamedTuple):
+    """What the core proves of a small problem."""
+
+    b: float
+    low: float
+    high: float
+    """The ends of the interval of all intercepts that are as good as b."""
+    primal: float
+    dual: float
+    kkt_violation: float
+    proven: bool
+
+
+class SmallProofs(Sequence[Certificate]):
+    """The certificates of small problems on one kernel matrix, each made when it is first asked for.
+
+    There are 45 of them for ten classes, and to make them all can take as long as to solve the problems.
+    Problem k has the rows ``begins[k]`` to ``begins[k + 1]`` of each array.
+    """
+
+    def __init__(
+        self, values: list[SmallProof], begins: Indices, beta: Vector, alpha: Vector, margins: Vector
+    ) -> None:
+        self.values, self.beta, self.alpha, self.margins = values, beta, alpha, margins
+        self.row_classes = np.empty(len(alpha), np.int8)
+        self._ends: list[int] = begins.tolist()
+        self._made: dict[int, Certificate] = {}
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_made": {}}  # they would be copies of what the arrays hold
+
+    def rows(self, k: int) -> slice:
+        """The places of a problem's rows in the arrays of all problems."""
+        return slice(self._ends[k], self._ends[k + 1])
+
+    @overload
+    def __getitem__(self, index: int) -> Certificate: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Certificate]: ...
+    def __getitem__(self, index: int | slice) -> Certificate | Sequence[Certificate]:
+        if isinstance(index, slice):
+            return [self[k] for k in range(len(self))[index]]
+        k = range(len(self))[index]
+        if k not in self._made:
+            self._made[k] = self._make(k)
+        return self._made[k]
+
+    def _make(self, k: int) -> Certificate:
+        rows, (b, low, high, primal, dual, violation, proven) = self.rows(k), self.values[k]
+        w, alpha, margins = self.beta[rows], self.alpha[rows], self.margins[rows]
+        proof = Certificate(None, w, b, primal, alpha, dual, "the working set", margins, w)
+        return proof.with_known(violation, self.row_classes[rows], (low, high), proven)
+
+
+def certify_each(
+    problems: core.SmallProblems,
+    y: Vector,
+    costs: Vector,
+    begins: Indices,
+    alpha: Vector,
+    *,
+    kernel_is_none: bool = False,
+) -> SmallProofs:
+    """Prove what multipliers of small problems are worth, by the same sums as ``certify``, in one call.
+
+    The problems are those of ``SmallProofs``, with the hinge loss and an exact intercept. Alpha is made
+    feasible in place.
+    """
+    margins, values = np.empty(len(y)), np.empty((len(begins) - 1, 6))
+    problems.prove(alpha, margins, values, core.ALL_CORES)
+    each = []
+    for b, low, high, primal, dual, violation in values.tolist():
+        proven = not (kernel_is_none or contradictory(primal, dual))
+        lower = _without_rounding(primal, dual)
+        each.append(SmallProof(b, low, high, primal, lower, violation, proven))
+    proofs = SmallProofs(each, begins, alpha * y, alpha, margins)
+    core.row_classes(margins, alpha, costs, False, proofs.row_classes)
+    return proofs

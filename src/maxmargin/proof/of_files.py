@@ -65,12 +65,9 @@ class Finding:
     @property
     def relative_gap(self) -> float:
         """``(primal - dual) / |primal|``, of the file's own point."""
-        if math.isinf(self.primal):  # a hard margin that (w, b) does not have
-            return math.inf
-        gap = max(self.primal - self.dual, 0.0)
-        if gap == 0.0:
-            return 0.0
-        return gap / abs(self.primal) if self.primal != 0.0 else math.inf
+        from maxmargin.core import relative_gap
+
+        return relative_gap(self.primal, self.dual)
 
     @property
     def at_most_above(self) -> float:
@@ -111,7 +108,7 @@ class Alphas:
     """The multipliers that a file has or leads to."""
 
     each: list[Any]
-    """For each problem; None where there are none."""
+    """The multipliers of each problem; None where there are none."""
     origin: str
     of_all_rows: bool
     """Whether each has a number for every row of the data, and not only for those of its problem."""
@@ -213,7 +210,7 @@ def _certified(part: Part) -> tuple[Certificate, float]:
 
 
 def _rounding(part: Part) -> float:
-    """Of a hard margin it is that of the smallest one, which is 1: much, where w is large."""
+    """How far values may be off; a hard margin by as much as its smallest margin is."""
     from maxmargin.proof.hard_margin import rounding
 
     return ROUNDING + (4.0 * rounding(part.problem, part.w, part.b) if part.hard else 0.0)

@@ -53,7 +53,7 @@ def _below(X: Any, vectors: Any) -> Any:
     import numpy as np
     from scipy import sparse
 
-    from maxmargin.files.models.kernel_model import widened
+    from maxmargin.files.models.stored import widened
 
     width = max(X.shape[1], vectors.shape[1])
     X, vectors = widened(X, width), widened(vectors, width)
@@ -109,7 +109,7 @@ class OtherCounts(Exception):
 
 
 def doubt(kernel: Kernel, X: Any) -> str:
-    """Why the proof of a model with this kernel proves nothing, if up to 500 rows show that it is none."""
+    """Why the proof of a model proves nothing, if up to 500 rows show that its function is not a kernel."""
     from maxmargin.kernels import is_valid
 
     certain = all(
@@ -122,6 +122,7 @@ def doubt(kernel: Kernel, X: Any) -> str:
         return ""
     shown = str(validity).rstrip(".").replace("No kernel: ", "")
     return (
-        "the kernel is none on these data, so that the dual value is no lower bound on the objective: "
+        "the function is not a kernel on these data, so that the dual value is no lower bound on the "
+        "objective: "
         f"{shown}"
     )

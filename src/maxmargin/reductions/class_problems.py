@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -280,8 +280,8 @@ class ClassProblems:
     def by_class(self) -> list[Indices]:
         """The rows of each class."""
         order = np.argsort(self.codes, kind="stable")
-        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.labels)))
-        return np.split(order, ends[:-1])
+        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.labels))).tolist()
+        return [order[begin:end] for begin, end in pairwise([0, *ends])]
 
     def count(self, k: int) -> int:
         """How many rows a problem has."""
@@ -448,11 +448,12 @@ class KernelProblems(ClassProblems):
     def in_a_row(self) -> Parts:
         """All problems with their costs, one after the other, for one call of the core."""
         if self.kind.all_rows:
-            each = [self.part(k) for k in range(len(self))]
-            y, weights = np.concatenate([p.y for p in each]), np.concatenate([p.weights for p in each])
-            count = len(self.codes)
-            which, begins = np.tile(np.arange(count), len(each)), count * np.arange(len(each) + 1)
-            return Parts(which, y, self.C * weights, begins)
+            problems, count = len(self), len(self.codes)
+            y = np.concatenate([self.part(k).y for k in range(problems)])
+            which, costs = np.arange(count), self.C * self._all_weights
+            if problems > 1:
+                which, costs = np.tile(which, problems), np.tile(costs, problems)
+            return Parts(which, y, costs, count * np.arange(problems + 1))
         # As ``part`` has it, for all pairs at once: of ten classes there are 45.
         which = np.concatenate(
             [self.by_class[i] for pair in self.kind.sides for i in pair if i is not None]

@@ -52,7 +52,7 @@ _ROUGH = 1e-3
 _TIGHTER = 1e-3
 """Factor on it when no multiplier is at C."""
 _NEAR = 1e-9
-"""Of the data's scale: hulls nearer than this are likely to meet."""
+"""The share of the data's scale below which hulls are so near that they are likely to meet."""
 
 _ENDS = (Status.INTERRUPTED, Status.TIME_SPENT, Status.STOPPED, Status.STEPS_SPENT)
 
@@ -130,7 +130,7 @@ class _Search:
         self.rounds = self.steps = 0
         self.C = math.nan
         self.name = "no solver"
-        """Of the solver of the last round."""
+        """The name of the last round's solver."""
         self.started = time.perf_counter()
 
     def run(self, start: Solution | None) -> Status:
@@ -216,7 +216,7 @@ class _Search:
         return self.callback is not None and bool(self.callback(self._progress(self.steps)))
 
     def certify_zero(self) -> HardMarginCertificate:
-        """For a run that ended before its first round."""
+        """The certificate of w = 0, for a run that ended before its first round."""
         nothing = Solution(w=np.zeros(self.problem.rows.columns), alpha=np.zeros(self.problem.rows.count))
         return certify_hard_margin(self.problem, nothing, budget=self.budget)
 

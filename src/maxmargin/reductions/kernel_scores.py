@@ -14,7 +14,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.kernels.base import Kernel, Linear
-from maxmargin.kernels.expansions import Expansions, blocks
+from maxmargin.kernels.expansions import Expansions, row_blocks
 from maxmargin.reductions.class_problems import Decomposition, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
@@ -40,7 +40,7 @@ class KernelScores:
     """Support vectors of each class."""
 
     def __call__(self, X: Any, intercepts: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
-        """Of all rows of X, one column for each problem."""
+        """The scores of all rows of X, one column for each problem."""
         if self._dense_weights is not None:
             return _product(X, self._dense_weights) + intercepts
         sums = Expansions(self.kernel, self.support, self.coefficients, self._segments)(X, budget)
@@ -71,7 +71,7 @@ class KernelScores:
 
     @cached_property
     def _dense_weights(self) -> Matrix | None:
-        """For prediction: None where the kernel is not linear, or sums over support vectors are cheaper."""
+        """The weights to predict with; None where the kernel is not linear, or sums are cheaper."""
         if not isinstance(self.kernel, Linear):
             return None
         stored = self.support.nnz if sparse.issparse(self.support) else self.support.size
@@ -90,6 +90,6 @@ def _product(X: Any, weights: Matrix) -> Matrix:
         if sparse.issparse(X) or X.dtype == np.float64:
             return np.asarray(X @ weights.T)
         out = np.empty((X.shape[0], len(weights)))
-        for block in blocks(X.shape[0], X.shape[1]):  # each is copied to double precision
+        for block in row_blocks(X.shape[0], X.shape[1]):  # each is copied to double precision
             out[block] = X[block] @ weights.T
     return out

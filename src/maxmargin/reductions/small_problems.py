@@ -10,14 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.problem.losses import HINGE
-from maxmargin.proof.certificate import ROUNDING, Certificate, contradictory
+from maxmargin.proof.certificate import Certificate, SmallProofs, certify_each
 from maxmargin.proof.model import Model, Models, Record, Status, Trace
 from maxmargin.solvers.sizes import MOST_ROUNDS
 from maxmargin.types import Vector
@@ -51,62 +50,6 @@ def one_after_the_other(parts: Sequence[Part]) -> Parts:
     return Parts(which, y, costs, begins)
 
 
-class SmallProofs(Sequence[Certificate]):
-    """The certificates of problems in a row, each made when it is first asked for.
-
-    Of ten classes there are 45, and to make them all takes as long as to solve the problems.
-    """
-
-    def __init__(
-        self, parts: Parts, alpha: Vector, margins: Vector, values: Vector, kernel_is_none: bool
-    ) -> None:
-        self._ends: list[int] = parts.begins.tolist()
-        self.alpha, self.beta, self.margins = alpha, alpha * parts.y, margins
-        self.classes = np.empty(len(alpha), np.int8)
-        core.row_classes(margins, alpha, parts.costs, False, self.classes)
-        violations = HINGE.kkt_violation(margins, alpha, parts.costs)
-        self.violations = np.maximum.reduceat(violations, parts.begins[:-1])
-        self.b, self.primal, self.dual, self.low, self.high = values.T
-        above = self.dual - self.primal
-        self.proven = ~(contradictory(self.primal, self.dual) | kernel_is_none)
-        both_best = (above > 0.0) & (above <= ROUNDING * np.abs(self.primal))
-        self.dual = np.where(both_best, self.primal, self.dual)
-        self._made: dict[int, Certificate] = {}
-
-    def __len__(self) -> int:
-        return len(self.b)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_made": {}}  # they would be copies of what the arrays hold
-
-    def rows(self, k: int) -> slice:
-        """Those of a problem, in the arrays of all."""
-        return slice(self._ends[k], self._ends[k + 1])
-
-    @overload
-    def __getitem__(self, index: int) -> Certificate: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Certificate]: ...
-    def __getitem__(self, index: int | slice) -> Certificate | Sequence[Certificate]:
-        if isinstance(index, slice):
-            return [self[k] for k in range(len(self))[index]]
-        k = range(len(self))[index]
-        if k not in self._made:
-            self._made[k] = self._make(k)
-        return self._made[k]
-
-    def _make(self, k: int) -> Certificate:
-        rows = self.rows(k)
-        w, b, primal, dual = self.beta[rows], float(self.b[k]), float(self.primal[k]), float(self.dual[k])
-        proof = Certificate(
-            None, w, b, primal, self.alpha[rows], dual, "the working set", self.margins[rows], w
-        )
-        interval = float(self.low[k]), float(self.high[k])
-        return proof.with_known(
-            float(self.violations[k]), self.classes[rows], interval, bool(self.proven[k])
-        )
-
-
 class SmallModels(Models):
     """The models of problems that were solved in one call."""
 
@@ -115,10 +58,8 @@ class SmallModels(Models):
     ) -> None:
         self._proofs, self._steps, self._seconds, self._tol = proofs, steps, seconds, tol
         self._short = short
-        """Of those that are not within tol."""
-        gap, size = proofs.primal - proofs.dual, np.abs(proofs.primal)
-        self._gaps = np.where(gap > 0.0, np.inf, 0.0)
-        np.divide(gap, size, out=self._gaps, where=(gap > 0.0) & (size > 0.0))
+        """The status of models that are not within tol."""
+        self._gaps = [core.relative_gap(proof.primal, proof.dual) for proof in proofs.values]
 
     def __len__(self) -> int:
         return len(self._proofs)
@@ -129,51 +70,54 @@ class SmallModels(Models):
 
     @property
     def w(self) -> Sequence[Vector]:
-        """Of each."""
+        """The coefficients of each problem's rows."""
         return [self._proofs.beta[self._proofs.rows(k)] for k in range(len(self))]
 
     @property
     def b(self) -> Vector:
-        """Of each."""
-        return np.array(self._proofs.b)
+        """The intercept of each model."""
+        return np.array([proof.b for proof in self._proofs.values])
 
     @property
     def steps(self) -> Sequence[int]:
-        """Of each."""
+        """The steps that each model took."""
         return self._steps
 
     @property
     def relative_gaps(self) -> Vector:
-        """Of each."""
-        return self._gaps
+        """The relative gap of each certificate."""
+        return np.array(self._gaps)
 
     @property
     def proven(self) -> bool:
-        """Whether all of them are."""
-        return bool(self._proofs.proven.all())
+        """Whether all certificates are proofs."""
+        return all(proof.proven for proof in self._proofs.values)
 
     @cached_property
     def statuses(self) -> Sequence[Status]:
-        """Of each."""
-        short, good, unproven = self._short, Status.CERTIFIED, Status.NOT_PROVEN
-        pairs = zip(self._proofs.proven.tolist(), (self._gaps <= self._tol).tolist(), strict=True)
-        return [(good if proven else unproven) if within else short for proven, within in pairs]
+        """Why each run ended."""
+        return [
+            (Status.CERTIFIED if proof.proven else Status.NOT_PROVEN) if gap <= self._tol else self._short
+            for proof, gap in zip(self._proofs.values, self._gaps, strict=True)
+        ]
 
     @cached_property
     def traces(self) -> list[Trace]:
-        """Of each."""
-        proofs, seconds = self._proofs, [self._seconds] * len(self)
-        columns = self._steps, seconds, proofs.primal.tolist(), proofs.dual.tolist(), self._gaps.tolist()
-        return [Trace([record]) for record in map(Record, *columns)]
+        """The only record of each run."""
+        runs = zip(self._steps, self._proofs.values, self._gaps, strict=True)
+        return [
+            Trace([Record(steps, self._seconds, proof.primal, proof.dual, gap)])
+            for steps, proof, gap in runs
+        ]
 
     @property
     def notes(self) -> Sequence[dict[str, float]]:
-        """Of those that have any: none."""
+        """What solvers have noted: nothing here."""
         return []
 
     @property
     def certificates(self) -> Sequence[Certificate]:
-        """Of each."""
+        """The certificate of each model."""
         return self._proofs
 
 
@@ -190,20 +134,16 @@ def solve_small(
     """Minimise the hinge problem with exact intercept on each part of a kernel matrix.
 
     Until the relative gap is at most ``tol``, or, for at most ``tiny`` rows, until only rounding is left. A
-    model may fall short: its status says so. So it does where the kernel is known to be none.
+    model may fall short: its status says so. So it does where the function is known not to be a kernel.
     """
     start = time.perf_counter()
     which, y, costs, begins = parts
-    count = len(begins) - 1
-    alpha, margins, values = np.zeros(len(y)), np.empty(len(y)), np.empty((count, 5))
-    status = Status.RULE_FIRED
+    problems = core.SmallProblems(matrix, which, begins, y, costs)
+    alpha, status = np.zeros(len(y)), Status.RULE_FIRED
     try:
-        steps = core.solve_small(
-            matrix, which, begins, y, costs, alpha, margins, values, tol, tiny, rounds, budget
-        )
+        steps = problems.solve(alpha, tol, tiny, rounds, budget)
     except KeyboardInterrupt:
         budget.stop()
-        steps, status = [0] * count, Status.INTERRUPTED
-    seconds = time.perf_counter() - start
-    proofs = SmallProofs(parts, alpha, margins, values, kernel_is_none)
-    return SmallModels(proofs, steps, seconds, tol, status)
+        steps, status = [0] * (len(begins) - 1), Status.INTERRUPTED
+    proofs = certify_each(problems, y, costs, begins, alpha, kernel_is_none=kernel_is_none)
+    return SmallModels(proofs, steps, time.perf_counter() - start, tol, status)

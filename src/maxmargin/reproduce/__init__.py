@@ -22,6 +22,6 @@ PARTS: dict[str, Part] = {
     "chang2010_linear_gaussian": LINEAR_GAUSSIAN,
     "chang2010_degree2": DEGREE_TWO,
 }
-"""In the order in which they are run: the short ones first."""
+"""All parts, in the order in which they are run: the short ones first."""
 
 __all__ = ["PARTS", "MissingData", "Part", "Result", "Settings", "Table", "missing", "page_text", "write"]

@@ -21,14 +21,14 @@ class Settings:
     """How a part is to be run."""
 
     quick: bool = False
-    """On subsamples and with small budgets: shows that it works, not what was published."""
+    """Whether to use subsamples and small budgets, which show that a part works, not what was published."""
     folder: Path | None = None
-    """Of the data files."""
+    """The folder of the data files."""
     tell: Callable[[str], None] = lambda _: None
-    """Told what is being done now."""
+    """A function that is told what is being done now."""
 
     def of(self, full: Any, quick: Any) -> Any:
-        """One of two values."""
+        """The value for a full run, or the one for a quick run."""
         return quick if self.quick else full
 
     def load(self, name: str) -> Data:

@@ -24,6 +24,7 @@ from maxmargin.reproduce.data import Data
 _CLOSE = 0.3
 """Points of accuracy within which a value counts as reproduced."""
 _MOST_COLUMNS = 10_000_000
+"""Columns of an expansion that is run, at most: a weight for each has to fit in memory."""
 _STAND_INS = {"imdb_tfidf": "imdb_tfidf (for real-sim)"}
 
 

@@ -45,7 +45,7 @@ def data_folder(given: Path | None) -> Path:
 
 
 def missing(names: tuple[str, ...], given: Path | None) -> list[str]:
-    """Those of the data sets whose files are not there."""
+    """The data sets among these whose files are not there."""
     folder = data_folder(given)
     return [name for name in names if not all(path.is_file() for path in _paths(name, folder))]
 

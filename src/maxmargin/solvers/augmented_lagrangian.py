@@ -29,7 +29,7 @@ core/linear/augmented_lagrangian.hpp has the steps; what follows says where they
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_
 from maxmargin.solvers.second_order.opening import Opening
 from maxmargin.solvers.second_order.system import NewtonSystem
 from maxmargin.solvers.sizes import FEW_VALUES
+from maxmargin.tools.parameters import Positive, Range
 
 _ENOUGH = 1e-9
 """The relative gap above which a run that can go no further begins again."""
@@ -70,12 +71,12 @@ class AugmentedLagrangian(SecondOrder[State]):
     """Augmented Lagrangian with semismooth Newton inside; for the hinge."""
 
     name: ClassVar[str] = "augmented_lagrangian"
-    stiffness: float = 3.0
+    stiffness: Positive = 3.0
     """The first k."""
-    raise_by: float | None = None
+    raise_by: Annotated[float, Range("[1, inf)")] | None = None
     """The factor on k in line 4. None: 3; 10 for at most 20 columns, since few rows can then be free, and a
     step finds them from further away."""
-    small_part: float = 0.2
+    small_part: Positive = 0.2
     """How small |g|^2 / 2 must be beside the gap in line 4."""
 
     def accepts(self, problem: Problem) -> str | None:

@@ -11,6 +11,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import check_options
 
 State = TypeVar("State")
 
@@ -53,9 +54,17 @@ class Solver(ABC, Generic[State]):
     seed: int
     """The seed of all random choices: the same seed gives the same result."""
 
+    __post_init__ = check_options
+
+    def with_options(self, **options: Any) -> Self:
+        """The same solver with other options, which are checked as they are when a solver is made."""
+        other = changed(self, **options)
+        check_options(other)
+        return other
+
     def with_seed(self, seed: int) -> Self:
         """The same solver with another seed."""
-        return changed(self, seed=seed)
+        return self.with_options(seed=seed)
 
     @abstractmethod
     def accepts(self, problem: Problem) -> str | None:

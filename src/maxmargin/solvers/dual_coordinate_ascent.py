@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
 from maxmargin.solvers.ascent.shrinking import Visits, weighted_rows
 from maxmargin.solvers.ascent.state import COST, LABEL, AnyData, State
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
+from maxmargin.tools.parameters import Range, Seed
 from maxmargin.types import Vector
 
 _ROUNDING = 1e-14
@@ -66,7 +67,7 @@ class DualCoordinateAscent(Solver[State]):
     """Visit the rows in shuffled epochs, or n uniform draws per sweep."""
     shrinking: bool = True
     """Leave out rows that stay at a wall of their box, and look at them again now and then."""
-    relaxation: float | None = None
+    relaxation: Annotated[float, Range("(0, 2)")] | None = None
     """Factor on every step of line 3, in (0, 2): 1 is the lecture's, more looks ahead (successive
     over-relaxation, Mangasarian and Musicant 1999). None: 1 where momentum looks ahead; else 1.3 for the
     hinge, and for the squared hinge less, the more of the curvature is D, which ties a row to no other."""
@@ -76,10 +77,11 @@ class DualCoordinateAscent(Solver[State]):
     """Start every fourth sweep from the best combination of the last moves, once the gap falls slowly."""
     momentum: bool = True
     """Start each sweep further along the way of the last one, where rows are so long that this is cheap."""
-    bias_reach: float = 0.03
+    bias_reach: Annotated[float, Range("[0, inf]")] = 0.03
     """r^2 as a share of the mean |x_i|^2, and at least 1 / sum_i C_i; inf with a regularised intercept is
     the lecture's way."""
-    seed: int = 0
+    seed: Seed = 0
+    """The seed of the order."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The dual of the other losses is not a quadratic program."""

@@ -47,6 +47,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.system import Factor, NewtonSystem
 from maxmargin.solvers.sizes import AFFORDABLE_STEP, LARGEST_INTERIOR_SIDE
+from maxmargin.tools.parameters import Natural, Seed
 from maxmargin.types import Indices, Vector
 
 Pairs = NDArray[np.float64]
@@ -136,9 +137,9 @@ class InteriorPoint(Solver[State]):
     """Primal-dual interior point method, for the hinge and the squared hinge."""
 
     name: ClassVar[str] = "interior_point"
-    corrections: int = 2
+    corrections: Natural = 2
     """Gondzio's corrections in a step, at most: each costs two passes, and saves steps. 0: Mehrotra's."""
-    seed: int = 0
+    seed: Seed = 0
     """Nothing here is random."""
 
     def accepts(self, problem: Problem) -> str | None:
@@ -314,7 +315,7 @@ def _judge(problem: Problem, state: State, budget: Budget) -> None:
     """The gap of the iterate, and whether rounding is all that is left of it."""
     costs = problem.costs[state.active]
     primal = problem.regulariser(state.w, state.b)
-    primal += core.loss_sum(problem.loss.name, state.margins, costs)
+    primal += core.dot(costs, problem.loss.value(state.margins))
     alpha = state.multipliers[0]
     dual = _dual(problem, state, alpha, _combine(problem, state, alpha, budget))
     state.relative_gap = abs(primal - dual) / primal if primal > 0.0 else 0.0

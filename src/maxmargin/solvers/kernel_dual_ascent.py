@@ -25,7 +25,6 @@ import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
@@ -34,10 +33,13 @@ from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
     SINGLE_IS_EXHAUSTED,
     kernel_matrix,
+    kernel_rows,
     needs_a_kernel,
+    solution_of,
     starting_alpha,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS
+from maxmargin.tools.parameters import NotNegative, Seed
 from maxmargin.types import Indices, Vector
 
 _ROUNDING = 4e-15
@@ -73,10 +75,10 @@ class KernelDualAscent(Solver[State]):
     needs_kernels: ClassVar[bool] = True
     takes_fixed_intercept: ClassVar[bool] = True
 
-    cache_size: float = 1000.0
+    cache_size: NotNegative = 1000.0
     """Memory for rows of the kernel matrix, in megabytes."""
-    seed: int = 0
-    """Of the order."""
+    seed: Seed = 0
+    """The seed of the order."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The problem of 000 without bias term, with a fixed one, or with the augmentation trick."""
@@ -96,8 +98,7 @@ class KernelDualAscent(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From alpha = 0, or from the start's alpha."""
-        rows = problem.rows
-        assert isinstance(rows, KernelRows)
+        rows = kernel_rows(problem)
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]
         single = rows.count > DOUBLE_ROWS
@@ -140,18 +141,14 @@ class KernelDualAscent(Solver[State]):
         largest = float((state.coordinates[:, ALPHA] / state.coordinates[:, INVERSE_CURVATURE]).max())
         state.finished = whole and unrest <= _ROUNDING * max(largest, 1.0)
         if state.single and (state.finished or self.report(state).gap < SINGLE_IS_EXHAUSTED):
-            assert isinstance(problem.rows, KernelRows)
-            state.matrix = kernel_matrix(problem.rows, self.cache_size, state.cache, single=False)
+            state.matrix = kernel_matrix(kernel_rows(problem), self.cache_size, state.cache, single=False)
             state.single = state.finished = False
             _restore_scores(problem, state)
         return state
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate rebuilds the scores from it."""
-        assert isinstance(problem.rows, KernelRows)
-        alpha = np.empty(len(state.scores))
-        alpha[problem.rows.blocks.order] = state.coordinates[:, ALPHA]
-        return Solution(b=state.bias, alpha=alpha, notes=notes_of(state.cache))
+        return solution_of(problem, state.cache, alpha=state.coordinates[:, ALPHA], b=state.bias)
 
     def report(self, state: State) -> Report:
         """The gap is free, because all scores are known; finished: nothing is left to gain in float64."""

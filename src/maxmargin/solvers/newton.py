@@ -24,7 +24,6 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_of, point_of
 from maxmargin.solvers.second_order.system import NewtonSystem
 
@@ -56,10 +55,9 @@ class Newton(SecondOrder[State]):
 
     def sweeps_of(self, problem: Problem) -> int:
         """By default one where rows are long: it tells which rows count before a Hessian is made of all."""
-        sweeps = self.sweeps
-        if sweeps is None:
-            sweeps = int(problem.rows.stored > _LONG_ROW * problem.rows.count)
-        return sweeps if sweeps == 0 or DualCoordinateAscent().accepts(problem) is None else 0
+        if self.sweeps is None:
+            return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+        return self.sweeps
 
     def begin(
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None

@@ -31,6 +31,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.stochastic_subgradient import State, current, init_state, take_steps
+from maxmargin.tools.parameters import Count, NotNegative, Seed
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Pegasos(Solver[State]):
     """Stochastic subgradient with the step size 1 / (lambda t), for the hinge."""
 
     name: ClassVar[str] = "pegasos"
-    batch: int = 1
+    batch: Count = 1
     """Rows per step, k."""
     order: Literal["uniform", "epochs"] = "uniform"
     """Uniform draws as in 001 and 002, or shuffled epochs as in 003."""
@@ -47,12 +48,14 @@ class Pegasos(Solver[State]):
     average: Literal["last", "all", "suffix"] = "all"
     """Which iterate is the answer: the last (001, 003), the mean of all (002), or of those since the
     last doubling."""
-    polish: float = 0.1
+    polish: NotNegative = 0.1
     """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
-    stop_threshold: float = 0.0
+    stop_threshold: NotNegative = 0.0
     """001's rule: end when the last ``stop_count`` steps, eta_t |v|, sum to less; 0: never."""
-    stop_count: int = 100
-    seed: int = 0
+    stop_count: Count = 100
+    """How many steps ``stop_threshold`` looks back."""
+    seed: Seed = 0
+    """The seed of the draws, and of the sweeps that tighten the certificate."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The radius of line 5 and the guarantee are the hinge's."""

@@ -33,6 +33,7 @@ from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
+from maxmargin.tools.parameters import Seed
 from maxmargin.types import Indices, Vector
 
 LARGEST_PRIMAL = 200_000
@@ -76,7 +77,7 @@ class QuadraticProgram(Solver[State]):
     takes_kernels: ClassVar[bool] = True
     form: Literal["primal", "dual", "auto"] = "auto"
     """auto: the dual if there are more columns than rows, else the primal; the other if it alone fits."""
-    seed: int = 0
+    seed: Seed = 0
     """Nothing here is random."""
 
     def accepts(self, problem: Problem) -> str | None:

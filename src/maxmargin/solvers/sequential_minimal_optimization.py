@@ -23,40 +23,33 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
     SINGLE_IS_EXHAUSTED,
-    balanced,
+    kernel_dual,
     kernel_matrix,
+    kernel_rows,
     needs_a_kernel,
-    starting_alpha,
+    solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS
-from maxmargin.types import Vector
+from maxmargin.tools.parameters import Natural, NotNegative, Seed
 
 
 @dataclass
 class State:
     """The dual in the order of the rows' blocks, where the core works."""
 
-    low: Vector
-    high: Vector
-    labels: Vector
-    beta: Vector
-    f: Vector
-    """``K beta - y``; out of date for rows that are shrunk away."""
-    matrix: core.KernelMatrix
-    single: bool
-    """Whether it is in single precision."""
+    point: core.KernelDual
+    """Its gradient is out of date for rows that are shrunk away."""
     pairs: core.SequentialMinimalOptimization
+    single: bool
+    """Whether the matrix is in single precision."""
     cache: core.CacheCounts
     dual: float = 0.0
     """W."""
@@ -83,13 +76,13 @@ class SequentialMinimalOptimization(Solver[State]):
     """Line 2: by what the step gains, or by the largest f_j."""
     shrinking: bool = True
     """Leave out rows at a wall that no pair can move now, and look at them again after a tenfold gain."""
-    epsilon: float = 0.0
+    epsilon: NotNegative = 0.0
     """004's tolerance of the KKT conditions, for instance 1e-3: end the run there. 0: the gap decides."""
-    cache_size: float = 1000.0
+    cache_size: NotNegative = 1000.0
     """Memory for rows of the kernel matrix, in megabytes."""
-    pairs_per_step: int = 0
-    """0: a tenth of the rows, at least 100 and at most 1000."""
-    seed: int = 0
+    pairs_per_step: Natural = 0
+    """Pairs in a step. 0: a tenth of the rows, at least 100 and at most 1000."""
+    seed: Seed = 0
     """Nothing here is random."""
 
     def accepts(self, problem: Problem) -> str | None:
@@ -120,66 +113,40 @@ class SequentialMinimalOptimization(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """From alpha = 0, or from the start's alpha once its two classes weigh the same."""
-        rows = problem.rows
-        assert isinstance(rows, KernelRows)
-        order = rows.blocks.order
-        y, costs = problem.y[order], problem.costs[order]
-        single = rows.count > DOUBLE_ROWS
-        cache = core.CacheCounts()
-        matrix, pairs = self._machinery(rows, cache, single)
-        state = State(
-            low=np.minimum(0.0, costs * y),
-            high=np.maximum(0.0, costs * y),
-            labels=y,
-            beta=np.zeros(rows.count),
-            f=-y,
-            matrix=matrix,
-            single=single,
-            pairs=pairs,
-            cache=cache,
-        )
-        alpha = starting_alpha(problem, start)
-        if alpha is not None:
-            state.beta = balanced(alpha[order], y) * y
-            _restore_f(state)
+        single = problem.rows.count > DOUBLE_ROWS
+        cache, dual = core.CacheCounts(), kernel_dual(problem, start)
+        state = State(dual, self._pairs(problem, dual, cache, single), single, cache)
+        state.dual = _value(dual)
         return state
 
-    def _machinery(
-        self, rows: KernelRows, cache: core.CacheCounts, single: bool
-    ) -> tuple[core.KernelMatrix, core.SequentialMinimalOptimization]:
+    def _pairs(
+        self, problem: Problem, dual: core.KernelDual, cache: core.CacheCounts, single: bool
+    ) -> core.SequentialMinimalOptimization:
+        """Steps on pairs, with a matrix that has computed nothing yet but the gradient."""
+        rows = kernel_rows(problem)
         matrix = kernel_matrix(rows, self.cache_size, cache, single=single)
-        second_order = self.selection == "second_order"
+        dual.restore_gradient(matrix, core.ALL_CORES)
         diagonal = rows.squared_norms[rows.blocks.order]
-        return matrix, core.SequentialMinimalOptimization(matrix, diagonal, second_order, self.shrinking)
+        second_order = self.selection == "second_order"
+        return core.SequentialMinimalOptimization(matrix, diagonal, second_order, self.shrinking)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """Some pairs, lines 1 to 6 for each."""
-        most = self.pairs_per_step or min(1000, max(100, len(state.beta) // 10))
+        most = self.pairs_per_step or min(1000, max(100, problem.rows.count // 10))
         pairs, state.active, state.violation, ascent, state.gap, state.finished = state.pairs.run(
-            state.low,
-            state.high,
-            state.labels,
-            state.beta,
-            state.f,
-            most,
-            2.0 * self.epsilon,
-            budget,
+            state.point, most, 2.0 * self.epsilon, budget
         )
         state.taken += pairs
         state.dual += ascent
         if state.single and (state.finished or self.report(state).gap < SINGLE_IS_EXHAUSTED):
-            assert isinstance(problem.rows, KernelRows)
-            state.matrix, state.pairs = self._machinery(problem.rows, state.cache, single=False)
+            state.pairs = self._pairs(problem, state.point, state.cache, single=False)
+            state.dual = _value(state.point)
             state.single = state.finished = False
-            _restore_f(state)
         return state
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate needs no more."""
-        assert isinstance(problem.rows, KernelRows)
-        alpha = np.empty(len(state.beta))
-        alpha[problem.rows.blocks.order] = state.beta * state.labels
-        return Solution(alpha=alpha, notes=notes_of(state.cache))
+        return solution_of(problem, state.cache, alpha=state.point.beta * state.point.labels)
 
     def report(self, state: State) -> Report:
         """The gap is free: f gives the margins of all rows that are not shrunk away.
@@ -190,8 +157,6 @@ class SequentialMinimalOptimization(Solver[State]):
         return Report(gap, state.finished)
 
 
-def _restore_f(state: State) -> None:
-    state.f = -state.labels
-    support = np.flatnonzero(state.beta)
-    state.matrix.add(support, state.beta[support], state.f, core.ALL_CORES)
-    state.dual = 0.5 * core.dot(state.beta, state.labels - state.f)  # y'beta - 1/2 beta'(f + y)
+def _value(dual: core.KernelDual) -> float:
+    """W, which is y'beta - 1/2 beta'(f + y)."""
+    return 0.5 * core.dot(dual.beta, dual.labels - dual.f)

@@ -63,6 +63,10 @@ SHARE_OF_CACHE = 0.5
 """The share of ``cache_size`` that all these values may take."""
 DOUBLE_ROWS = 2_000
 """Rows up to which a solver's kernel matrix is in double precision from the start, beyond it in single."""
+MOST_FREE_ROWS = 3_000
+"""Rows of the largest matrix that Newton's method on free multipliers factors, in about half a second."""
+SHRINK_FROM = 5_000
+"""Rows from which it pays to put some aside that have no reason to move."""
 SPLIT_FROM = 5_000
 """Rows from which it pays to look for blocks that the kernel cannot couple."""
 ROWS_PER_STEP, FEWEST_STEPS = 10, 100

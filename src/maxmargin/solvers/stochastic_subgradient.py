@@ -27,6 +27,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.primal.dual_polish import DualPolish
+from maxmargin.tools.parameters import Count, NotNegative, Positive, Seed
 from maxmargin.types import Indices, Vector
 
 
@@ -56,7 +57,7 @@ class StochasticSubgradient(Solver[State]):
     """Stochastic subgradient steps on batches, for every loss and intercept form."""
 
     name: ClassVar[str] = "stochastic_subgradient"
-    batch: int = 1
+    batch: Count = 1
     """Rows per step, k; n makes the full subgradient method."""
     order: Literal["epochs", "uniform"] = "epochs"
     """Shuffled epochs, or uniform draws with repetition."""
@@ -65,14 +66,18 @@ class StochasticSubgradient(Solver[State]):
     step_size: Literal["auto", "constant", "decreasing", "pegasos"] = "auto"
     """eta; eta / (t + t0); 1 / (lambda t); or auto: 1 / (lambda (t + t0)) with a first step of one over
     the mean squared length of the rows."""
-    eta: float = 1.0
-    t0: float = 0.0
-    polish: float = 0.1
+    eta: Positive = 1.0
+    """The step size that ``step_size`` speaks of; no effect on "auto" and on the one that lambda gives."""
+    t0: NotNegative = 0.0
+    """What ``step_size="decreasing"`` adds to t."""
+    polish: NotNegative = 0.1
     """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
-    stop_threshold: float = 0.0
+    stop_threshold: NotNegative = 0.0
     """001's rule: end when the last ``stop_count`` steps, eta_t |v|, sum to less; 0: never."""
-    stop_count: int = 100
-    seed: int = 0
+    stop_count: Count = 100
+    """How many steps ``stop_threshold`` looks back."""
+    seed: Seed = 0
+    """The seed of the draws, and of the sweeps that tighten the certificate."""
 
     def accepts(self, problem: Problem) -> str | None:
         """Any problem; the batch has to fit it."""

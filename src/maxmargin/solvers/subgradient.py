@@ -26,6 +26,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.primal.dual_polish import DualPolish
+from maxmargin.tools.parameters import NotNegative, Positive, Seed
 from maxmargin.types import Vector
 
 
@@ -70,13 +71,16 @@ class Subgradient(Solver[State]):
     """eta; eta / (t + t0); 1 / (lambda t); or auto: eta / (1 + eta lambda t), where the first step finds
     eta by the lecture's trial and error: several candidates start off, and each time the half that has
     lowered the objective less is dropped."""
-    eta: float = 1.0
-    t0: float = 0.0
-    polish: float = 0.1
+    eta: Positive = 1.0
+    """The step size that ``step_size`` speaks of; no effect on "auto" and on the one that lambda gives."""
+    t0: NotNegative = 0.0
+    """What ``step_size="decreasing"`` adds to t."""
+    polish: NotNegative = 0.1
     """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
-    stop_threshold: float = 0.0
+    stop_threshold: NotNegative = 0.0
     """001's rule: end when the losses' part of a step, eta_t |v|, is shorter; 0: never."""
-    seed: int = 0
+    seed: Seed = 0
+    """The seed of the sweeps that tighten the certificate; nothing else is random."""
 
     def accepts(self, problem: Problem) -> str | None:
         """Any problem."""

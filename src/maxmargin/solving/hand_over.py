@@ -35,37 +35,40 @@ _SWEEPS_TO_JUDGE_BY = 8
 _SWEEPS_FROM_A_START = 16
 """The gap of a good start rises at first: sweeps change its best rows before they have seen the others."""
 _LEAST_SPENT = 0.2
-"""Of the other's cost: a guess that is wrong then costs little more than the way it led away from."""
+"""The share of the second-order method's cost that the ascent may spend before it is judged: a wrong guess
+then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
+"""A relative gap below which sweeps can gain nothing in float64."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
 
 
 def sweep_cost(problem: Problem, visited: int) -> float:
-    """Of a sweep over so many rows, in visits of a stored value."""
+    """What a sweep over so many rows costs, in visits of a stored value."""
     return (problem.rows.stored / max(problem.rows.count, 1) + _ROW) * visited + CALL
 
 
 @dataclass
 class State:
-    """Of the solver that is running."""
+    """Where the run stands, and with which solver."""
 
     inner: Any
+    """The state of the solver that is running."""
     solver: AnySolver
-    """That is running."""
+    """The solver that is running."""
     cost: float
-    """Of the second-order method, as far as is known."""
+    """What the second-order method would cost, as far as is known."""
     gaps: list[float] = field(default_factory=list[float])
-    """As the ascent estimated them, sweep by sweep after its warm-up."""
+    """The relative gaps that the ascent estimated, sweep by sweep after its warm-up."""
     sweeps: int = 0
     least_sweeps: int = 0
-    """Before there is anything to judge by."""
+    """Sweeps before there is anything to judge by."""
     spent: float = 0.0
-    """Visits so far."""
+    """What the sweeps so far have cost, in visits."""
 
     @property
     def handed_over(self) -> bool:
-        """Whether it is the second."""
+        """Whether the second-order method is running."""
         return not isinstance(self.solver, DualCoordinateAscent)
 
 
@@ -76,7 +79,7 @@ class HandOver(Solver[State]):
     name: ClassVar[str] = "hand_over"
     second: AnySolver
     cost: float
-    """Of solving the problem by ``second``, in visits of a stored value."""
+    """What it costs to solve the problem by ``second``, in visits of a stored value."""
     tol: float = 1e-4
     """The relative gap up to which costs are counted."""
     by_rows: float = 0.0
@@ -90,23 +93,23 @@ class HandOver(Solver[State]):
         return DualCoordinateAscent(seed=self.seed)
 
     def accepts(self, problem: Problem) -> str | None:
-        """What both take."""
+        """None where both solvers take the problem, else the refusal of one of them."""
         return self.first.accepts(problem) or self.second.accepts(problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """The ascent's own."""
+        """The state of the ascent before its first sweep."""
         least = _SWEEPS_TO_JUDGE_BY if start is None else _SWEEPS_FROM_A_START
         first = self.first
         return State(first.init(problem, start), first, self.cost, least_sweeps=least)
 
     def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
-        """With the second where that had taken over: it has a Hessian to go on with."""
+        """Go on with the second-order method where that had taken over: it has a Hessian to go on with."""
         if not before.handed_over:
             return self.init(problem, start)
         return State(self.second.resume(problem, start, before.inner), self.second, self.cost)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
-        """One of the solver that is running."""
+        """One step of the solver that is running; after a sweep, a look whether to hand over."""
         if state.handed_over:
             state.inner = state.solver.step(problem, state.inner, budget)
             return state
@@ -155,15 +158,15 @@ class HandOver(Solver[State]):
         return math.log(gap / goal) / shrinking if shrinking > 0.0 else math.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
-        """Of the solver that is running."""
+        """What the solver that is running proposes."""
         return state.solver.solution(problem, state.inner, budget)
 
     def report(self, state: State) -> Report:
-        """Of the solver that is running, with a sentence about which one that is."""
+        """What the solver that is running tells, with a sentence about which one that is."""
         return state.solver.report(state.inner)._replace(story=self._story(state))
 
     def at_once(self, tol: float) -> HandOver:
-        """With a second that takes steps at once."""
+        """The same, with a second-order method that takes several steps in a call."""
         return changed(self, second=self.second.at_once(tol))
 
     def _story(self, state: State) -> str:

@@ -22,7 +22,7 @@ def _blas() -> Any:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """For as long as the context lasts."""
+    """BLAS has one thread for as long as the context lasts."""
     # The controller's own context first asks each library for all there is to know of it.
     before = [library.get_num_threads() for library in _blas()]
     try:

@@ -13,11 +13,15 @@ from typing import Any
 
 import typer
 
+# The exit codes; 130 is what shells report for Ctrl-C.
 DONE = 0
 DOES_NOT_HOLD = 1
 WRONG_USAGE = 2
 NOT_REACHED = 3
 INTERRUPTED = 130
+
+INTERCEPTS = {"exact": "exact intercept", "regularised": "regularised intercept", "none": "no intercept"}
+"""The three forms of the intercept in words."""
 
 
 class Failure(Exception):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from maxmargin.files import SavedKernelModel, SavedModel, StoredModel
 
 _HEAVIEST = 5
+"""Features of the largest weights that are named."""
 _FORMULATIONS = {"crammer_singer": "Crammer and Singer's formulation"}
 
 

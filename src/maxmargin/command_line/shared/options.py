@@ -106,7 +106,7 @@ class Reading:
     threads: int | None = None
 
     def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> DataSet:
-        """The whole file."""
+        """The data of the whole file."""
         from maxmargin.files import read
 
         return read(path, progress=progress, **self._options())
@@ -121,7 +121,7 @@ class Reading:
     ) -> Iterator[DataSet]:
         """The file piece by piece; with ``columns``, as a model of so many features sees it.
 
-        Of a table all columns are read, since their names, not their places, say which the model knows.
+        All columns of a table are read, since their names, not their places, say which the model knows.
         """
         from maxmargin.files import stream
         from maxmargin.files.data.reading import file_format
@@ -132,14 +132,7 @@ class Reading:
         return stream(path, **options)
 
     def _options(self) -> dict[str, Any]:
-        return {
-            "format": self.format,
-            "label": self.label,
-            "columns": self.columns,
-            "zero_based": self.zero_based,
-            "skip_bad_lines": self.skip_bad_lines,
-            "threads": self.threads,
-        }
+        return dict(vars(self))
 
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
@@ -193,7 +186,7 @@ def kernel_options(
     *,
     needs_kernel: bool,
 ) -> dict[str, Any]:
-    """Those that were given, as ``SVC`` calls them; ``needs_kernel`` refuses them without a kernel."""
+    """The options given, as ``SVC`` calls them; ``needs_kernel`` refuses them without a kernel."""
     given = {"gamma": gamma, "degree": degree, "coef0": coef0, "cache_size": cache_size}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if kernel is None:

@@ -20,6 +20,7 @@ _STYLES = (
     ("#000000", "X"),
 )
 _LOWEST = 1e-16
+"""The smallest gap that is drawn: a logarithmic axis has no place for 0."""
 
 Curve = tuple[str, Sequence[float], Sequence[float]]
 """A solver's name, seconds and gaps."""

@@ -49,7 +49,7 @@ class Bars:
         self._bars.stop()
 
     def reading(self, name: str) -> Callable[[int, int], None] | None:
-        """What to tell of bytes read."""
+        """A callback that is told how many bytes have been read."""
         if not self.shown:
             return None
         bar = self._add(f"reading {name}")
@@ -131,7 +131,7 @@ def gap_now(progress: Progress) -> tuple[float, str]:
 
 
 def share_done(gap: float, tol: float) -> float:
-    """From 0 to 1 by orders of magnitude, since a gap shrinks by factors."""
+    """How much is done, from 0 to 1, counted in orders of magnitude since a gap shrinks by factors."""
     if gap <= tol:
         return 1.0
     if not gap < 1.0:
@@ -167,7 +167,7 @@ class TimeLeft:
 
     @property
     def seconds(self) -> float | None:
-        """None while there is nothing to go by."""
+        """The seconds that are left; None while there is nothing to go by."""
         budget = max(0.0, self.max_time - self._now)
         needed = self._until_tol()
         if needed is None:
@@ -175,7 +175,7 @@ class TimeLeft:
         return min(needed, budget)
 
     def _until_tol(self) -> float | None:
-        """By the decay over the later half of the time: the first steps are faster than the rest."""
+        """The seconds by the decay over the later half of the time, since the first steps are faster."""
         if len(self._seen) < 2:
             return None
         last, gap = self._seen[-1]
@@ -213,7 +213,7 @@ class ClassesDone:
 
     @property
     def seconds_left(self) -> float | None:
-        """As if the classes that are left take as long as those that are done."""
+        """The seconds that are left if the other classes take as long as those that are done."""
         budget = max(0.0, self.max_time - self._clock.seconds)
         if self.done == 0:
             return budget if math.isfinite(budget) else None
@@ -228,7 +228,7 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Since the beginning."""
+        """The seconds since the beginning."""
         return time.perf_counter() - self._started
 
     def lap(self) -> float:

@@ -37,9 +37,9 @@ _ENDINGS = {
     "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
     "NOT_PROVEN": (
         "Not proven: the relative distance of {gap:.1e} between the two values is within the --tol of "
-        "{tol:g}, but the kernel is none on these rows, or its values are too large for float64, so that "
-        "it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at least 0 and scaled "
-        "columns."
+        "{tol:g}, but the function is not a kernel on these rows, or its values are too large for float64, "
+        "so that it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at least 0 and "
+        "scaled columns."
     ),
     "STEPS_SPENT": (
         "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. "
@@ -64,6 +64,7 @@ _ENDINGS = {
 }
 _CAN_GO_ON = ("STEPS_SPENT", "TIME_SPENT", "INTERRUPTED", "STOPPED")
 _MOST_CLASSES = 10
+"""Classes, or pairs of them, that are listed at most."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Training:
     warned: list[str]
     """What the fit warned of, beside not reaching its tolerance."""
     blocks: int | None = None
-    """Of rows that the kernel cannot couple, in the problem that has most; None where nothing tells."""
+    """The number of blocks of rows that the kernel cannot couple, in the problem that has most; None where
+    nothing tells."""
     choice: Choice | None = None
     """How C was chosen, where it was."""
 
@@ -115,14 +117,14 @@ class Training:
 
     @property
     def steps(self) -> int:
-        """Of several problems, the largest number."""
+        """The steps of the solver; with several problems, the largest number of them."""
         import numpy as np
 
         return int(np.max(self.estimator.n_iter_))
 
     @property
     def expansion(self) -> Expansion | None:
-        """Of the features, where they are not the columns themselves."""
+        """The expansion that makes the features, where they are not the columns themselves."""
         return getattr(self.estimator, "expansion_", None)
 
     @property

@@ -14,8 +14,11 @@ from maxmargin.files import DataSet
 from maxmargin.types import Vector
 
 MOST_LABELS = 10_000
+"""Different labels that are counted, at most: more are values, not classes."""
 MOST_FINGERPRINTS = 20_000_000
+"""Rows that are compared with each other, at most: their prints take 8 bytes each."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, whose multiples spread over all 64 bits (splitmix64)."""
 
 
 @dataclass
@@ -24,7 +27,7 @@ class Survey:
 
     rows: int = 0
     stored: int = 0
-    """Values that are not zero."""
+    """The number of values that are not zero."""
     skipped: int = 0
     empty_rows: int = 0
     labels: dict[Any, int] = field(default_factory=dict[Any, int])
@@ -32,9 +35,9 @@ class Survey:
     feature_names: list[str] | None = None
     dense: bool = False
     counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Of each column, its values that are not zero."""
+    """How many values of each column are not zero."""
     lowest: Vector = field(default_factory=lambda: np.zeros(0))
-    """Of those values."""
+    """The lowest of those values in each column; ``highest`` has the highest."""
     highest: Vector = field(default_factory=lambda: np.zeros(0))
     _prints: list[tuple[NDArray[np.uint64], NDArray[Any]]] = field(default_factory=list[Any])
 
@@ -89,12 +92,12 @@ class Survey:
 
     @property
     def empty_columns(self) -> NDArray[np.intp]:
-        """Those in which all values are zero."""
+        """The columns in which all values are zero."""
         return np.flatnonzero(self.counts == 0)
 
     @property
     def constant_columns(self) -> NDArray[np.intp]:
-        """Those with the same value, not zero, in every row."""
+        """The columns with the same value, not zero, in every row."""
         same = self.lowest == self.highest
         return np.flatnonzero((self.counts == self.rows) & same & (self.counts > 0))
 
@@ -127,7 +130,7 @@ class Survey:
 
     @property
     def bytes_as_csr(self) -> int:
-        """Of float64 values and the narrowest indices that fit."""
+        """The bytes of a CSR matrix of float64 values and the narrowest indices that fit."""
         width = 4 if max(self.columns, self.stored) < 2**31 else 8
         return self.stored * (8 + width) + (self.rows + 1) * width
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, print_json, print_table
+from maxmargin.command_line.shared.answer import (
+    DOES_NOT_HOLD,
+    DONE,
+    INTERCEPTS,
+    print_json,
+    print_table,
+)
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.words import percent
 from maxmargin.proof.of_files import Finding
@@ -19,9 +25,9 @@ if TYPE_CHECKING:
     from maxmargin.files import StoredModel
 
 _MOST_PARTS = 10
+"""Problems that are listed, at most."""
 # By whether the file claims anything, and whether it was found to be so.
 _WORDS = {True: {True: "holds", False: "does not hold"}, False: {True: "within", False: "not within"}}
-_INTERCEPTS = {"exact": "exact intercept", "regularised": "regularised intercept", "none": "no intercept"}
 
 
 @dataclass
@@ -108,7 +114,7 @@ class Verdict:
         features = "" if expansion is None else f", {features_in_words(expansion)}"
         typer.echo(
             f"{self.model_path}, written by {self.model.writer}: {what}, "
-            f"{_INTERCEPTS[problem['intercept']]}{with_kernel}{features}; on {self.data_path}."
+            f"{INTERCEPTS[problem['intercept']]}{with_kernel}{features}; on {self.data_path}."
         )
         if len(self.findings) > 1:
             self._print_parts()

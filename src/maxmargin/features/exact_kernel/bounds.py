@@ -22,12 +22,13 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d
 
+from maxmargin.core import relative_gap
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 from maxmargin.features.exact_kernel.bracket import (
     Bound,
+    DualExpansion,
     ExactProblem,
-    Expansion,
     draw_rows,
     stand_in,
     upper_bound_by,
@@ -70,9 +71,7 @@ class ExactKernelBound:
     @property
     def relative_gap(self) -> float:
         """``gap`` over the value that it is the gap of."""
-        if self.gap == 0.0:
-            return 0.0
-        return self.gap / abs(self._proven) if self._proven != 0.0 else math.inf
+        return relative_gap(self._proven, self.lower)
 
     @property
     def _proven(self) -> float:
@@ -110,7 +109,7 @@ class ExactKernelBounds(Sequence[ExactKernelBound]):
 
     @property
     def relative_gap(self) -> float:
-        """Of the worst: the largest."""
+        """The relative gap of the worst bound, the largest of all."""
         return self.worst.relative_gap
 
     @overload
@@ -176,7 +175,7 @@ def exact_kernel_bound(
     with one_blas_thread():
         for problem, certificate in zip(problems, certificates, strict=True):
             exact = ExactProblem(problem, features.kernel_, X, int(max_values) // len(certificates))
-            expansion = Expansion(exact, feasible(problem, certificate.alpha))
+            expansion = DualExpansion(exact, feasible(problem, certificate.alpha))
             if isinstance(features, Nystroem):
                 bounds.append(_in_exact_space(expansion, features, certificate))
             else:
@@ -184,7 +183,9 @@ def exact_kernel_bound(
     return bounds[0] if len(bounds) == 1 else ExactKernelBounds(bounds)
 
 
-def _in_exact_space(expansion: Expansion, features: Nystroem, certificate: Certificate) -> ExactKernelBound:
+def _in_exact_space(
+    expansion: DualExpansion, features: Nystroem, certificate: Certificate
+) -> ExactKernelBound:
     exact = expansion.exact
     function = in_span(features, certificate.w)
     norm = function.squared_norm + rounding_of_norm(function)
@@ -194,7 +195,7 @@ def _in_exact_space(expansion: Expansion, features: Nystroem, certificate: Certi
 
 
 def _beside_it(
-    expansion: Expansion,
+    expansion: DualExpansion,
     features: RandomFourier | PolynomialSketch,
     certificate: Certificate,
     landmarks: int,

@@ -24,11 +24,13 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.types import Vector
 
 _ROWS_PER_LANDMARK = 10
-"""On so many rows a stand-in learns to follow its model."""
+"""A stand-in learns to follow its model on this many rows for each landmark."""
 _SMALLEST_GROUP = 16
+"""Support vectors between which the kernel is computed, at least, where not all pairs can be."""
 _MOST_LANDMARKS = 4000
-"""Their kernel matrix has to be factorised."""
+"""Rows whose kernel matrix is factorised, at most: that of 4,000 takes 128 MB."""
 _LARGEST_MULTIPLE = 2.0
+"""Multiples of a function are looked for up to this one; a model of about the right length is near 1."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class ExactProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Expansion:
+class DualExpansion:
     """``g = sum_i alpha_i y_i k(x_i, .)`` over the support vectors of a feasible alpha."""
 
     exact: ExactProblem
@@ -102,7 +104,7 @@ class Expansion:
 
     @cached_property
     def function(self) -> KernelFunction:
-        """The g."""
+        """The function g itself."""
         weights = (self.alpha * self.exact.problem.y)[self.support]
         return KernelFunction(self.exact.kernel, self.exact.X[self.support], weights)
 
@@ -132,7 +134,7 @@ class Expansion:
         )
 
     def lower_bound(self) -> Bound:
-        """The best D(t alpha)."""
+        """The largest D(t alpha), a lower bound on the best value."""
         norm = self.squared_norm()
         t, value = self.exact.best_share(self.alpha, norm.value)
         return Bound(value, f"{_times(t)}the model's multipliers, and {norm.rests_on}")

@@ -30,9 +30,9 @@ class ErrorEstimate:
     relative: float
     """Root mean square error divided by the root mean square of the kernel."""
     standard_error: float
-    """Of ``relative``, as an estimate from this many pairs."""
+    """The standard error of ``relative``, which is an estimate from this many pairs."""
     absolute: float
-    """Root mean square error."""
+    """The root mean square of the errors."""
     pairs: int
 
 
@@ -48,7 +48,7 @@ def measure_error(
     mapped: Callable[[Any], Any],
     kernel: Kernel,
 ) -> ErrorEstimate:
-    """Compares the two on the pairs."""
+    """Compares the inner products of the map with the kernel on the pairs."""
     if not len(pairs):
         return ErrorEstimate(math.nan, math.nan, math.nan, 0)
     errors, values = [], []

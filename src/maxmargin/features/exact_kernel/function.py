@@ -17,8 +17,9 @@ from maxmargin.kernels.expansions import Expansions
 from maxmargin.types import Vector
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
+"""The relative error of a sum in double precision, with a factor for the errors of the kernel's values."""
 _RIDGE = 1e-9
-"""Times the mean of the diagonal, on a matrix whose smallest eigenvalues are lost to rounding."""
+"""The share of its mean that is added to the diagonal of a matrix: rounding takes small eigenvalues."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class KernelFunction:
 
     kernel: Kernel
     points: Any
-    """The z_j, dense or CSR."""
+    """The points z_j, a dense or a CSR matrix."""
     coefficients: Vector
 
     def at(self, X: Any) -> Vector:

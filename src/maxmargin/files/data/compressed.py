@@ -12,9 +12,13 @@ from typing import Any
 from maxmargin.files.data.reading import DataError, open_file
 
 SMALLEST_BOUND = 64 << 20
+"""Bytes that any compressed file may become."""
 LARGEST_RATIO = 200
+"""Bytes that each byte of a larger file may become: text of numbers shrinks to a tenth, hardly further."""
 _LARGEST_WINDOW = 1 << 27
+"""Bytes of memory that a zstandard file may ask for, which is what its own program allows."""
 _PIECE = 1 << 10
+"""Bytes that are decompressed at once: a hostile piece can become 32,768 times as long."""
 
 
 def bound(compressed: int) -> int:
@@ -34,8 +38,7 @@ class TextSource:
                 raise DataError("this is a folder", path=path, cure="Name a file in it.")
             self.size: int | None = status.st_size if stat.S_ISREG(status.st_mode) else None
             """Bytes of the file; None for a pipe."""
-            buffered = io.BufferedReader(self._file, 1 << 16)
-            self._stream, self.compressed = _decompressed(buffered, path)
+            self._stream, self.compressed = _decompressed(io.BufferedReader(self._file, 1 << 16), path)
         except BaseException:
             self._file.close()
             raise
@@ -76,11 +79,8 @@ class TextSource:
         try:
             return int(self._stream.readinto(buffer))
         except EOFError:
-            raise DataError(
-                "the compressed file ends too early",
-                path=self.path,
-                cure="It was cut off, perhaps in a copy or a download: get it again.",
-            ) from None
+            cure = "It was cut off, perhaps in a copy or a download: get it again."
+            raise DataError("the compressed file ends too early", path=self.path, cure=cure) from None
         except (OSError, zlib.error, _zstd_error()) as error:
             what = "decompressed" if self.compressed else "read"
             raise DataError(f"the file cannot be {what}: {error}", path=self.path) from error
@@ -128,7 +128,6 @@ class _ZstdFile:
 
     def readinto(self, buffer: memoryview) -> int:
         while not len(self._waiting):
-            # Small pieces: a hostile one can become 32,768 times as long.
             piece = self._frame.unused_data if self._frame.eof else b""
             piece = piece or self._file.read(_PIECE)
             if not piece:

@@ -15,7 +15,9 @@ from maxmargin.features.lazy import LazyMonomials
 from maxmargin.types import Indices, Vector
 
 _VALUES_AT_A_TIME = 1 << 20
+"""Values that are hashed at once, 8 MiB of numbers."""
 _SIZE = 32
+"""Bytes of a hash: nobody finds two data sets with the same one."""
 
 
 def fingerprint(X: Any, y: Any) -> str:

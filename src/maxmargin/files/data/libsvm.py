@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +23,16 @@ from maxmargin.files.data.text_blocks import blocks, in_order
 from maxmargin.types import Vector
 
 LONGEST_LINE = 64 << 20
+"""Bytes of a line: a longer one is a file without newlines, or no text at all."""
 _SMALLEST_BLOCK, _LARGEST_BLOCK = 1 << 16, 1 << 20
+"""Bytes of a block: below the first, handing it to a thread costs more than parsing it; beyond the second,
+blocks in flight take memory and parse no faster."""
 _BLOCKS_PER_FILE = 128
-_MOST_THREADS = 8  # one thread alone hands out the text, and every block in flight takes memory
+"""Blocks of a file of middle size, so that all threads end at about the same time."""
+_MOST_THREADS = 8
+"""Threads that parse: one alone hands out the text, and every block in flight takes memory."""
 _COLUMNS_WITHOUT_ASKING = 1 << 20
+"""Columns that any file may have, 8 MiB of weights; a file of more bytes may have as many as bytes."""
 _WIDEST_NARROW = np.iinfo(np.int32).max
 
 # What is wrong, and the cure.
@@ -83,7 +88,7 @@ def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vect
 
 
 def read_text(path: str, options: Options, *, block: int | None = None) -> DataSet:
-    """All of a file of LIBSVM text, in little more memory than the result takes."""
+    """Read a whole file of LIBSVM text, in little more memory than the result takes."""
     table = _Table(options)
     with TextSource(path) as source:
         for chunk in _chunks(source, options, block):
@@ -100,36 +105,32 @@ def stream_text(path: str, options: Options, *, block: int | None = None) -> Ite
     rows = 0
     with TextSource(path) as source:
         for chunk in _chunks(source, options, block):
-            rows += chunk.rows
-            if chunk.rows or chunk.skipped:
+            rows += len(chunk.labels)
+            if len(chunk.labels) or chunk.skipped:
                 table = _Table(options)
                 table.add(chunk)
                 yield table.data_set()
     _require_rows(rows, path)
 
 
-Position = tuple[int, int, str]
-"""Line, column and text."""
+Position = dict[str, Any]
+"""Where something stands in the text: line, column and text of a ``DataError``."""
+_NOWHERE: Position = {}
 
 
-@dataclass(frozen=True, eq=False)
-class _Chunk:
+class _Chunk(NamedTuple):
     """The rows of one block."""
 
-    values: NDArray[Any]
-    indices: NDArray[Any]
-    ends: NDArray[np.int32]
+    values: NDArray[Any] = np.empty(0)
+    indices: NDArray[Any] = np.empty(0, np.int32)
+    ends: NDArray[np.int32] = np.empty(0, np.int32)
     """Where each row ends in ``values``."""
-    labels: Vector
-    skipped: int
-    dropped: int
-    largest: int
+    labels: Vector = np.empty(0)
+    skipped: int = 0
+    dropped: int = 0
+    largest: int = -1
     """The last column that occurs, from 0; -1 where there is none."""
-    largest_at: Position
-
-    @property
-    def rows(self) -> int:
-        return len(self.labels)
+    largest_at: Position = _NOWHERE
 
 
 def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator[_Chunk]:
@@ -137,7 +138,8 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
     if block is None:
         share = _LARGEST_BLOCK if source.size is None else source.size // _BLOCKS_PER_FILE
         block = min(max(share, _SMALLEST_BLOCK), _LARGEST_BLOCK)
-    threads = 1 if source.size is not None and source.size < block else _threads(options)
+    wanted = core.default_threads() if options.threads is None else options.threads
+    threads = 1 if source.size is not None and source.size < block else min(wanted, _MOST_THREADS)
     limit = options.columns
     if limit is None:
         limit = 2**63 - 1 if source.largest is None else max(_COLUMNS_WITHOUT_ASKING, source.largest)
@@ -149,13 +151,12 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
     spare: list[bytearray] = []
     texts = blocks(source, block, LONGEST_LINE, spare, skip_long=options.skip_bad_lines)
     for result in in_order(parse, texts, threads):
-        if options.progress is not None and source.size is not None:
-            options.progress(source.done, source.size)
+        options.report(source.done, source.size)
         if result is None:
             lines += 1
             if not options.skip_bad_lines:
-                raise _error(source.path, "line_too_long", (lines, 1, None))
-            yield _nothing(skipped=1)
+                raise _error(source.path, "line_too_long", {"line": lines, "column": 1})
+            yield _Chunk(skipped=1)
             continue
         text, (arrays, facts) = result
         if facts.faulty and not options.skip_bad_lines:
@@ -170,12 +171,6 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
         spare.append(buffer)
         values, indices, ends, labels = arrays
         yield _Chunk(values, indices, ends, labels, facts.faulty, facts.dropped, facts.largest, largest_at)
-
-
-def _nothing(skipped: int) -> _Chunk:
-    empty = np.empty(0)
-    none = np.empty(0, np.int32)
-    return _Chunk(empty, none, none, empty, skipped, 0, -1, (0, 0, ""))
 
 
 def _parse(text: memoryview, options: Options, columns: int) -> tuple[Any, core.ParsedRows]:
@@ -203,7 +198,7 @@ class _Table:
         self.options = options
         self.rows = self.stored = self.skipped = self.dropped = 0
         self.largest = -1
-        self.largest_at: Position = (0, 0, "")
+        self.largest_at = _NOWHERE
         self.index_type, self.label_type = "int32", "float32"
         self.values, self.indices, self.offsets, self.labels = (core.GrowingBytes() for _ in range(4))
         self.offsets.append(np.zeros(1, np.int32))
@@ -218,7 +213,7 @@ class _Table:
         self.indices.append(chunk.indices.astype(self.index_type, copy=False))
         self.offsets.append(np.add(chunk.ends, self.stored, dtype=self.index_type))
         self._add_labels(chunk.labels)
-        self.rows += chunk.rows
+        self.rows += len(chunk.labels)
         self.stored += len(chunk.values)
         self.skipped += chunk.skipped
         self.dropped += chunk.dropped
@@ -249,11 +244,6 @@ class _Table:
         return DataSet(X, self.labels.take(self.label_type), None, self.skipped, self.dropped)
 
 
-def _threads(options: Options) -> int:
-    wanted = core.default_threads() if options.threads is None else options.threads
-    return min(wanted, _MOST_THREADS)
-
-
 def _require_rows(rows: int, path: str) -> None:
     if rows == 0:
         cure = "Check that it is the right one, and that writing it did not fail."
@@ -261,28 +251,26 @@ def _require_rows(rows: int, path: str) -> None:
 
 
 def _position(text: memoryview, place: core.Place, lines: int) -> Position:
-    return (
-        lines + place.line + 1,
-        place.begin - place.line_begin + 1,
-        shown(bytes(text[place.begin : min(place.end, place.begin + 100)])),
-    )
+    """A place of a block in the whole text, of which so many lines came before."""
+    return {
+        "line": lines + place.line + 1,
+        "column": place.begin - place.line_begin + 1,
+        "text": shown(bytes(text[place.begin : min(place.end, place.begin + 100)])),
+    }
 
 
-def _error(path: str, fault: str, position: tuple[int, int, str | None]) -> DataError:
+def _error(path: str, fault: str, position: Position) -> DataError:
     problem, cure = _FAULTS[fault]
-    line, column, text = position
-    return DataError(problem, path=path, line=line, column=column, text=text, cure=cure)
+    return DataError(problem, path=path, cure=cure, **position)
 
 
 def _beyond_columns(path: str, options: Options, limit: int, position: Position) -> DataError:
-    line, column, text = position
-    if options.columns is not None:
-        problem = f"an index lies beyond the {limit} columns asked for"
-        cure = "Ask for more columns, or say ignore_extra=True to leave such values out."
-    else:
+    problem = f"an index lies beyond the {limit} columns asked for"
+    cure = "Ask for more columns, or say ignore_extra=True to leave such values out."
+    if options.columns is None:
         problem = f"an index is above {limit}, the most that is taken from so small a file unasked"
         cure = (
             "A model takes 8 bytes per column. If the index is right, say columns=N with N the number of "
             "columns (--columns N on the command line)."
         )
-    return DataError(problem, path=path, line=line, column=column, text=text, cure=cure)
+    return DataError(problem, path=path, cure=cure, **position)

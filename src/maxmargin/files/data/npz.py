@@ -20,19 +20,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
+from maxmargin.files.data.checked import checked
 from maxmargin.files.data.compressed import bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file
-from maxmargin.files.models.checked import checked
 
 _VALUES_AT_A_TIME = 1 << 18
+"""Values of a chunk, 2 MiB of numbers."""
 _ROWS_AT_A_TIME = 1 << 16
+"""Row ends of a sparse matrix that are read at once, for chunks of rows with few values."""
 _SPARSE = ("data", "indices", "indptr", "shape")
 _WRITE_AGAIN = "Write the file again from a correct CSR matrix."
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
 
 def read_npz(path: str, options: Options) -> DataSet:
-    """All of the file."""
+    """Read the whole file."""
     (data,) = stream_npz(path, options, whole=True)
     return data
 
@@ -44,12 +46,14 @@ def stream_npz(path: str, options: Options, *, whole: bool = False) -> Iterator[
             with zipfile.ZipFile(file) as archive:
                 parts = _Parts(path, archive, os.fstat(file.fileno()).st_size)
                 rows, chunks = _chunks(parts, options, whole)
+                y = parts.open("y") if options.labelled or parts.has("y") else None
+                if y is not None and y.shape != (rows,):
+                    raise y.error(f"has the shape {y.shape}, but there are {rows} rows")
                 done = 0
-                for X, y in chunks:
-                    yield checked(path, X, y, done, options)
+                for X in chunks:
+                    yield checked(path, X, None if y is None else y.take(X.shape[0]), done, options)
                     done += X.shape[0]
-                    if options.progress is not None:
-                        options.progress(parts.size * done // rows, parts.size)
+                    options.report(parts.size * done // rows, parts.size)
         except DataError:
             raise
         except MemoryError as error:
@@ -126,24 +130,14 @@ class _Parts:
             )
         member = self._members[name]
         if member.file_size > bound(self.size):
-            raise DataError(
-                f"the array {name!r} claims {member.file_size} bytes, in a file of {self.size}",
-                path=self.path,
-                cure="If the file can be trusted, write it again with numpy.savez, not compressed.",
-            )
+            problem = f"the array {name!r} claims {member.file_size} bytes, in a file of {self.size}"
+            cure = "If the file can be trusted, write it again with numpy.savez, not compressed."
+            raise DataError(problem, path=self.path, cure=cure)
         return _Part(self.path, name, member, self._archive.open(member))
 
-    def labels(self, rows: int, options: Options) -> _Part | None:
-        if not options.labelled and not self.has("y"):
-            return None
-        y = self.open("y")
-        if y.shape != (rows,):
-            raise y.error(f"has the shape {y.shape}, but there are {rows} rows")
-        return y
 
-
-def _chunks(parts: _Parts, options: Options, whole: bool) -> tuple[int, Iterator[tuple[Any, Any]]]:
-    """The number of rows, and chunks of X and y."""
+def _chunks(parts: _Parts, options: Options, whole: bool) -> tuple[int, Iterator[Any]]:
+    """The number of rows, and chunks of X."""
     if parts.has(*_SPARSE):
         rows, columns = _sparse_shape(parts)
         chunks = _sparse_chunks(parts, rows, columns, options, whole)
@@ -152,31 +146,26 @@ def _chunks(parts: _Parts, options: Options, whole: bool) -> tuple[int, Iterator
         if len(X.shape) != 2 or X.dtype.kind not in "biuf":
             raise X.error(f"must be a matrix of numbers. Got shape {X.shape} and type {X.dtype} instead")
         rows, columns = X.shape
-        chunks = _dense_chunks(X, parts.labels(rows, options), options, whole)
+        chunks = _dense_chunks(X, options, whole)
     if rows == 0 or columns == 0:
         problem = f"the matrix has {rows} rows and {columns} columns"
         raise DataError(problem, path=parts.path, cure="Check that it is the right file.")
     return rows, chunks
 
 
-def _dense_chunks(X: _Part, y: _Part | None, options: Options, whole: bool) -> Iterator[tuple[Any, Any]]:
+def _dense_chunks(X: _Part, options: Options, whole: bool) -> Iterator[Any]:
     rows, columns = X.shape
     if X.fortran:  # its rows do not lie together
-        matrix = X.take().reshape(columns, rows).T
-        yield _converted(np.ascontiguousarray(matrix), options), None if y is None else y.take()
+        yield _converted(np.ascontiguousarray(X.take().reshape(columns, rows).T), options)
         return
     step = rows if whole else max(1, _VALUES_AT_A_TIME // columns)
     for first in range(0, rows, step):
         count = min(step, rows - first)
-        matrix = X.take(count * columns).reshape(count, columns)
-        yield _converted(matrix, options), None if y is None else y.take(count)
+        yield _converted(X.take(count * columns).reshape(count, columns), options)
 
 
-def _sparse_chunks(
-    parts: _Parts, rows: int, columns: int, options: Options, whole: bool
-) -> Iterator[tuple[Any, Any]]:
+def _sparse_chunks(parts: _Parts, rows: int, columns: int, options: Options, whole: bool) -> Iterator[Any]:
     data, indices, indptr = (parts.open(name) for name in ("data", "indices", "indptr"))
-    y = parts.labels(rows, options)
     for part, kinds in ((data, "biuf"), (indices, "iu"), (indptr, "iu")):
         if len(part.shape) != 1 or part.dtype.kind not in kinds:
             raise part.error(f"must be a list of numbers. Got shape {part.shape} of {part.dtype} instead")
@@ -196,8 +185,7 @@ def _sparse_chunks(
             raise indptr.error(f"must increase up to {data.count}. Got {end} after {begin} instead")
         values, columns_of = data.take(end - begin), indices.take(end - begin)
         offsets = np.concatenate([[begin], ends]) - begin
-        X = _csr(parts.path, _converted(values, options), columns_of, offsets, columns, options)
-        yield X, None if y is None else y.take(len(ends))
+        yield _csr(parts.path, _converted(values, options), columns_of, offsets, columns, options)
         begin = end
     if begin != data.count:
         raise indptr.error(f"must end with {data.count}, the number of values. Got {begin} instead")
@@ -234,11 +222,9 @@ def _sparse_shape(parts: _Parts) -> tuple[int, int]:
     if rows < 0 or columns < 0:
         raise shape.error(f"must not be negative. Got {rows}, {columns} instead")
     if 8 * columns > bound(parts.size):
-        raise DataError(
-            f"a model of {columns} columns would take {8 * columns} bytes, for a file of {parts.size}",
-            path=parts.path,
-            cure="Correct 'shape', or write the file again without columns that do not occur.",
-        )
+        problem = f"a model of {columns} columns would take {8 * columns} bytes, for a file of {parts.size}"
+        cure = "Correct 'shape', or write the file again without columns that do not occur."
+        raise DataError(problem, path=parts.path, cure=cure)
     return rows, columns
 
 
@@ -253,11 +239,8 @@ def _csr(
     narrow = max(len(values), columns, options.columns or 0) < 2**31
     index_type = np.int32 if narrow else np.int64
     if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= columns):
-        raise DataError(
-            f"an index of the sparse matrix lies outside its {columns} columns",
-            path=path,
-            cure=_WRITE_AGAIN,
-        )
+        problem = f"an index of the sparse matrix lies outside its {columns} columns"
+        raise DataError(problem, path=path, cure=_WRITE_AGAIN)
     indices, offsets = indices.astype(index_type, copy=False), offsets.astype(index_type)
     try:
         data = core.Data.sparse(values, indices, offsets, columns)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -17,8 +17,12 @@ FORMATS = ("libsvm", "npz", "csv", "parquet")
 _SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
 _COMPRESSED = (".gz", ".bz2", ".zst")
 _LONGEST_TEXT = 60
-_LONGEST_REASON = 600  # since it may quote from a hostile file
+"""Characters of a file that a message shows: enough to find the place."""
+_LONGEST_REASON = 600
+"""Characters of a reason, since it may quote from a hostile file."""
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called now and then with the bytes of the file that are done and the bytes it has."""
 
@@ -40,16 +44,11 @@ class DataError(ValueError):
         cure: str | None = None,
     ) -> None:
         self.path, self.line, self.column, self.text = path, line, column, text
-        place = [path] if path is not None else []
-        place += [f"line {line}"] if line is not None else []
-        place += [f"column {column}"] if column is not None else []
-        problem = printable(problem)
-        message = f"{', '.join(place)}: {problem}" if place else problem
-        if text is not None:
-            message += f": '{text}'"
-        if cure is not None:
-            message += f". {printable(cure)}"
-        super().__init__(message)
+        place = [("", path), ("line ", line), ("column ", column)]
+        where = ", ".join(f"{word}{part}" for word, part in place if part is not None)
+        message = f"{where}: {printable(problem)}" if where else printable(problem)
+        message += "" if text is None else f": '{text}'"
+        super().__init__(message if cure is None else f"{message}. {printable(cure)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,7 @@ class DataSet:
     y: Any
     """The labels, an array; None only where labels are optional and the file has none."""
     feature_names: list[str] | None = None
-    """Of the columns of a table."""
+    """The names of a table's columns but the label."""
     skipped: int = 0
     """Bad lines that were left out."""
     dropped: int = 0
@@ -93,6 +92,11 @@ class Options:
             if value is not None and not 0 < value < 2**63:
                 raise ValueError(f"{name} must be a positive integer or None. Got {value!r} instead.")
         return options
+
+    def report(self, done: int, size: int | None) -> None:
+        """Tell whoever wants to know how many bytes are done; pipes, of no size, tell nothing."""
+        if self.progress is not None and size is not None:
+            self.progress(done, size)
 
 
 def read(
@@ -141,60 +145,39 @@ def read(
     return read_all(os.fspath(path), options)
 
 
-def stream(
-    path: str | os.PathLike[str],
-    *,
-    format: str | None = None,
-    label: str | None = None,
-    columns: int | None = None,
-    zero_based: bool = False,
-    skip_bad_lines: bool = False,
-    ignore_extra: bool = False,
-    labelled: bool = True,
-    dtype: DTypeLike = np.float64,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> Iterator[DataSet]:
+def _with_options_of(read: Callable[P, Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """For type checkers: the function takes the arguments of ``read``."""
+    return lambda function: function
+
+
+@_with_options_of(read)
+def stream(path: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> Iterator[DataSet]:
     """Read a data file in chunks of a few MB, in its order, in memory that does not grow with it.
 
     The arguments are those of ``read``. Without ``columns``, a chunk of LIBSVM text has as many columns
     as its own largest index asks for.
     """
-    options = Options.of(
-        label=label,
-        columns=columns,
-        zero_based=zero_based,
-        skip_bad_lines=skip_bad_lines,
-        ignore_extra=ignore_extra,
-        labelled=labelled,
-        dtype=dtype,
-        threads=threads,
-        progress=progress,
-    )
+    checked = Options.of(**options)
     _, in_chunks = _reader(os.fspath(path), format)
-    return in_chunks(os.fspath(path), options)
+    return in_chunks(os.fspath(path), checked)
 
 
 def _reader(
     path: str, format: str | None
 ) -> tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]:
-    """What reads such a file whole, and what reads it in chunks; imported only where it is needed."""
+    """What reads such a file whole, and what reads it in chunks; imported only when a file is read."""
+    from maxmargin.files.data import libsvm, npz, tables
+
     chosen = file_format(path, format)
     if chosen == "npz":
-        from maxmargin.files.data.npz import read_npz, stream_npz
-
-        return read_npz, stream_npz
-    if chosen in ("csv", "parquet"):
-        from maxmargin.files.data.tables import read_table, stream_table
-
-        return partial(read_table, format=chosen), partial(stream_table, format=chosen)
-    from maxmargin.files.data.libsvm import read_text, stream_text
-
-    return read_text, stream_text
+        return npz.read_npz, npz.stream_npz
+    if chosen == "libsvm":
+        return libsvm.read_text, libsvm.stream_text
+    return partial(tables.read_table, format=chosen), partial(tables.stream_table, format=chosen)
 
 
 def file_format(path: str, wanted: str | None = None) -> str:
-    """One of FORMATS: the one wanted, else by the name, else by the first bytes."""
+    """The format of a file: the one wanted, else what its name says, else what its first bytes say."""
     if wanted is not None:
         if wanted not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}. Got {wanted!r} instead.")
@@ -234,7 +217,7 @@ def shown(text: bytes) -> str:
 
 
 def printable(reason: str) -> str:
-    """The same for a sentence that may quote from a file, or from the message of another library."""
+    """A sentence that may quote from a file or from another library, as short and as harmless."""
     reason = reason.strip()
     cut = _escaped(reason[:_LONGEST_REASON])
     return cut if len(reason) <= _LONGEST_REASON else f"{cut}..."

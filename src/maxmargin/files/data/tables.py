@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
@@ -16,49 +17,51 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.files.data.checked import checked
 from maxmargin.files.data.compressed import TextSource, bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, open_file, shown
-from maxmargin.files.models.checked import checked
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _LABEL_NAMES = ("label", "target", "y", "class")
+"""What a label column may be called without being named, in the order of preference."""
 _BLOCK = 1 << 22
+"""Bytes of CSV that are parsed at once: 4 MiB keep all cores busy."""
 _VALUES_AT_A_TIME = 1 << 18
+"""Values of Parquet that are read at once, 2 MiB of numbers."""
 _LONGEST_LABEL = 256
-_LAST_READ = 0.05  # seconds after which a thread that reads ahead has begun its next read, if it does
+"""Characters of a label: a longer text is not a class, and NumPy would give every label its width."""
+_LAST_READ = 0.05
+"""Seconds after which a thread that reads ahead has begun its next read, if it does."""
 
 
 def read_table(path: str, options: Options, *, format: str) -> DataSet:
-    """All of the table."""
+    """Read the whole table."""
     if format == "parquet":
         _require_modest_size(path)
     chunks = deque(stream_table(path, options, format=format))
-    rows = sum(len(chunk.X) for chunk in chunks)
-    skipped = sum(chunk.skipped for chunk in chunks)
-    dropped = sum(chunk.dropped for chunk in chunks)
-    names, columns = chunks[0].feature_names, chunks[0].X.shape[1]
-    y = None if chunks[0].y is None else np.concatenate([chunk.y for chunk in chunks])
-    X = np.empty((rows, columns), options.dtype)
+    first = chunks[0]
+    skipped, dropped = sum(chunk.skipped for chunk in chunks), sum(chunk.dropped for chunk in chunks)
+    y = None if first.y is None else np.concatenate([chunk.y for chunk in chunks])
+    X = np.empty((sum(len(chunk.X) for chunk in chunks), first.X.shape[1]), options.dtype)
     row = 0
     while chunks:  # freed as they are copied: both never exist whole
         part = chunks.popleft().X
         X[row : row + len(part)] = part
         row += len(part)
-    return DataSet(X, y, names, skipped, dropped)
+    return DataSet(X, y, first.feature_names, skipped, dropped)
 
 
 def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSet]:
-    """The rows of the table in chunks."""
+    """Read the rows of the table in chunks."""
     pyarrow = _pyarrow(path)
     rows = 0
     try:
         for batch, skipped in (_csv if format == "csv" else _parquet)(path, options):
-            table = _Table(path, batch.schema, options)
-            data = table.data_set(batch, rows)
+            data = _Table(path, batch.schema, options).data_set(batch, rows)
             rows += batch.num_rows
-            yield DataSet(data.X, data.y, data.feature_names, data.skipped + skipped, data.dropped)
+            yield replace(data, skipped=data.skipped + skipped)
     except DataError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
@@ -83,50 +86,43 @@ class _Table:
         self.numeric = {name: _is_numeric(schema.field(name).type) for name in names if name != self.label}
 
     def data_set(self, batch: Any, first: int) -> DataSet:
-        """``first`` rows came before."""
+        """The rows of a batch; ``first`` rows came before."""
         X = np.empty((batch.num_rows, len(self.features)), self.options.dtype)
-        missing: dict[int, str] = {}
+        missing = np.zeros(len(X), np.bool_)
         for place, name in enumerate(self.features):
             column = batch.column(batch.schema.get_field_index(name))
             if not self.numeric[name]:
-                raise self._not_numeric(name, column, first)
-            if column.null_count:
-                self._note_missing(missing, name, column, first)
+                raise DataError(
+                    f"column {_quoted(name)} holds {column.type} and no numbers",
+                    path=self.path,
+                    cure="Encode it as numbers, remove it, or name it as the label column "
+                    f"with label={name!r} (--label on the command line).",
+                )
+            missing |= self._missing(name, column, first)
             with np.errstate(over="ignore", invalid="ignore"):  # what is infinite or NaN is refused below
                 X[:, place] = _numbers(column)
-        y = self._labels(batch, missing, first)
-        keep = np.ones(len(X), np.bool_)
-        keep[list(missing)] = False
-        data = checked(self.path, X[keep] if missing else X, y, first, self.options)
+        y = None
+        if self.label is not None:
+            column = batch.column(batch.schema.get_field_index(self.label))
+            missing |= self._missing(self.label, column, first)
+            y = _label_array(self.path, self.label, column, np.flatnonzero(~missing))
+        data = checked(self.path, X[~missing] if missing.any() else X, y, first, self.options)
         names = self.features[: data.X.shape[1]]
-        return DataSet(data.X, data.y, names, data.skipped + len(missing), data.dropped)
+        return replace(data, feature_names=names, skipped=data.skipped + int(missing.sum()))
 
-    def _labels(self, batch: Any, missing: dict[int, str], first: int) -> NDArray[Any] | None:
-        if self.label is None:
-            return None
-        column = batch.column(batch.schema.get_field_index(self.label))
-        if column.null_count:
-            self._note_missing(missing, self.label, column, first)
-        return _label_array(self.path, self.label, column, sorted(set(range(len(column))) - set(missing)))
-
-    def _note_missing(self, missing: dict[int, str], name: str, column: Any, first: int) -> None:
-        rows = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))
+    def _missing(self, name: str, column: Any, first: int) -> NDArray[np.bool_] | bool:
+        """Which rows of a column have no value; they are refused unless bad lines are skipped."""
+        if not column.null_count:
+            return False
+        missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
         if not self.options.skip_bad_lines:
             raise DataError(
-                f"row {first + int(rows[0]) + 1} has no value in column {_quoted(name)}",
+                f"row {first + int(np.argmax(missing)) + 1} has no value in column {_quoted(name)}",
                 path=self.path,
                 cure="Fill it in, remove the row, or leave such rows out with skip_bad_lines=True "
                 "(--skip-bad-lines on the command line).",
             )
-        missing.update(dict.fromkeys(rows.tolist(), name))
-
-    def _not_numeric(self, name: str, column: Any, first: int) -> DataError:
-        return DataError(
-            f"column {_quoted(name)} holds {column.type} and no numbers",
-            path=self.path,
-            cure="Encode it as numbers, remove it, or name it as the label column "
-            f"with label={name!r} (--label on the command line).",
-        )
+        return missing
 
     def _label_among(self, names: list[str]) -> str | None:
         wanted = self.options.label
@@ -139,16 +135,13 @@ class _Table:
         problem = "no column is called label, target, y or class"
         if wanted is not None:
             problem = f"no column is called {_quoted(wanted)}"
-        raise DataError(
-            f"{problem}; the columns are {listed}",
-            path=self.path,
-            cure="Name the label column with label=... (--label on the command line).",
-        )
+        cure = "Name the label column with label=... (--label on the command line)."
+        raise DataError(f"{problem}; the columns are {listed}", path=self.path, cure=cure)
 
 
 def _csv(path: str, options: Options) -> Iterator[tuple[Any, int]]:
     """Batches, and the number of lines that were skipped before each."""
-    from pyarrow import RecordBatch, csv, float64
+    from pyarrow import RecordBatch, float64
 
     skipped = 0
 
@@ -157,35 +150,16 @@ def _csv(path: str, options: Options) -> Iterator[tuple[Any, int]]:
         skipped += 1
         return "skip" if options.skip_bad_lines else "error"
 
-    stem = path.removesuffix(Path(path).suffix) if Path(path).suffix in (".gz", ".bz2", ".zst") else path
-    parse = csv.ParseOptions(
-        delimiter="\t" if stem.lower().endswith(".tsv") else ",", invalid_row_handler=skip
-    )
-    how = csv.ReadOptions(block_size=_BLOCK, use_threads=options.threads != 1)
     # The first block alone tells numbers from texts; numbers may have decimals only further on.
-    with TextSource(path) as source:
-        if source.size is None:
-            raise DataError("a table cannot be read from a pipe", path=path, cure="Save it as a file.")
-        with _readable(source) as text, csv.open_csv(text, read_options=how, parse_options=parse) as reader:
-            schema = reader.schema
-    table = _Table(path, schema, options)
+    with _opened_csv(path, options, skip, {}) as (_, reader):
+        table = _Table(path, reader.schema, options)
     types = {name: float64() for name, numeric in table.numeric.items() if numeric == "number"}
     skipped = 0
-    with (
-        TextSource(path) as source,
-        _readable(source) as text,
-        csv.open_csv(
-            text,
-            read_options=how,
-            parse_options=parse,
-            convert_options=csv.ConvertOptions(column_types=types),
-        ) as reader,
-    ):
+    with _opened_csv(path, options, skip, types) as (source, reader):
         for batch in reader:
             count, skipped = skipped, 0
             yield batch, count
-            if options.progress is not None:
-                options.progress(source.done, source.size or 0)
+            options.report(source.done, source.size)
         if skipped:
             yield RecordBatch.from_pylist([], schema=reader.schema), skipped
 
@@ -201,8 +175,7 @@ def _parquet(path: str, options: Options) -> Iterator[tuple[Any, int]]:
         for batch in table.iter_batches(batch_size=step, use_threads=options.threads != 1):
             yield batch, 0
             done += batch.num_rows
-            if options.progress is not None:
-                options.progress(size * done // max(total, 1), size)
+            options.report(size * done // max(total, 1), size)
 
 
 def _require_modest_size(path: str) -> None:
@@ -227,12 +200,26 @@ def _require_modest_size(path: str) -> None:
 
 
 @contextmanager
-def _readable(source: TextSource) -> Iterator[_Readable]:
-    text = _Readable(source)
-    try:
-        yield text
-    finally:
-        text.stop()
+def _opened_csv(path: str, options: Options, skip: Any, types: dict[str, Any]) -> Iterator[Any]:
+    """The text and pyarrow's reader of it, which takes columns to be of these types."""
+    from pyarrow import csv
+
+    stem = path.removesuffix(Path(path).suffix) if Path(path).suffix in (".gz", ".bz2", ".zst") else path
+    delimiter = "\t" if stem.lower().endswith(".tsv") else ","
+    with TextSource(path) as source:
+        if source.size is None:
+            raise DataError("a table cannot be read from a pipe", path=path, cure="Save it as a file.")
+        text = _Readable(source)
+        try:
+            with csv.open_csv(
+                text,
+                read_options=csv.ReadOptions(block_size=_BLOCK, use_threads=options.threads != 1),
+                parse_options=csv.ParseOptions(delimiter=delimiter, invalid_row_handler=skip),
+                convert_options=csv.ConvertOptions(column_types=types),
+            ) as reader:
+                yield source, reader
+        finally:
+            text.stop()
 
 
 class _Readable(io.RawIOBase):
@@ -288,11 +275,9 @@ def _pyarrow(path: str) -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise DataError(
-            "CSV and Parquet need pyarrow, which is not installed",
-            path=path,
-            cure="Install it with pip install 'maxmargin[tables]'.",
-        ) from None
+        problem = "CSV and Parquet need pyarrow, which is not installed"
+        cure = "Install it with pip install 'maxmargin[tables]'."
+        raise DataError(problem, path=path, cure=cure) from None
     return pyarrow
 
 
@@ -314,13 +299,13 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     return np.asarray(compute.cast(column, float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
-def _label_array(path: str, name: str, column: Any, rows: list[int]) -> NDArray[Any]:
+def _label_array(path: str, name: str, column: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
     from pyarrow import types
 
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if len(rows) < len(column):
-        column = column.take(np.array(rows, np.int64))
+        column = column.take(rows)
     kind = column.type
     if types.is_string(kind) or types.is_large_string(kind):
         labels = column.to_pylist()
@@ -335,11 +320,8 @@ def _label_array(path: str, name: str, column: Any, rows: list[int]) -> NDArray[
         return np.array(labels, dtype=str)
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
         return np.asarray(column.to_numpy(zero_copy_only=False))
-    raise DataError(
-        f"the label column {_quoted(name)} holds {kind}",
-        path=path,
-        cure="Labels must be numbers, truth values or texts.",
-    )
+    cure = "Labels must be numbers, truth values or texts."
+    raise DataError(f"the label column {_quoted(name)} holds {kind}", path=path, cure=cure)
 
 
 def _quoted(name: str) -> str:

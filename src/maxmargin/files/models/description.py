@@ -1,215 +1,51 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything about a model that is not an array, as JSON: written, and read back without any trust."""
+"""Everything about a model that is not an array, as JSON: written, and read back without any trust.
+
+A ``Kind`` says how a value is written, and how it is read, which checks it. Kinds of objects are tables of
+the kinds of their fields; the table of the whole description stands at the end.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.models.kernel_model import SavedKernelModel
+from maxmargin.features.expansion import Expansion
 from maxmargin.files.models.stored import Claim, ModelError, StoredModel
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Status
 
-if TYPE_CHECKING:
-    from maxmargin.features.expansion import Expansion
+LINEAR, WITH_KERNEL, WITH_FEATURES = 1, 2, 3
+"""The versions of the format.
 
+Features have a version of their own, and only they: an older maxmargin goes on reading plain linear models,
+and of these says that they are newer, instead of taking their weights for those of columns or the file
+for a damaged one."""
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
+_GAP_ROUNDING = 1e-9
+"""How far, relatively, the gap that a claim states may be from that of its values: far above the rounding
+of a decimal number, and far below any gap that means something."""
 
 
-def described(model: StoredModel) -> str:
-    """The JSON text."""
-    whole: dict[str, Any] = {
-        "library": f"maxmargin {_library_version()}",
-        "classes": _classes_to_json(model.classes),
-        "decision": model.decision,
-        "problem": _with_pairs(model.problem),
-        "parameters": _with_pairs(model.parameters),
-        "feature_names": model.feature_names,
-        "status": None if model.status is None else model.status.name,
-        "steps": model.steps,
-        "solver": model.solver,
-        "tol": model.tol,
-        "fingerprint": model.fingerprint,
-        "rows": model.rows,
-        "claims": None,
-        "certificates": None,
-        "traces": None,
-    }
-    if model.claims is not None:
-        whole["claims"] = [
-            {
-                "primal": _number_to_json(claim.primal),
-                "dual": _number_to_json(claim.dual),
-                "relative_gap": _number_to_json(claim.relative_gap),
-                "kkt_violation": _number_to_json(claim.kkt_violation),
-                "alpha_from": claim.alpha_from,
-            }
-            for claim in model.claims
-        ]
-    if model.certificates is not None:
-        whole["certificates"] = [
-            {
-                "b": proof.b,
-                "b_interval": proof.b_interval and [_number_to_json(end) for end in proof.b_interval],
-                "proven": proof.proven,
-                "w_is_w_of_alpha": proof.w_of_alpha is proof.w,
-            }
-            for proof in model.certificates
-        ]
-    if isinstance(model, SavedKernelModel):
-        _add_kernel(whole, model)
-    expansion: Expansion | None = getattr(model, "expansion", None)
-    if expansion is not None:
-        whole["features"] = described_features(expansion)
-    if model.traces is not None:
-        whole["traces"] = [
-            {"records": len(trace), "certifying": _number_to_json(trace.certifying)}
-            for trace in model.traces
-        ]
-    try:
-        text = json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        text.encode()
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"The model cannot be described in JSON: {error}.") from error
-    return text
+class Kind(NamedTuple):
+    """How a value is read from JSON and written to it."""
+
+    read: Callable[[Any, str], Any]
+    """Takes the value and the words for where it stands; raises ModelError where it is of another kind."""
+    write: Callable[[Any], Any] = lambda value: value
 
 
-def _add_kernel(whole: dict[str, Any], model: SavedKernelModel) -> None:
-    """What only a kernel model has; the problems of pairs of classes differ in their rows."""
-    vectors = model.vectors
-    held = "none" if vectors is None else "csr" if hasattr(vectors, "indptr") else "dense"
-    whole["kernel"] = describe(model.kernel)
-    whole["vectors"] = {"format": held, "columns": model.features, "open_ended": model.open_ended}
-    whole["counts"] = model.counts.tolist()
-    whole["steps_each"] = model.steps_each
-    whole["class_factors"] = model.class_factors
-    for entry, proof in zip(whole["certificates"] or (), model.certificates or (), strict=True):
-        entry["rows"] = len(proof.alpha)
-
-
-def described_features(expansion: Expansion) -> dict[str, Any]:
-    """The features of a model in plain values."""
-    return {
-        "map": "monomials",
-        "columns": expansion.columns,
-        "lowest": expansion.lowest,
-        "scales": [float(scale) for scale in expansion.scales],
-        "once": expansion.once,
-        "shared_repeats": expansion.shared_repeats,
-    }
-
-
-def _library_version() -> str:
-    try:
-        return version("maxmargin")
-    except PackageNotFoundError:  # a source tree that was never installed
-        return "of unknown version"
-
-
-def _number_to_json(value: float) -> float | str:
-    """JSON has no infinity."""
-    return float(value) if math.isfinite(value) else str(float(value))
-
-
-def _with_pairs(values: dict[str, Any]) -> dict[str, Any]:
-    """Class weights as two lists, since the keys of JSON's objects are strings; C may be infinite."""
-    if values.get("C") == math.inf:
-        values = {**values, "C": "inf"}
-    weight = values.get("class_weight")
-    if not isinstance(weight, dict):
-        return values
-    return {**values, "class_weight": {"labels": list(weight), "factors": list(weight.values())}}
-
-
-def _classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
-    values = classes.tolist()
-    kind = "str" if classes.dtype.kind in "UT" else classes.dtype.name
-    if kind not in [*_NUMBERS, "bool", "str", "object"]:
-        raise ModelError(
-            f"Classes of type {kind} cannot be saved. Fit with labels that are numbers or text."
-        )
-    if not all(isinstance(value, str | bool | int | float) for value in values):
-        raise ModelError("Only classes that are numbers or text can be saved. Fit with such labels.")
-    return {"type": kind, "values": values}
-
-
-def read_description(text: str, *, with_kernel: bool, with_features: bool) -> dict[str, Any]:
-    """The fields of a model that are not arrays; of proofs and traces what is not in arrays."""
-    try:
-        whole = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
-        # Half of a surrogate pair is a string for Python that nothing can print.
-        json.dumps(whole, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"its description is not JSON: {error}.") from error
-    taken = _Fields(whole, "the description")
-    fields: dict[str, Any] = {
-        "writer": taken("library", _text),
-        "classes": taken("classes", _classes),
-        "decision": taken("decision", _text),
-        "problem": taken("problem", _settings),
-        "parameters": taken("parameters", _settings),
-        "feature_names": taken("feature_names", _or_none(_list_of(_text))),
-        "status": taken("status", _or_none(_status)),
-        "steps": taken("steps", _or_none(_count)),
-        "solver": taken("solver", _or_none(_text)),
-        "tol": taken("tol", _or_none(_number)),
-        "fingerprint": taken("fingerprint", _or_none(_text)),
-        "rows": taken("rows", _or_none(_count)),
-        "claims": taken("claims", _or_none(_list_of(_claim))),
-    }
-    if with_features:
-        fields["expansion"] = taken("features", _features)
-    if with_kernel:
-        held = taken("vectors", _held)
-        fields |= {
-            "kernel": taken("kernel", _kernel),
-            "vectors": held,
-            "open_ended": held.pop("open_ended"),
-            "counts": taken("counts", _whole_numbers),
-            "steps_each": taken("steps_each", _or_none(_list_of(_count))),
-            "class_factors": taken("class_factors", _or_none(_list_of(_finite_number))),
-        }
-    proofs = taken("certificates", _or_none(_list_of(_kernel_proof if with_kernel else _proof)))
-    traces = taken("traces", _or_none(_list_of(_trace)))
-    taken.nothing_is_left()
-    if proofs is not None:
-        if fields["claims"] is None:
-            raise ModelError("it has a proof but does not say of what.")
-        fields["certificates"] = proofs
-    if traces is not None:
-        fields["traces"] = traces
-    return fields
-
-
-class _Fields:
-    """A JSON object from which every field is taken once, by a function that checks it."""
-
-    def __init__(self, value: Any, where: str) -> None:
-        if not isinstance(value, dict):
-            raise ModelError(f"{where} should be a JSON object, not {_short(value)}.")
-        self.left, self.where = dict(value), where
-
-    def __call__(self, name: str, check: Callable[[Any, str], Any]) -> Any:
-        if name not in self.left:
-            raise ModelError(f"{self.where} lacks {name!r}.")
-        return check(self.left.pop(name), f"{name!r} of {self.where}")
-
-    def if_there(self, name: str, check: Callable[[Any, str], Any]) -> Any:
-        """None for a field that files of earlier versions lack."""
-        return self(name, _or_none(check)) if name in self.left else None
-
-    def nothing_is_left(self) -> None:
-        if self.left:
-            raise ModelError(f"{self.where} has an unknown field {_short(min(self.left))}.")
+def _wrong(value: Any, where: str, expected: str) -> ModelError:
+    return ModelError(f"{where} should be {expected}, not {_short(value)}.")
 
 
 def _short(value: Any) -> str:
@@ -217,29 +53,73 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _wrong(value: Any, where: str, expected: str) -> ModelError:
-    return ModelError(f"{where} should be {expected}, not {_short(value)}.")
+def _plain(expected: str, fits: Callable[[Any], bool]) -> Kind:
+    """The kind of the values that fit, which are the same in JSON."""
+
+    def read(value: Any, where: str) -> Any:
+        if not fits(value):
+            raise _wrong(value, where, expected)
+        return value
+
+    return Kind(read)
 
 
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+def _one_of(choices: Collection[str], expected: str) -> Kind:
+    plain = _plain(expected, lambda value: value in choices)
+    return Kind(lambda value, where: plain.read(_TEXT.read(value, where), where))
 
 
-def _finite(digits: str) -> float:
-    """JSON's numbers have no bound, and what is beyond all floats could not be written again."""
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"{_short(digits)} is beyond all floats")
-    return number
+def _or_none(kind: Kind) -> Kind:
+    return Kind(
+        lambda value, where: None if value is None else kind.read(value, where),
+        lambda value: None if value is None else kind.write(value),
+    )
 
 
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str):
-        raise _wrong(value, where, "text")
-    return value
+def _list_of(kind: Kind) -> Kind:
+    def read(value: Any, where: str) -> list[Any]:
+        if not isinstance(value, list):
+            raise _wrong(value, where, "a list")
+        return [kind.read(part, where) for part in value]
+
+    return Kind(read, lambda value: [kind.write(part) for part in value])
 
 
-def _number(value: Any, where: str) -> float:
+def _object(
+    fields: dict[str, Kind],
+    made: Callable[[dict[str, Any], str], Any] = lambda found, where: found,
+    *,
+    derived: Mapping[str, Callable[[Any], Any]] = {},
+    later: Mapping[str, Any] = {},
+) -> Kind:
+    """The kind of the objects of exactly these fields.
+
+    ``made`` makes the value from what was read, and ``derived`` gives the fields that are not attributes of
+    the value. Files of earlier versions lack the fields of ``later``, which names what they stand for.
+    """
+
+    def read(value: Any, where: str) -> Any:
+        if not isinstance(value, dict):
+            raise ModelError(f"{where} should be a JSON object, not {_short(value)}.")
+        found = {}
+        for name, kind in fields.items():
+            if name not in value and name not in later:
+                raise ModelError(f"{where} lacks {name!r}.")
+            missing = value.get(name) is None and name in later
+            found[name] = later[name] if missing else kind.read(value[name], f"{name!r} of {where}")
+        if unknown := set(value) - set(fields):
+            raise ModelError(f"{where} has an unknown field {_short(min(unknown))}.")
+        return made(found, where)
+
+    def write(value: Any) -> dict[str, Any]:
+        return {
+            name: kind.write(derived.get(name, attrgetter(name))(value)) for name, kind in fields.items()
+        }
+
+    return Kind(read, write)
+
+
+def _read_number(value: Any, where: str) -> float:
     if value in ("inf", "-inf", "nan") or (isinstance(value, int | float) and not isinstance(value, bool)):
         try:
             return float(value)
@@ -248,86 +128,30 @@ def _number(value: Any, where: str) -> float:
     raise _wrong(value, where, "a number")
 
 
-def _finite_number(value: Any, where: str) -> float:
-    number = _number(value, where)
+def _write_number(value: float) -> float | str:
+    """JSON has no infinity."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def _read_finite(value: Any, where: str) -> float:
+    number = _read_number(value, where)
     if not math.isfinite(number):
         raise _wrong(value, where, "a finite number")
     return number
 
 
+_TEXT = _plain("text", lambda value: isinstance(value, str))
+_FLAG = _plain("true or false", lambda value: isinstance(value, bool))
+_COUNT = _plain("a whole number", lambda value: type(value) is int and 0 <= value < 2**63)
+_PLAIN = _plain("text or a number", lambda value: isinstance(value, str | bool | int | float))
+_NUMBER, _FINITE = Kind(_read_number, _write_number), Kind(_read_finite)
+
+
 def _interval(value: Any, where: str) -> tuple[float, float]:
-    ends = _list_of(_number)(value, where)
+    ends = _list_of(_NUMBER).read(value, where)
     if len(ends) != 2 or not ends[0] <= ends[1]:
         raise _wrong(value, where, "the two ends of an interval")
     return ends[0], ends[1]
-
-
-def _count(value: Any, where: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise _wrong(value, where, "a whole number")
-    return value
-
-
-def _flag(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(value, where, "true or false")
-    return value
-
-
-def _or_none(check: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    return lambda value, where: None if value is None else check(value, where)
-
-
-def _list_of(check: Callable[[Any, str], Any]) -> Callable[[Any, str], list[Any]]:
-    def each(value: Any, where: str) -> list[Any]:
-        if not isinstance(value, list):
-            raise _wrong(value, where, "a list")
-        return [check(part, where) for part in value]
-
-    return each
-
-
-def _status(value: Any, where: str) -> Status:
-    name = _text(value, where)
-    if name not in Status.__members__:
-        raise _wrong(value, where, f"one of {', '.join(Status.__members__)}")
-    return Status[name]
-
-
-def _claim(value: Any, where: str) -> Claim:
-    taken = _Fields(value, where)
-    claim = Claim(
-        taken("primal", _number),
-        taken("dual", _number),
-        taken("kkt_violation", _number),
-        taken("alpha_from", _text),
-    )
-    stated = taken("relative_gap", _number)
-    taken.nothing_is_left()
-    if not math.isclose(stated, claim.relative_gap, rel_tol=1e-9):
-        raise ModelError(
-            f"{where} states a relative gap of {stated:g}, its values have one of {claim.relative_gap:g}."
-        )
-    return claim
-
-
-def _proof(value: Any, where: str) -> dict[str, Any]:
-    taken = _Fields(value, where)
-    proof = {
-        "b": taken("b", _finite_number),
-        "b_interval": taken.if_there("b_interval", _interval),
-        "proven": taken.if_there("proven", _flag) is not False,
-        "w_is_w_of_alpha": taken("w_is_w_of_alpha", _flag),
-    }
-    taken.nothing_is_left()
-    return proof
-
-
-def _kernel_proof(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or "rows" not in value:
-        raise ModelError(f"{where} lacks 'rows'.")
-    rows = _count(value["rows"], f"'rows' of {where}")
-    return {"rows": rows, **_proof({name: part for name, part in value.items() if name != "rows"}, where)}
 
 
 def _kernel(value: Any, where: str) -> Kernel:
@@ -337,101 +161,75 @@ def _kernel(value: Any, where: str) -> Kernel:
         raise ModelError(f"{where}: {error}") from error
 
 
-def _features(value: Any, where: str) -> Expansion:
-    """Their numbers are compared with each other and with coef when the model is made."""
-    from maxmargin.features.expansion import Expansion
-
-    taken = _Fields(value, where)
-    if (kind := taken("map", _text)) != "monomials":
-        raise _wrong(kind, f"'map' of {where}", "monomials")
-    expansion = Expansion(
-        columns=taken("columns", _count),
-        lowest=taken("lowest", _count),
-        scales=tuple(taken("scales", _list_of(_finite_number))),
-        once=taken("once", _flag),
-        shared_repeats=taken("shared_repeats", _flag),
-    )
-    taken.nothing_is_left()
-    return expansion
+def _claim(found: dict[str, Any], where: str) -> Claim:
+    stated = found.pop("relative_gap")
+    claim = Claim(**found)
+    if not math.isclose(stated, claim.relative_gap, rel_tol=_GAP_ROUNDING):
+        raise ModelError(
+            f"{where} states a relative gap of {stated:g}, its values have one of {claim.relative_gap:g}."
+        )
+    return claim
 
 
-def _held(value: Any, where: str) -> dict[str, Any]:
-    """How the support vectors are held."""
-    taken = _Fields(value, where)
-    held = {
-        "format": taken("format", _text),
-        "columns": taken("columns", _count),
-        "open_ended": taken("open_ended", _flag),
-    }
-    taken.nothing_is_left()
-    if held["format"] not in ("dense", "csr", "none"):
-        raise _wrong(held["format"], f"'format' of {where}", "dense, csr or none")
-    return held
+def _expansion(found: dict[str, Any], where: str) -> Expansion:
+    """The features' numbers are compared with each other and with coef when the model is made."""
+    found.pop("map")
+    return Expansion(**found | {"scales": tuple(found["scales"])})
 
 
-def _whole_numbers(value: Any, where: str) -> NDArray[np.int64]:
-    return np.array(_list_of(_count)(value, where), np.int64)
+def _factors(found: dict[str, Any], where: str) -> dict[Any, float]:
+    labels, factors = found["labels"], found["factors"]
+    if not len(set(labels)) == len(labels) == len(factors):
+        raise ModelError(f"{where} should have one factor for each label.")
+    return dict(zip(labels, factors, strict=True))
 
 
-def _trace(value: Any, where: str) -> dict[str, Any]:
-    taken = _Fields(value, where)
-    trace = {"records": taken("records", _count), "certifying": taken("certifying", _number)}
-    taken.nothing_is_left()
-    return trace
+_FACTORS = _object({"labels": _list_of(_PLAIN), "factors": _list_of(_FINITE)}, _factors)
 
 
-def _plain(value: Any, where: str) -> str | bool | int | float:
-    if not isinstance(value, str | bool | int | float):
-        raise _wrong(value, where, "text or a number")
-    return value
-
-
-def _settings(value: Any, where: str) -> dict[str, Any]:
+def _read_settings(value: Any, where: str) -> dict[str, Any]:
     """Names with plain values; class weights become a dictionary again."""
-    settings = dict(_Fields(value, where).left)
-    for name, setting in settings.items():
+    if not isinstance(value, dict):
+        raise ModelError(f"{where} should be a JSON object, not {_short(value)}.")
+    settings, plain = dict(value), _or_none(_PLAIN)
+    for name, setting in value.items():
         there = f"{_short(name)} of {where}"
         if name == "class_weight" and isinstance(setting, dict):
-            taken = _Fields(setting, there)
-            labels, factors = taken("labels", _list_of(_plain)), taken("factors", _list_of(_finite_number))
-            taken.nothing_is_left()
-            if len(set(labels)) != len(factors) or len(labels) != len(factors):
-                raise ModelError(f"{there} should have one factor for each label.")
-            settings[name] = dict(zip(labels, factors, strict=True))
+            settings[name] = _FACTORS.read(setting, there)
         elif name == "C" and setting == "inf":
             settings[name] = math.inf
         elif name == "kernel" and isinstance(setting, dict):
             settings[name] = describe(_kernel(setting, there))
         elif name == "solver" and isinstance(setting, dict):
-            settings[name] = {key: _plain_or_none(part, there) for key, part in setting.items()}
+            settings[name] = {key: plain.read(part, there) for key, part in setting.items()}
         else:
-            settings[name] = _plain_or_none(setting, there)
+            settings[name] = plain.read(setting, there)
     return settings
 
 
-_plain_or_none = _or_none(_plain)
+def _write_settings(values: dict[str, Any]) -> dict[str, Any]:
+    """Class weights as two lists, since the keys of JSON's objects are strings; C may be infinite."""
+    weight = values.get("class_weight")
+    if values.get("C") == math.inf:
+        values = {**values, "C": "inf"}
+    if isinstance(weight, dict):
+        values = {**values, "class_weight": {"labels": list(weight), "factors": list(weight.values())}}
+    return values
 
 
-def _classes(value: Any, where: str) -> NDArray[Any]:
-    taken = _Fields(value, where)
-    kind, values = taken("type", _text), taken("values", _list_of(_plain))
-    taken.nothing_is_left()
-    expected: type | tuple[type, ...]
+def _classes(found: dict[str, Any], where: str) -> NDArray[Any]:
+    kind, values = found["type"], found["values"]
     if kind == "object":
         if len({isinstance(value, str) for value in values}) > 1:
             raise ModelError(f"{where} should be all text or all numbers: others have no order.")
         objects = np.empty(len(values), object)
         objects[:] = values
         return objects
-    if kind == "str":
-        expected = str
-    elif kind == "bool":
-        expected = bool
-    elif kind in _NUMBERS:
-        expected = (int, float) if kind.startswith("float") else int
-    else:
+    if kind not in (*_NUMBERS, "str", "bool"):
         raise _wrong(kind, where, "of a type that classes can have")
-    if not all(isinstance(v, expected) and isinstance(v, bool) == (kind == "bool") for v in values):
+    numbers = (int, float) if kind.startswith("float") else (int,)
+    fitting = {"str": (str,), "bool": (bool,)}.get(kind, numbers)
+    if not all(type(value) in fitting for value in values):
         raise ModelError(f"{where} should be of type {kind} throughout.")
     if any(isinstance(value, str) and "\0" in value for value in values):
         raise ModelError(f"{where} should not have zero bytes, which NumPy's text cannot end with.")
@@ -444,3 +242,149 @@ def _classes(value: Any, where: str) -> NDArray[Any]:
     if classes.dtype.kind == "f" and not np.isfinite(classes).all():
         raise ModelError(f"{where} should be finite numbers.")
     return classes
+
+
+def _write_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    values = classes.tolist()
+    kind = "str" if classes.dtype.kind in "UT" else classes.dtype.name
+    if kind not in (*_NUMBERS, "bool", "str", "object"):
+        raise ModelError(
+            f"Classes of type {kind} cannot be saved. Fit with labels that are numbers or text."
+        )
+    if not all(isinstance(value, str | bool | int | float) for value in values):
+        raise ModelError("Only classes that are numbers or text can be saved. Fit with such labels.")
+    return {"type": kind, "values": values}
+
+
+def _library(_: StoredModel) -> str:
+    try:
+        return f"maxmargin {version('maxmargin')}"
+    except PackageNotFoundError:  # a source tree that was never installed
+        return "maxmargin of unknown version"
+
+
+def _vector_format(model: Any) -> str:
+    return "none" if model.vectors is None else "csr" if hasattr(model.vectors, "indptr") else "dense"
+
+
+_STATUS = _one_of(Status.__members__, f"one of {', '.join(Status.__members__)}")
+_SETTINGS = Kind(_read_settings, _write_settings)
+_CLAIM = _object(
+    {"primal": _NUMBER, "dual": _NUMBER, "relative_gap": _NUMBER, "kkt_violation": _NUMBER}
+    | {"alpha_from": _TEXT},
+    _claim,
+)
+_TRACE = _object({"records": _COUNT, "certifying": _NUMBER}, derived={"records": len})
+_PROOF = {
+    "b": _FINITE,
+    "b_interval": _or_none(Kind(_interval, _list_of(_NUMBER).write)),
+    "proven": _FLAG,
+    "w_is_w_of_alpha": _FLAG,
+}
+
+
+def _proofs(fields: dict[str, Kind]) -> Kind:
+    derived = {
+        "w_is_w_of_alpha": lambda proof: proof.w_of_alpha is proof.w,
+        "rows": lambda proof: len(proof.alpha),
+    }
+    later = {"b_interval": None, "proven": True}
+    return _or_none(_list_of(_object(fields, derived=derived, later=later)))
+
+
+_FEATURES = _object(
+    {
+        "map": _one_of(["monomials"], "monomials"),
+        "columns": _COUNT,
+        "lowest": _COUNT,
+        "scales": _list_of(Kind(_read_finite, float)),
+        "once": _FLAG,
+        "shared_repeats": _FLAG,
+    },
+    _expansion,
+    derived={"map": lambda expansion: "monomials"},
+)
+_VECTORS = _object(
+    {"format": _one_of(["dense", "csr", "none"], "dense, csr or none"), "columns": _COUNT}
+    | {"open_ended": _FLAG},
+    derived={"format": _vector_format, "columns": attrgetter("features")},
+)
+_OF_ANY_MODEL: dict[str, Kind] = {
+    "library": _TEXT,
+    "classes": Kind(_object({"type": _TEXT, "values": _list_of(_PLAIN)}, _classes).read, _write_classes),
+    "decision": _TEXT,
+    "problem": _SETTINGS,
+    "parameters": _SETTINGS,
+    "feature_names": _or_none(_list_of(_TEXT)),
+    "status": _or_none(Kind(lambda value, where: Status[_STATUS.read(value, where)], attrgetter("name"))),
+    "steps": _or_none(_COUNT),
+    "solver": _or_none(_TEXT),
+    "tol": _or_none(_NUMBER),
+    "fingerprint": _or_none(_TEXT),
+    "rows": _or_none(_COUNT),
+    "claims": _or_none(_list_of(_CLAIM)),
+    "certificates": _proofs(_PROOF),
+    "traces": _or_none(_list_of(_TRACE)),
+}
+_OF_KERNEL_MODEL: dict[str, Kind] = {
+    "certificates": _proofs(_PROOF | {"rows": _COUNT}),  # the problems of pairs of classes differ in rows
+    "kernel": Kind(_kernel, describe),
+    "vectors": _VECTORS,
+    "counts": Kind(
+        lambda value, where: np.array(_list_of(_COUNT).read(value, where), np.int64), np.ndarray.tolist
+    ),
+    "steps_each": _or_none(_list_of(_COUNT)),
+    "class_factors": _or_none(_list_of(_FINITE)),
+}
+_DERIVED: dict[str, Callable[[Any], Any]] = {
+    "library": _library,
+    "features": attrgetter("expansion"),
+    "vectors": lambda model: model,
+}
+_DESCRIPTIONS = {
+    LINEAR: _object(_OF_ANY_MODEL, derived=_DERIVED),
+    WITH_KERNEL: _object(_OF_ANY_MODEL | _OF_KERNEL_MODEL, derived=_DERIVED),
+    WITH_FEATURES: _object(_OF_ANY_MODEL | {"features": _FEATURES}, derived=_DERIVED),
+}
+described_features: Callable[[Expansion], dict[str, Any]] = _FEATURES.write
+"""The features of a model in plain values."""
+
+
+def described(model: StoredModel, version: int) -> str:
+    """The JSON text of a model in a file of this version."""
+    whole = _DESCRIPTIONS[version].write(model)
+    try:
+        text = json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"The model cannot be described in JSON: {error}.") from error
+    return text
+
+
+def read_description(text: str, version: int) -> dict[str, Any]:
+    """The fields of a model that are not arrays; of vectors, proofs and traces what is not in arrays."""
+    try:
+        whole = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        # Half of a surrogate pair is a string for Python that nothing can print.
+        json.dumps(whole, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"its description is not JSON: {error}.") from error
+    fields: dict[str, Any] = _DESCRIPTIONS[version].read(whole, "the description")
+    if fields["certificates"] is not None and fields["claims"] is None:
+        raise ModelError("it has a proof but does not say of what.")
+    fields["writer"] = fields.pop("library")
+    if version == WITH_FEATURES:
+        fields["expansion"] = fields.pop("features")
+    return fields
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    """JSON's numbers have no bound, and what is beyond all floats could not be written again."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{_short(digits)} is beyond all floats")
+    return number

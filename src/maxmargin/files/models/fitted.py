@@ -1,46 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a fitted estimator to what a file holds, and back; SVC's part is in fitted_kernel.py."""
+"""Fitted estimators are turned into what a file holds, and what a file holds into fitted estimators."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from maxmargin.files.data.reading import printable
+from maxmargin.files.models.kernel_model import SavedKernelModel
+from maxmargin.files.models.parameters import parameters_to_json, with_parameters
 from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import Claim, ModelError, StoredModel
-from maxmargin.kernels.base import Kernel
-from maxmargin.kernels.names import describe, from_description
-from maxmargin.proof.certificate import Certificate
-from maxmargin.proof.model import Certificates, Trace, each_of
-from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.files.models.stored import PROBLEM, Claim, ModelError, StoredModel
+from maxmargin.kernels.base import Function, Precomputed
+from maxmargin.proof.model import Trace, each_of
 
 if TYPE_CHECKING:
     from maxmargin.estimators import SVC, LinearSVC
 
-Estimator = TypeVar("Estimator", bound="LinearSVC")
-
-_PLAIN = (str, bool, int, float, type(None))
+Estimator = TypeVar("Estimator", bound="LinearSVC | SVC")
 
 
 def prepared(
     model: StoredModel | LinearSVC | SVC, data: tuple[Any, Any] | str | None, proof: bool
 ) -> StoredModel:
     """What is to be written, with the fingerprint of the data and with or without the proof."""
-    saved = model if isinstance(model, StoredModel) else _from_any(model)
+    saved = model if isinstance(model, StoredModel) else from_estimator(model)
     if data is not None:
         saved = replace(saved, fingerprint=_fingerprint(data, saved.rows))
     return saved if proof else replace(saved, certificates=None, traces=None)
-
-
-def _from_any(estimator: Any) -> StoredModel:
-    from maxmargin.estimators import SVC
-    from maxmargin.files.models.fitted_kernel import from_kernel_estimator
-
-    return from_kernel_estimator(estimator) if isinstance(estimator, SVC) else from_estimator(estimator)
 
 
 def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
@@ -56,7 +45,7 @@ def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
     return fingerprint(X, y)
 
 
-def from_estimator(estimator: LinearSVC) -> SavedModel:
+def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
     """What a fitted estimator amounts to.
 
     Left out are ``callback``, a ``random_state`` that is not a number, and a configured solver that is not
@@ -64,217 +53,164 @@ def from_estimator(estimator: LinearSVC) -> SavedModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
+    from maxmargin.estimators import SVC
+
     check_is_fitted(estimator)
-    coef: Any = estimator.coef_
-    coef = np.ascontiguousarray(coef.toarray() if sparse.issparse(coef) else coef, np.float64)
-    intercept = np.array(estimator.intercept_, np.float64).reshape(-1)
-    proofs = _certificates(estimator, coef, intercept)
-    stated = dict(estimator._stated_problem)
-    return SavedModel(
-        coef=coef,
-        expansion=getattr(estimator, "expansion_", None),
-        intercept=intercept,
-        tol=stated.pop("tol"),
-        problem=stated,
-        steps=getattr(estimator, "n_iter_", None),
-        rows=None if proofs is None else len(proofs[0].alpha),
-        **what_is_known(estimator, proofs),
-    )
-
-
-def what_is_known(estimator: Any, proofs: list[Certificate] | None) -> dict[str, Any]:
-    """The fields of a stored model that are the same for every fitted classifier."""
-    traces = getattr(estimator, "trace_", None)
+    own = _of_svc(estimator) if isinstance(estimator, SVC) else {"coef": _dense(estimator.coef_)}
+    proof = getattr(estimator, "certificate_", None)
+    proofs = None if proof is None else list(each_of(proof))
+    steps, traces = getattr(estimator, "n_iter_", None), getattr(estimator, "trace_", None)
     names = getattr(estimator, "feature_names_in_", None)
-    claims = None
-    if proofs is not None:
-        claims = [
-            Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs
-        ]
-    return {
+    stated = estimator._stated_problem
+    fields: dict[str, Any] = {
         "classes": estimator.classes_,
+        "intercept": np.array(estimator.intercept_, np.float64).reshape(-1),
+        "problem": {name: stated.get(name, usual) for name, usual in PROBLEM.items()},
         "parameters": parameters_to_json(estimator),
         "feature_names": None if names is None else [str(name) for name in names],
-        "claims": claims,
+        "claims": proofs
+        and [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs],
         "certificates": proofs,
         "traces": [traces] if isinstance(traces, Trace) else traces,
         "status": getattr(estimator, "status_", None),
+        "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
+        "tol": stated["tol"],
+        "rows": proofs and len(proofs[0].alpha),
+    }
+    if hasattr(estimator, "expansion_"):
+        own["expansion"] = estimator.expansion_
+    try:
+        return (SavedKernelModel if isinstance(estimator, SVC) else SavedModel)(**fields | own)
+    except ModelError as error:
+        if "the proof is about" not in str(error):
+            raise
+        changed = "dual_coef_ and support_" if isinstance(estimator, SVC) else "coef_ and intercept_"
+        raise ValueError(
+            f"{changed} must be those that the fit proved. Got others: they were changed since. Fit again, "
+            "or delete certificate_ to save the changed numbers without any proof."
+        ) from error
+
+
+def _of_svc(estimator: SVC) -> dict[str, Any]:
+    """The fields that only a model with a kernel has."""
+    kernel, table = estimator.kernel_, _dense(estimator.dual_coef_)
+    k, steps = len(estimator.classes_), getattr(estimator, "n_iter_", None)
+    if isinstance(kernel, Function):
+        raise ModelError(
+            "A kernel that is a function cannot be saved: files hold no code. Use one of "
+            "maxmargin.kernels, or kernel='precomputed' with the matrix of its values."
+        )
+    return {
+        "kernel": kernel,
+        "vectors": None if isinstance(kernel, Precomputed) else _vectors(estimator.support_vectors_),
+        "coefficients": table,
+        "counts": np.asarray(estimator.n_support_, np.int64),
+        "support": np.asarray(estimator.support_, np.int64),
+        "decision": "one_vs_rest" if k == 2 or len(table) == k else "one_vs_one",
+        "steps_each": None if steps is None else np.asarray(steps).tolist(),
+        "rows": int(estimator.shape_fit_[0]),
+        "class_factors": np.asarray(estimator.class_weight_, np.float64).tolist(),
     }
 
 
-def _certificates(estimator: LinearSVC, coef: Any, intercept: Any) -> list[Certificate] | None:
-    certificates = getattr(estimator, "certificate_", None)
-    if certificates is None:
-        return None
-    each = list(each_of(certificates))
-    same = len(each) == len(coef) == len(intercept)
-    if not same or not all(
-        np.array_equal(c.w, w) and c.b == b for c, w, b in zip(each, coef, intercept, strict=True)
-    ):
-        raise ValueError(
-            "coef_ and intercept_ must be those that the fit proved. Got others: they were changed since. "
-            "Fit again, or delete certificate_ to save the changed numbers without any proof."
-        )
-    return each
+def _dense(matrix: Any) -> Any:
+    return np.ascontiguousarray(matrix.toarray() if sparse.issparse(matrix) else matrix, np.float64)
 
 
-def parameters_to_json(estimator: Any) -> dict[str, Any]:
-    """Those of an estimator that are plain values, and what can be described in such."""
-    parameters = {}
-    for name, value in estimator.get_params(deep=False).items():
-        value = value.item() if isinstance(value, np.generic) else value
-        if name == "class_weight" and isinstance(value, dict):
-            value = {_item(label): float(factor) for label, factor in value.items()}
-        elif isinstance(value, Solver):
-            value = _solver_to_json(value)
-        elif isinstance(value, Kernel):
-            value = describe(value)
-        elif name == "callback" or not isinstance(value, _PLAIN):
-            continue
-        if value != {}:
-            parameters[name] = value
-    return parameters
-
-
-def _item(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def _solver_to_json(solver: AnySolver) -> dict[str, Any]:
-    if SOLVERS.get(solver.name) is not type(solver):
-        return {}
-    options: Any = solver
-    values = {f.name: _item(getattr(options, f.name)) for f in fields(options)}
-    return {"name": solver.name, **{name: _number_to_json(value) for name, value in values.items()}}
-
-
-def _number_to_json(value: Any) -> Any:
-    """JSON has no infinity, which some options of solvers have."""
-    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
+def _vectors(vectors: Any) -> Any:
+    """The vectors as a file holds them: in C order, or CSR with sorted columns and nothing twice."""
+    if not sparse.issparse(vectors):
+        return np.ascontiguousarray(vectors)
+    matrix = sparse.csr_matrix(vectors)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
 
 
 def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
-    """The fitted estimator; raises ModelError where ``LinearSVC`` does not solve such a problem."""
+    """The fitted estimator; raises ModelError where one of that kind does not solve such a problem."""
+    from maxmargin.estimators import SVC
+
+    known = _with_support_vectors(saved) if issubclass(kind, SVC) else _linear(saved)
+    model: Any = known.in_order(np.argsort(known.classes))  # the classes of an estimator are sorted
+    several = len(model.intercept) > 1
+    proofs = model.certificates and model.kind.together(model.certificates, model.classes.tolist())
+    names, expansion = model.feature_names, getattr(model, "expansion", None)
+    if expansion is not None:
+        names = None  # scikit-learn's are of coef's columns
+    fitted = {
+        "classes_": model.classes,
+        "intercept_": model.intercept,
+        "certificate_": proofs if several or not proofs else proofs[0],
+        "trace_": model.traces if several or not model.traces else model.traces[0],
+        "status_": model.status,
+        "n_iter_": model.steps,
+        "solver_": model.solver,
+        "feature_names_in_": None if names is None else np.array(names, object),
+        "_stated_problem": {**model.problem, "tol": model.tol},
+    }
+    if isinstance(model, SavedKernelModel):
+        fitted |= _svc_attributes(model)
+    else:
+        fitted |= {"coef_": model.coef, "n_features_in_": model.coef.shape[1], "expansion_": expansion}
+    estimator: Any = with_parameters(kind, model)
+    vars(estimator).update({name: value for name, value in fitted.items() if value is not None})
+    if isinstance(model, SavedKernelModel):
+        estimator._set_scores(model.coefficients)
+    fitted_estimator: Estimator = estimator
+    return fitted_estimator
+
+
+def _linear(saved: StoredModel) -> SavedModel:
+    """A model that ``LinearSVC`` can be."""
     if not isinstance(saved, SavedModel):
         raise ModelError("it is a model with a kernel. Load it with SVC.load instead.")
-    problem = saved.problem
-    several = len(saved.classes) > 2
-    if problem.get("penalty", "l2") != "l2" or problem.get("formulation", "separate") != "separate":
+    if saved.problem["penalty"] != "l2" or saved.problem["formulation"] != "separate":
         raise ModelError(
             "LinearSVC has neither the l1 penalty nor Crammer and Singer's formulation. Predict with "
             "maxmargin.files.load_model(path).predict(X) instead."
         )
-    if several and saved.decision != "one_vs_rest":
+    if len(saved.classes) > 2 and saved.decision != "one_vs_rest":
         raise ModelError(
             "LinearSVC tells one class from the rest, and this model decides between pairs of classes. "
             "Predict with maxmargin.files.load_model(path).predict(X) instead."
         )
-    estimator: Estimator = made(kind, _parameters(saved, kind))
-    order = np.argsort(saved.classes)
-    # LinearSVC's classes are sorted; with two of them, turning them around turns the sign.
-    sign = -1.0 if not several and order[0] == 1 else 1.0
-    rows = order if several else np.zeros(1, np.intp)
-    in_order = bool((order == np.arange(len(order))).all())
-    estimator.classes_ = saved.classes[order]
-    estimator.coef_ = saved.coef if in_order else sign * saved.coef[rows]
-    estimator.intercept_ = saved.intercept if in_order else sign * saved.intercept[rows]
-    estimator.n_features_in_ = saved.coef.shape[1]
-    if saved.expansion is not None:
-        estimator.expansion_ = saved.expansion
-    estimator._stated_problem = {**problem, "tol": saved.tol}
-    if saved.feature_names is not None and saved.expansion is None:  # scikit-learn's are of coef's columns
-        estimator.feature_names_in_ = np.array(saved.feature_names, object)
-    if in_order and saved.certificates is not None:
-        proofs = saved.certificates
-        estimator.certificate_ = Certificates(proofs) if several else proofs[0]
-    if in_order and saved.traces is not None:
-        estimator.trace_ = saved.traces if several else saved.traces[0]
-    for name, value in (("status_", saved.status), ("n_iter_", saved.steps), ("solver_", saved.solver)):
-        if value is not None:
-            setattr(estimator, name, value)
-    return estimator
+    return saved
 
 
-def made(kind: type[Any], parameters: dict[str, Any]) -> Any:
-    """An estimator with these parameters, all of them sound."""
-    estimator = kind(**parameters)
-    try:
-        estimator._check_parameters()
-    except (ValueError, TypeError) as error:
-        reason = printable(str(error))
-        raise ModelError(f"it has a parameter that {kind.__name__} does not take: {reason}") from error
-    return estimator
+def _with_support_vectors(saved: StoredModel) -> SavedKernelModel:
+    """A model that ``SVC`` can be."""
+    model = saved.support if isinstance(saved, SavedModel) else saved
+    if not isinstance(model, SavedKernelModel):
+        raise ModelError(
+            "it is a linear model without support vectors. Load it with LinearSVC.load, or predict with "
+            "maxmargin.files.load_model(path).predict(X)."
+        )
+    return model
 
 
-def _parameters(saved: SavedModel, kind: type[LinearSVC]) -> dict[str, Any]:
-    """Those of the file; for the files of others, what their problem says."""
-    if saved.parameters:
-        return parameters_from_json(saved.parameters, kind)
-    problem = saved.problem
-    parameters = {
-        "loss": problem.get("loss"),
-        "C": problem.get("C"),
-        "class_weight": problem.get("class_weight"),
-        "intercept_scaling": problem.get("intercept_scaling"),
+def _svc_attributes(model: SavedKernelModel) -> dict[str, Any]:
+    """The attributes that only a fitted ``SVC`` has."""
+    # Files of others do not tell the rows; the vectors are then all that is known of the data.
+    count, each = model.coefficients.shape[1], model.steps_each
+    support = np.arange(count) if model.support is None else model.support
+    is_sparse = sparse.issparse(model.vectors)
+    rest = len(model.classes) > 2 and model.decision == "one_vs_rest"
+    # Every SVC has the penalty and the formulation that a kernel model must have.
+    stated = {key: model.problem[key] for key in model.problem if key not in ("penalty", "formulation")}
+    stated |= {"multi_class": "ovr" if rest else "ovo", "kernel": str(model.kernel), "tol": model.tol}
+    return {
+        "kernel_": model.kernel,
+        "n_support_": model.counts.astype(np.int32),
+        "dual_coef_": sparse.csr_matrix(model.coefficients) if is_sparse else model.coefficients,
+        "support_vectors_": np.empty((0, 0)) if model.vectors is None else model.vectors,
+        "support_": support.astype(np.int32),
+        "n_features_in_": model.features,
+        "shape_fit_": (count if model.rows is None else model.rows, model.features),
+        "class_weight_": np.array(model.class_factors or np.ones(len(model.classes)), np.float64),
+        "n_iter_": None if each is None else np.array(each, np.int64).clip(max=2**31 - 1).astype(np.int32),
+        "fit_status_": None if model.status is None else int(not model.status.certified),
+        "_stated_problem": stated,
     }
-    parameters = {name: value for name, value in parameters.items() if value is not None}
-    form = problem.get("intercept", "exact")
-    return {**parameters, "fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
-
-
-_TRUE_OR_FALSE = (
-    "fit_intercept",
-    "regularize_intercept",
-    "warm_start",
-    "shrinking",
-    "probability",
-    "break_ties",
-)
-
-
-def parameters_from_json(stored: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """The parameters that a file holds, looked at where the estimator itself does not."""
-    defaults = kind().get_params(deep=False)
-    parameters = dict(stored)
-    for name, value in stored.items():
-        if name not in defaults or name == "callback":
-            raise ModelError(f"it has a parameter {name!r:.60} that {kind.__name__} does not have.")
-        whole = type(value) is int
-        if name in _TRUE_OR_FALSE:
-            sound = isinstance(value, bool)
-        elif name in ("random_state", "n_jobs"):
-            sound = value is None or (whole and -1 <= value < 2**32 and (value or name != "n_jobs"))
-        elif name == "verbose":
-            sound = whole or isinstance(value, bool)
-        else:
-            sound = True  # the estimator looks at the others itself
-        if not sound:
-            raise ModelError(f"its parameter {name!r:.60} has the value {value!r:.60}.")
-    if isinstance(stored.get("solver"), dict):
-        parameters["solver"] = _solver_from_json(stored["solver"])
-    if isinstance(stored.get("kernel"), dict):
-        parameters["kernel"] = from_description(stored["kernel"])
-    return parameters
-
-
-def _solver_from_json(stored: dict[str, Any]) -> AnySolver:
-    name = stored.get("name")
-    if name not in SOLVERS:
-        raise ModelError(f"its solver {name!r:.60} is not one of {', '.join(SOLVERS)}.")
-    standard: Any = SOLVERS[name]()
-    options = {}
-    known = {f.name for f in fields(standard)}
-    for option, value in stored.items():
-        if option == "name":
-            continue
-        value = float(value) if value in ("inf", "-inf", "nan") else value
-        usual = getattr(standard, option, None) if option in known else ModelError
-        fits = usual is None or type(value) is type(usual) or (type(usual) is float and type(value) is int)
-        if not fits:
-            raise ModelError(
-                f"its solver {name!r} has no option {option!r:.60} of the value {value!r:.60}."
-            )
-        options[option] = value
-    solver: AnySolver = replace(standard, **options)
-    return solver

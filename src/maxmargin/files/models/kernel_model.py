@@ -3,28 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from maxmargin.files.models.kernel_soundness import contradiction
-from maxmargin.files.models.stored import ModelError, StoredModel
-from maxmargin.kernels.base import Kernel, Linear, Precomputed
+from maxmargin.files.models.soundness import kernel_contradictions
+from maxmargin.files.models.stored import StoredModel, widened
+from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.problem.rows import Rows
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.types import Vector
 
-if TYPE_CHECKING:
-    from maxmargin.files.models.saved import SavedModel
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SavedKernelModel(StoredModel):
-    """A classifier with a kernel, and what is known about it. All fields are checked against each other."""
+    """A classifier with a kernel, and what is known about it."""
 
     kernel: Kernel
     vectors: Any
@@ -34,28 +31,24 @@ class SavedKernelModel(StoredModel):
     """``alpha_i y_i`` in the shape of ``SVC.dual_coef_``: one line for two classes, k - 1 for pairs of
     classes, k for each class against the rest."""
     counts: NDArray[np.int64]
-    """Support vectors of each class."""
+    """The number of support vectors of each class."""
     support: NDArray[np.int64] | None = None
-    """Their rows in the training data; None for the files of others."""
+    """The rows of the support vectors in the training data; None for the files of others."""
     open_ended: bool = False
     """Whether rows may have more columns than the support vectors: files of LIBSVM do not tell how many
     there were."""
     steps_each: list[int] | None = None
-    """Of each problem."""
+    """The steps of each problem."""
     class_factors: list[float] | None = None
-    """On C, of each class."""
+    """The factor on C of each class."""
 
-    def __post_init__(self) -> None:
-        message = contradiction(self)
-        if message is not None:
-            raise ModelError(message)
+    def _contradictions(self) -> Iterator[str]:
+        return kernel_contradictions(self)
 
     @property
     def features(self) -> int:
         """Number of columns; with a precomputed kernel, of rows that were trained on."""
-        if self.vectors is None:
-            return int(self.rows or 0)
-        return int(self.vectors.shape[1])
+        return int((self.rows or 0) if self.vectors is None else self.vectors.shape[1])
 
     @property
     def width(self) -> int | None:
@@ -98,82 +91,19 @@ class SavedKernelModel(StoredModel):
         d = max(X.shape[1], self.features)
         return widened(X, d), widened(self.vectors, d)
 
-
-def widened(X: Any, columns: int) -> Any:
-    """X with so many columns, those that are added being zeros."""
-    missing = columns - X.shape[1]
-    if missing == 0:
-        return X
-    if sparse.issparse(X):
-        matrix = sparse.csr_matrix(X)
-        return sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), (X.shape[0], columns))
-    return np.pad(X, ((0, 0), (0, missing)))
-
-
-def in_order(model: SavedKernelModel, order: NDArray[np.intp]) -> SavedKernelModel:
-    """The same model with its classes in another order: place p is taken by class ``order[p]``.
-
-    What is proven is left out unless the order stays: proofs speak of rows in the order of the classes.
-    """
-    k = len(model.classes)
-    if (order == np.arange(k)).all():
-        return model
-    place = np.empty(k, np.intp)
-    place[order] = np.arange(k)
-    owners = place[model.owners]
-    taken = np.argsort(owners, kind="stable")
-    lines = np.zeros_like(model.coefficients)
-    intercept = np.empty_like(model.intercept)
-    if k == 2:
-        lines, intercept = -model.coefficients, -model.intercept
-    elif model.decision == "one_vs_rest":
-        lines, intercept = model.coefficients[order], model.intercept[order]
-    else:
-        number = {pair: position for position, pair in enumerate(model.pairs)}
-        for position, (a, b) in enumerate(model.pairs):
-            i, j = int(order[a]), int(order[b])
-            sign, old = (1.0, number[i, j]) if i < j else (-1.0, number[j, i])
-            signed = sign * model.coefficients_of(old)
-            intercept[position] = sign * model.intercept[old]
-            lines[b - 1, owners == a] = signed[owners == a]
-            lines[a, owners == b] = signed[owners == b]
-    factors = model.class_factors
-    return replace(
-        model,
-        classes=model.classes[order],
-        coefficients=np.ascontiguousarray(lines[:, taken]),
-        counts=model.counts[order],
-        intercept=intercept,
-        vectors=None if model.vectors is None else model.vectors[taken],
-        support=None if model.support is None else model.support[taken],
-        class_factors=None if factors is None else [factors[c] for c in order.tolist()],
-        claims=None,
-        certificates=None,
-        traces=None,
-    )
-
-
-def with_linear_kernel(model: SavedModel) -> SavedKernelModel:
-    """The support vectors of a linear LIBSVM file as a model with the linear kernel."""
-    support = model.support
-    if support is None:
-        raise ModelError(
-            "it is a linear model without support vectors. Load it with LinearSVC.load, or predict with "
-            "maxmargin.files.load_model(path).predict(X)."
-        )
-    position = {label: k for k, label in enumerate(model.classes.tolist())}
-    owners = np.array([position[label] for label in support.labels.tolist()], np.intp)
-    taken = np.argsort(owners, kind="stable")
-    return SavedKernelModel(
-        kernel=Linear(),
-        vectors=support.vectors[taken],
-        coefficients=np.ascontiguousarray(support.coefficients[taken].T),
-        counts=np.bincount(owners, minlength=len(model.classes)),
-        intercept=model.intercept,
-        classes=model.classes,
-        decision=model.decision,
-        problem=model.problem,
-        writer=model.writer,
-        format=model.format,
-        open_ended=True,
-    )
+    def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:
+        owners, factors = self.owners, self.class_factors
+        by_class = [np.flatnonzero(owners == place) for place in order]
+        taken = np.concatenate(by_class)
+        each = [sign * self.coefficients_of(k) for sign, k in zip(signs, problems, strict=True)]
+        if not self.kind.all_rows:
+            sides: Any = self.kind.sides
+            own = [np.concatenate([by_class[i], by_class[j]]) for i, j in sides]
+            each = [line[columns] for line, columns in zip(each, own, strict=True)]
+        return {
+            "coefficients": np.ascontiguousarray(self.kind.table(each, by_class)),
+            "counts": self.counts[order],
+            "vectors": None if self.vectors is None else self.vectors[taken],
+            "support": None if self.support is None else self.support[taken],
+            "class_factors": None if factors is None else [factors[c] for c in order.tolist()],
+        }

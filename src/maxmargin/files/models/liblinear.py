@@ -15,16 +15,18 @@ C is not in the file, nor is whether ``-R`` left b out of the regulariser: b is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from itertools import chain
+from typing import BinaryIO
 
 import numpy as np
 
-from maxmargin.files.data.text import Lines, integer_labels, refuse_features
 from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import ModelError, StoredModel
+from maxmargin.files.models.stored import PROBLEM, ModelError, StoredModel
+from maxmargin.files.models.text import Lines, integer_labels, refuse_features
 
 _HINGE, _SQUARED, _LOGISTIC = ({"loss": loss} for loss in ("hinge", "squared_hinge", "logistic"))
 _L1 = {"penalty": "l1"}
+_USUAL = {"penalty": "l2", "formulation": "separate"}
 SOLVER_TYPES: dict[str, dict[str, str]] = {
     "L2R_LR": _LOGISTIC,
     "L2R_L2LOSS_SVC_DUAL": _SQUARED,
@@ -47,7 +49,7 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
             f"line {header.line('solver_type')}: the solver type {solver_type[:40]!r} is not one of a "
             f"classifier. Those that can be read are {', '.join(SOLVER_TYPES)}."
         )
-    problem = {"penalty": "l2", "formulation": "separate", **SOLVER_TYPES[solver_type]}
+    problem = PROBLEM | SOLVER_TYPES[solver_type]
     count, features = header.count("nr_class", 2), header.count("nr_feature", 1)
     labels = header.labels("label", count)
     bias = header.number("bias")
@@ -58,23 +60,17 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
     for row in weights:
         lines.read_numbers(row)
     lines.expect_end()
-    form = "none" if bias <= 0 else "regularised"
-    with np.errstate(over="ignore"):  # what is infinite is refused
-        intercept = bias * weights[features] if form != "none" else np.zeros(columns)
-    if columns == 1:
-        labels = labels[::-1]
+    intercept = np.zeros(columns)
+    problem["intercept"] = "none"
+    if bias > 0:
+        problem |= {"intercept": "regularised", "intercept_scaling": bias}
+        with np.errstate(over="ignore"):  # what is infinite is refused
+            intercept = bias * weights[features]
     return SavedModel(
         coef=np.ascontiguousarray(weights[:features].T),
         intercept=intercept,
-        classes=labels,
-        problem={
-            **problem,
-            "C": None,
-            "intercept": form,
-            "intercept_scaling": bias if bias > 0 else 1.0,
-            "class_weight": None,
-            "sample_weights": False,
-        },
+        classes=labels[::-1] if columns == 1 else labels,
+        problem=problem,
         writer="LIBLINEAR",
         format="liblinear",
     )
@@ -97,25 +93,20 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             "LIBLINEAR decides between all classes at once, and this model between pairs of classes. "
             "Save it with format='maxmargin' instead."
         )
-    labels = integer_labels(model.classes, "LIBLINEAR")
+    labels, problem = integer_labels(model.classes, "LIBLINEAR"), model.problem
     if len(model.coef) == 1:
         labels = labels[::-1]
-    problem = model.problem
-    form: dict[str, Any] = {"penalty": problem["penalty"], "formulation": problem["formulation"]}
-    usual = {"penalty": "l2", "formulation": "separate"}
-    wanted = form | {"loss": problem["loss"]}
-    fitting = [name for name, stated in SOLVER_TYPES.items() if usual | stated == wanted]
-    if not fitting:
+    wanted = {name: problem[name] for name in ("penalty", "formulation", "loss")}
+    solver_type = next((name for name, stated in SOLVER_TYPES.items() if _USUAL | stated == wanted), None)
+    if solver_type is None:
         raise ModelError(
             f"LIBLINEAR has no solver for such a problem: {wanted}. Save it with format='maxmargin' "
             "instead."
         )
-    solver_type = fitting[0]
     bias = {"none": -1.0, "regularised": problem["intercept_scaling"], "exact": 1.0}[problem["intercept"]]
-
     with np.errstate(over="ignore"):
-        last = model.intercept / bias if bias > 0 else None
-    if last is not None and not np.isfinite(last).all():
+        last = [model.intercept / bias] if bias > 0 else []
+    if not np.isfinite(last).all():
         raise ModelError(
             f"LIBLINEAR writes the intercept divided by the constant feature, {bias:g}, and that is beyond "
             "all numbers. Save it with format='maxmargin' instead."
@@ -127,13 +118,7 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             f"nr_feature {model.features}\nbias {bias:.17g}\nw\n"
         )
         file.write(header.encode())
-        for column in model.coef.T:
-            file.write(_line(column))
-        if last is not None:
-            file.write(_line(last))
+        for numbers in chain(model.coef.T, last):
+            file.write(" ".join(map(repr, numbers.tolist())).encode() + b" \n")
 
     return write
-
-
-def _line(numbers: Any) -> bytes:
-    return " ".join(map(repr, numbers.tolist())).encode() + b" \n"

@@ -20,14 +20,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.files.data.text import (
+from maxmargin.files.models.arrays import unjustified
+from maxmargin.files.models.kernel_model import SavedKernelModel
+from maxmargin.files.models.saved import SavedModel
+from maxmargin.files.models.stored import PROBLEM, ModelError, StoredModel
+from maxmargin.files.models.text import (
     Header,
     Lines,
     integer_labels,
@@ -36,28 +39,25 @@ from maxmargin.files.data.text import (
     to_integer,
     to_number,
 )
-from maxmargin.files.models.kernel_arrays import unjustified
-from maxmargin.files.models.kernel_model import SavedKernelModel, with_linear_kernel
-from maxmargin.files.models.saved import SavedModel, Support
-from maxmargin.files.models.stored import ModelError, StoredModel
 from maxmargin.kernels.base import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from maxmargin.kernels.names import describe
 from maxmargin.types import Vector
 
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
-_ALWAYS_ALLOWED = 1 << 26
-_BYTES_PER_BYTE = 64
-_PROBLEM = {
-    "loss": "hinge",
-    "C": None,
-    "intercept": "exact",
-    "intercept_scaling": 1.0,
-    "class_weight": None,
-    "sample_weights": False,
-    "penalty": "l2",
-    "formulation": "separate",
+_KERNELS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+    "linear": (Linear, ()),
+    "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
+    "rbf": (Gaussian, ("gamma",)),
+    "sigmoid": (Sigmoid, ("gamma", "coef0")),
 }
+"""LIBSVM's names of kernels, and the numbers that each of them has in the header."""
+_VALUES_AT_A_TIME = 4096
+"""Values of a vector that are turned into text at once: w may have millions of them."""
+_ALWAYS_ALLOWED = 1 << 26
+"""Bytes that the weights of the smallest linear model may take, 64 MiB."""
+_BYTES_PER_BYTE = 64
+"""Bytes of weights that each byte of a larger file allows: text of sparse vectors is far denser."""
 
 
 def read_model(file: BinaryIO, size: int) -> StoredModel:
@@ -76,42 +76,49 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         )
     lines.room_for(total * (k - 1), f"{total} support vectors of {k} classes")
     coefficients, vectors = _support_vectors(lines, total, k)
-    owner = np.repeat(np.arange(k), counts)
+    linear = isinstance(kernel, Linear)
+    if not linear and (reason := unjustified(vectors.shape[1], size)):
+        raise ModelError(f"{reason} An index in it is far too large.")
+    if k == 2:  # the second class is the positive one here, and the first there
+        order = np.roll(np.arange(total), -counts[0])
+        labels, counts = labels[::-1], counts[::-1]
+        coefficients, vectors = coefficients[order], vectors[order]
     common: dict[str, Any] = {
         "intercept": -rho,
-        "classes": labels[::-1] if k == 2 else labels,
+        "classes": labels,
         "decision": "one_vs_rest" if k == 2 else "one_vs_one",
-        "problem": dict(_PROBLEM),
+        "problem": dict(PROBLEM),
         "writer": "LIBSVM",
         "format": "libsvm",
     }
-    if isinstance(kernel, Linear):
-        support = Support(vectors, coefficients, labels[owner], labels)
-        return SavedModel(coef=_weights(support, owner, size), support=support, **common)
-    if reason := unjustified(vectors.shape[1], size):
-        raise ModelError(f"{reason} An index in it is far too large.")
-    # Of two classes the second is the positive one here, and the first there.
-    order = np.argsort(k - 1 - owner, kind="stable") if k == 2 else np.arange(total)
-    return SavedKernelModel(
+    model = SavedKernelModel(
         kernel=kernel,
-        vectors=vectors[order],
-        coefficients=np.ascontiguousarray(coefficients[order].T),
-        counts=np.array(counts[::-1] if k == 2 else counts, np.int64),
+        vectors=vectors,
+        coefficients=np.ascontiguousarray(coefficients.T),
+        counts=np.array(counts, np.int64),
         open_ended=True,
         **common,
     )
+    return SavedModel(coef=_weights(model, size), support=model, **common) if linear else model
 
 
-def _weights(support: Support, owner: NDArray[np.intp], size: int) -> Vector:
-    """The w of every problem of a linear model."""
-    k, d = len(support.order), support.vectors.shape[1]
-    m = k * (k - 1) // 2
+def _weights(model: SavedKernelModel, size: int) -> Vector:
+    """The w of every problem of a model with the linear kernel, which came from so many bytes."""
+    m, d, k = len(model.intercept), model.features, len(model.classes)
     if 8 * m * d > max(_ALWAYS_ALLOWED, _BYTES_PER_BYTE * size):
         raise ModelError(
             f"its {m} times {d} weights would take {8 * m * d} bytes, which a file of {size} bytes does "
             "not justify: an index in it is far too large."
         )
-    return np.ascontiguousarray((_shares(support.coefficients, owner, k) @ support.vectors).toarray())
+    problem = np.zeros((k, k), np.int64)
+    problem[np.triu_indices(k, 1)] = np.arange(m)
+    problem += problem.T
+    coef = np.zeros((m, d))
+    ends = np.cumsum(model.counts)
+    for c in range(k):  # the vectors of a class have a coefficient against each other class
+        own = slice(ends[c] - model.counts[c], ends[c])
+        coef[np.delete(problem[c], c)] += model.coefficients[:, own] @ model.vectors[own]
+    return coef
 
 
 def _kernel(header: Header) -> Kernel:
@@ -128,24 +135,17 @@ def _kernel(header: Header) -> Kernel:
             f"line {line}: the kernel is precomputed. Its support vectors are numbers of rows of a matrix "
             "that is not in the file. Train with another kernel, or with SVC(kernel='precomputed')."
         )
-    makers: dict[str, Callable[[], Kernel]] = {
-        "linear": Linear,
-        "polynomial": lambda: Polynomial(
-            header.count("degree", 0), header.number("gamma"), header.number("coef0")
-        ),
-        "rbf": lambda: Gaussian(header.number("gamma")),
-        "sigmoid": lambda: Sigmoid(header.number("gamma"), header.number("coef0")),
-    }
-    if name not in makers:
+    if name not in _KERNELS:
         raise ModelError(
-            f"line {line}: the kernel is {name[:40]!r}. Those that can be read are {', '.join(makers)}."
+            f"line {line}: the kernel is {name[:40]!r}. Those that can be read are {', '.join(_KERNELS)}."
         )
+    kernel, numbers = _KERNELS[name]
+    given = {key: header.count(key, 0) if key == "degree" else header.number(key) for key in numbers}
     try:
-        return makers[name]()
-    except ModelError:
-        raise
+        made: Kernel = kernel(**given)
     except ValueError as error:
         raise ModelError(f"line {line}: {error}") from error
+    return made
 
 
 def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
@@ -172,47 +172,15 @@ def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
     return coefficients, sparse.csr_matrix(parts, shape=(total, d))
 
 
-def _shares(coefficients: Vector, owner: Any, k: int) -> Any:
-    """The matrix whose product with the support vectors is coef: one row per pair of classes."""
-    number = np.zeros((k, k), np.int64)
-    for place, (first, second) in enumerate(combinations(range(k), 2)):
-        number[first, second] = number[second, first] = place
-    column = np.arange(k - 1)
-    other = column + (column >= owner[:, np.newaxis])  # a class has no coefficient against itself
-    pair = number[owner[:, np.newaxis], other]
-    vector = np.broadcast_to(np.arange(len(owner))[:, np.newaxis], pair.shape)
-    shape = (k * (k - 1) // 2, len(owner))
-    return sparse.csr_matrix((coefficients.ravel(), (pair.ravel(), vector.ravel())), shape=shape)
-
-
 def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
-    """What writes the model into an open file: support vectors, or w of a linear model of two classes."""
-    if isinstance(model, SavedKernelModel):
-        return _kernel_writer(model)
-    assert isinstance(model, SavedModel)
-    if model.support is not None:
-        return _kernel_writer(with_linear_kernel(model))
-    return _linear_writer(model)
+    """What writes the support vectors of a model into an open file.
 
-
-def _kernel_header(kernel: Kernel) -> str:
-    names = {Linear: "linear", Polynomial: "polynomial", Gaussian: "rbf", Sigmoid: "sigmoid"}
-    name = names.get(type(kernel))
-    if name is None:
-        raise ModelError(
-            f"LIBSVM has no kernel {kernel}. Save it with format='maxmargin', or train with one of "
-            f"{', '.join(names.values())}."
-        )
-    stated = describe(kernel)
-    numbers = [f"{key} {stated[key]!r}\n" for key in ("degree", "gamma", "coef0") if key in stated]
-    return f"svm_type c_svc\nkernel_type {name}\n{''.join(numbers)}"
-
-
-def _kernel_writer(model: SavedKernelModel) -> Callable[[BinaryIO], None]:
-    """LIBSVM then computes the same values, and predicts the same but for ties between classes."""
-    k, total = len(model.classes), model.coefficients.shape[1]
-    start = _kernel_header(model.kernel)
-    if k > 2 and model.decision != "one_vs_one":
+    LIBSVM then computes the same values, and predicts the same but for ties between classes.
+    """
+    given = model if isinstance(model, SavedKernelModel) else _with_support_vectors(model)
+    k, total = len(given.classes), given.coefficients.shape[1]
+    start = _kernel_header(given.kernel)
+    if k > 2 and given.decision != "one_vs_one":
         raise ModelError(
             "LIBSVM tells every pair of classes apart, and this model one class from the rest. Save it "
             "with format='maxmargin', or train with multi_class='ovo'."
@@ -221,37 +189,42 @@ def _kernel_writer(model: SavedKernelModel) -> Callable[[BinaryIO], None]:
         raise ModelError(
             "It has no support vectors, and the text of LIBSVM needs one. Use format='maxmargin'."
         )
-    labels, counts = integer_labels(model.classes, "LIBSVM"), model.counts.tolist()
+    labels, counts = integer_labels(given.classes, "LIBSVM"), given.counts.tolist()
     order: NDArray[np.intp] = np.arange(total)
     if k == 2:
         labels, counts = labels[::-1], counts[::-1]
-        order = np.argsort(1 - model.owners, kind="stable")
-    rho = " ".join(repr(-b) for b in model.intercept.tolist())
+        order = np.roll(order, -counts[1])
+    rho = " ".join(repr(-b) for b in given.intercept.tolist())
     header = (
         f"{start}nr_class {k}\ntotal_sv {total}\nrho {rho}\nlabel {' '.join(map(str, labels))}\n"
         f"nr_sv {' '.join(map(str, counts))}\nSV\n"
     )
-    vectors = sparse.csr_matrix(model.vectors)
+    vectors = sparse.csr_matrix(given.vectors)
 
     def write(file: BinaryIO) -> None:
         file.write(header.encode())
         for s in order.tolist():
-            words = map(repr, model.coefficients[:, s].tolist())
-            stored = slice(vectors.indptr[s], vectors.indptr[s + 1])
-            pairs = zip((vectors.indices[stored] + 1).tolist(), vectors.data[stored].tolist(), strict=True)
-            line = " ".join([*words, *(f"{index}:{value!r}" for index, value in pairs)])
-            file.write(f"{line} \n".encode())
+            file.write("".join(f"{number!r} " for number in given.coefficients[:, s].tolist()).encode())
+            begin, end = vectors.indptr[s : s + 2].tolist()
+            for first in range(begin, end, _VALUES_AT_A_TIME):
+                part = slice(first, min(first + _VALUES_AT_A_TIME, end))
+                pairs = zip((vectors.indices[part] + 1).tolist(), vectors.data[part].tolist(), strict=True)
+                file.write("".join(f"{index}:{value!r} " for index, value in pairs).encode())
+            file.write(b"\n")
 
     return write
 
 
-def _linear_writer(model: SavedModel) -> Callable[[BinaryIO], None]:
-    """What writes a model of two classes into an open file.
+def _with_support_vectors(model: Any) -> SavedKernelModel:
+    """A linear model as its support vectors, or as w, if it is of two classes.
 
-    w itself is the one support vector, with the coefficient 1: LIBSVM then computes <w, x> - rho, and
-    predicts the same. The multipliers of the training rows are not in such a file, since the rows are not
-    here; and who reads it takes the loss for the hinge and the intercept for exact.
+    w is then the one support vector, with the coefficient 1: LIBSVM computes <w, x> - rho. The multipliers
+    of the training rows are not in such a file, since the rows are not here; and who reads it takes the
+    loss for the hinge and the intercept for exact.
     """
+    if model.support is not None:
+        support: SavedKernelModel = model.support
+        return support
     refuse_features(model, "LIBSVM")
     if len(model.coef) != 1:
         reason = "tells one class from the rest" if model.decision == "one_vs_rest" else "has none of them"
@@ -260,20 +233,25 @@ def _linear_writer(model: SavedModel) -> Callable[[BinaryIO], None]:
             "A LIBSVM file of more than two classes holds the support vectors of every pair of classes, "
             f"and this model {reason}. Save it with format={cure} instead."
         )
-    negative, positive = integer_labels(model.classes, "LIBSVM")
-    w = model.coef[0]
-    stored = np.flatnonzero(w)
+    return SavedKernelModel(
+        kernel=Linear(),
+        vectors=sparse.csr_matrix(model.coef),
+        coefficients=np.ones((1, 1)),
+        counts=np.array([0, 1]),
+        intercept=model.intercept,
+        classes=model.classes,
+        problem=dict(PROBLEM),
+    )
 
-    def write(file: BinaryIO) -> None:
-        header = (
-            "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 1\n"
-            f"rho {-float(model.intercept[0])!r}\nlabel {positive} {negative}\nnr_sv 1 0\nSV\n1 "
-        )
-        file.write(header.encode())
-        for start in range(0, len(stored), 4096):
-            part = stored[start : start + 4096]
-            pairs = zip((part + 1).tolist(), w[part].tolist(), strict=True)
-            file.write("".join(f"{index}:{value!r} " for index, value in pairs).encode())
-        file.write(b"\n")
 
-    return write
+def _kernel_header(kernel: Kernel) -> str:
+    """The lines that name the kernel and its numbers."""
+    for name, (kind, numbers) in _KERNELS.items():
+        if type(kernel) is kind:
+            stated = describe(kernel)
+            lines = [f"{key} {stated[key]!r}\n" for key in numbers]
+            return f"svm_type c_svc\nkernel_type {name}\n{''.join(lines)}"
+    raise ModelError(
+        f"LIBSVM has no kernel {kernel}. Save it with format='maxmargin', or train with one of "
+        f"{', '.join(_KERNELS)}."
+    )

@@ -1,61 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A trained model as a file holds it, whoever wrote the file, and the two functions that move it."""
+"""A linear model as a file holds it, and the two functions that move models from and to files."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.models.soundness import contradiction
-from maxmargin.files.models.stored import Claim, Decision, Format, ModelError, StoredModel
+from maxmargin.files.models.soundness import linear_contradictions
+from maxmargin.files.models.stored import Claim, Decision, Format, ModelError, StoredModel, widened
 from maxmargin.files.whole import write_whole
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
     from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.features.expansion import Expansion
+    from maxmargin.files.models.kernel_model import SavedKernelModel
 
-__all__ = ["Claim", "Decision", "Format", "ModelError", "SavedModel", "Support", "load_model", "save_model"]
-
-
-@dataclass(frozen=True, eq=False)
-class Support:
-    """The support vectors of a LIBSVM file, to find its dual point among the rows of the data.
-
-    Row s belongs to class ``labels[s]``. Its ``coefficients[s]`` are y alpha in the problems of that class
-    against each other class in the order of ``order``, the first class of each pair being the positive one.
-    """
-
-    vectors: Any
-    """CSR matrix, one row per support vector; LIBSVM keeps 8 digits of each value."""
-    coefficients: Vector
-    """Of shape (support vectors, classes - 1)."""
-    labels: NDArray[Any]
-    order: NDArray[Any]
-    """The classes in the order of the file."""
+__all__ = ["Claim", "Decision", "Format", "ModelError", "SavedModel", "load_model", "save_model"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SavedModel(StoredModel):
-    """A linear classifier with what is known about it. All fields are checked against each other."""
+    """A linear classifier, and what is known about it."""
 
     coef: Vector
     """One row per problem: (1, d) for two classes, else (k, d), or (k (k - 1) / 2, d) for one-vs-one."""
     expansion: Expansion | None = None
     """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
-    support: Support | None = None
-    """For LIBSVM files."""
+    support: SavedKernelModel | None = None
+    """The same model as its support vectors with the linear kernel, which files of LIBSVM hold."""
 
-    def __post_init__(self) -> None:
-        message = contradiction(self)
-        if message is not None:
-            raise ModelError(message)
+    def _contradictions(self) -> Iterator[str]:
+        return linear_contradictions(self)
 
     @property
     def features(self) -> int:
@@ -71,7 +53,6 @@ class SavedModel(StoredModel):
     def _expanded_scores(self, X: Any, expansion: Expansion) -> Vector:
         """The monomials of each row are formed in turn, so that memory does not grow with their number."""
         from maxmargin.features.lazy import LazyMonomials
-        from maxmargin.files.models.kernel_model import widened
         from maxmargin.problem.rows import Rows
 
         base = widened(X, expansion.columns)
@@ -79,6 +60,9 @@ class SavedModel(StoredModel):
             base = base.astype(np.float64)
         rows = Rows(LazyMonomials(base, expansion), check_finite=False)
         return np.column_stack([rows.scores(w) for w in self.coef]) + self.intercept
+
+    def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:
+        return {"coef": signs[:, np.newaxis] * self.coef[problems], "support": None}
 
 
 def load_model(path: str | os.PathLike[str]) -> StoredModel:
@@ -112,6 +96,7 @@ def load_model(path: str | os.PathLike[str]) -> StoredModel:
 
 
 def _recognised(start: bytes) -> Format:
+    """The format of a file that begins with these bytes."""
     if not start:
         raise ModelError("the file is empty.")
     if start.startswith(b"solver_type"):
@@ -149,13 +134,8 @@ def save_model(
     """
     from maxmargin.files.models import fitted, liblinear, libsvm, safetensors
 
-    writers = {
-        "maxmargin": safetensors.writer,
-        "liblinear": liblinear.writer,
-        "libsvm": libsvm.writer,
-    }
+    writers = {"maxmargin": safetensors.writer, "liblinear": liblinear.writer, "libsvm": libsvm.writer}
     if format not in writers:
         names = ", ".join(map(repr, writers))
         raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
-    saved = fitted.prepared(model, data, proof)
-    write_whole(path, writers[format](saved))
+    write_whole(path, writers[format](fitted.prepared(model, data, proof)))

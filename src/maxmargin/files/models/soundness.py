@@ -1,138 +1,258 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the parts of a saved model agree with each other: what every reader and writer relies on."""
+"""Whether the parts of a stored model agree with each other: what every reader and writer relies on.
+
+Each function yields a sentence for everything that is wrong. Only the first one counts: rules rely on those
+before them, so nothing may be asked for after it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
+from maxmargin.files.models.stored import PROBLEM, StoredModel
+from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.problem import Intercept
 from maxmargin.problem.losses import LOSSES
+from maxmargin.types import Vector
 
 if TYPE_CHECKING:
     from maxmargin.features.expansion import Expansion
+    from maxmargin.files.models.kernel_model import SavedKernelModel
     from maxmargin.files.models.saved import SavedModel
-    from maxmargin.files.models.stored import StoredModel
     from maxmargin.proof.certificate import Certificate
 
+_CHOICES: dict[str, list[Any]] = {
+    "loss": list(LOSSES),
+    "intercept": [form.value for form in Intercept],
+    "penalty": ["l2", "l1"],
+    "formulation": ["separate", "crammer_singer"],
+    "sample_weights": [True, False],
+}
+"""What a stated problem can choose between."""
 
-def contradiction(model: SavedModel) -> str | None:
-    """What is wrong with a linear model, or None for a sound one."""
+
+def linear_contradictions(model: SavedModel) -> Iterator[str]:
+    """What is wrong with a linear model."""
     coef = model.coef
     if coef.ndim != 2 or coef.dtype != np.float64 or coef.shape[1] < 1:
-        return f"coef must be a float64 matrix of at least one column, not {coef.dtype} {coef.shape}."
+        yield f"coef must be a float64 matrix of at least one column, not {coef.dtype} {coef.shape}."
     if not np.isfinite(coef).all():
-        return "coef holds NaN or infinite values."
-    if model.expansion is not None and (wrong := _expansion_contradiction(model.expansion, coef.shape[1])):
-        return wrong
-    return shared_contradiction(model, len(coef), "coef has {} rows") or _proof_contradiction(model)
+        yield "coef holds NaN or infinite values."
+    if model.expansion is not None:
+        yield from _of_features(model.expansion, coef.shape[1])
+    yield from _of_any_model(model, len(coef), f"coef has {len(coef)} rows")
+    for k, proof in enumerate(model.certificates or ()):
+        lengths = {len(proof.alpha), len(proof.margins), len(proof.row_classes)}
+        if lengths != {model.rows}:
+            yield f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
+        if not np.array_equal(proof.w, coef[k]):
+            yield "the proof is about other coefficients than those of the model."
+        if proof.w_of_alpha.shape != coef.shape[1:]:
+            yield "w_of_alpha and coef differ in their number of columns."
+        yield from _of_proof(proof, model.intercept[k])
 
 
-def _expansion_contradiction(expansion: Expansion, width: int) -> str | None:
-    """What is wrong with the features of a model whose coef has so many columns."""
-    if expansion.degree != 2:
-        return f"its features must be monomials of degree 2, not of degree {expansion.degree}."
-    if expansion.columns < 1 or not 0 <= expansion.lowest <= 2:
-        return (
-            "its features must be of at least one column and begin at degree 0, 1 or 2, not of "
-            f"{expansion.columns} columns from degree {expansion.lowest}."
-        )
-    if not all(np.isfinite(scale) and scale >= 0 for scale in expansion.scales):
-        return "its features must have scales that are finite and not negative."
-    # A product of whole numbers: nothing of this size is made to find out.
-    if expansion.size != width:
-        return f"{expansion.columns} columns have {expansion.size} such monomials, and coef weighs {width}."
-    return None
+def kernel_contradictions(model: SavedKernelModel) -> Iterator[str]:
+    """What is wrong with a model with a kernel."""
+    if isinstance(model.kernel, Function):
+        yield "a function as kernel cannot be in a file: code is not saved."
+    m = model.intercept.shape[0] if model.intercept.ndim == 1 else -1
+    yield from _of_any_model(model, m, f"there are {m} problems")
+    yield from _of_coefficients(model)
+    yield from _of_support_vectors(model)
+    yield from _of_kernel_settings(model, m)
+    yield from _of_kernel_proofs(model)
 
 
-def shared_contradiction(model: StoredModel, m: int, counted: str) -> str | None:
+def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
     """What is wrong with what all models have; ``counted`` says of what there are m, one per problem."""
     if model.intercept.shape != (m,) or not np.isfinite(model.intercept).all():
-        return f"intercept must hold {m} finite numbers, one for each problem."
+        yield f"intercept must hold {m} finite numbers, one for each problem."
     k = len(model.classes)
     if model.classes.ndim != 1 or k < 2 or len(set(model.classes.tolist())) < k:
-        return f"a classifier has at least two different classes, not {model.classes.tolist()[:5]}."
+        yield f"a classifier has at least two different classes, not {model.classes.tolist()[:5]}."
     if model.decision not in ("one_vs_rest", "one_vs_one"):
-        return f"decision must be 'one_vs_rest' or 'one_vs_one', not {model.decision!r}."
+        yield f"decision must be 'one_vs_rest' or 'one_vs_one', not {model.decision!r}."
     separate = model.problem.get("formulation") != "crammer_singer"
     expected = k if model.decision == "one_vs_rest" else k * (k - 1) // 2
     if m != (1 if k == 2 and separate else expected):
-        return f"{counted.format(m)}, which {k} classes decided by {model.decision} cannot have."
+        yield f"{counted}, which {k} classes decided by {model.decision} cannot have."
     names = model.feature_names
     if names is not None and (
         len(names) != model.features or not all(isinstance(name, str) for name in names)
     ):
-        return f"there are {len(names)} feature names for {model.features} columns."
-    return _problem_contradictions(model.problem) or _claim_contradictions(model, m)
-
-
-def _problem_contradictions(problem: dict[str, Any]) -> str | None:
-    expected: dict[str, list[Any]] = {
-        "loss": list(LOSSES),
-        "intercept": [form.value for form in Intercept],
-        "penalty": ["l2", "l1"],
-        "formulation": ["separate", "crammer_singer"],
-        "sample_weights": [True, False],
-    }
-    wanted = {*expected, "C", "intercept_scaling", "class_weight"}
-    if set(problem) != wanted:
-        return f"the problem must state {', '.join(sorted(wanted))}, not {', '.join(sorted(problem))}."
-    for name, choices in expected.items():
-        if not any(type(problem[name]) is type(c) and problem[name] == c for c in choices):
-            return f"the problem's {name} must be one of {choices}, not {problem[name]!r}."
-    for name in ("C", "intercept_scaling"):
-        value = problem[name]
-        if value is None and name == "C":
-            continue
-        if not (isinstance(value, float) and value > 0 and (np.isfinite(value) or name == "C")):
-            return f"the problem's {name} must be a finite number above 0, not {value!r}."
-    if problem["C"] == np.inf and problem["loss"] not in ("hinge", "squared_hinge"):
-        return f"the problem has a hard margin, C = inf, which the loss {problem['loss']} does not have."
-    weight = problem["class_weight"]
-    if isinstance(weight, dict):
-        wrong = [f for f in weight.values() if not (isinstance(f, float) and np.isfinite(f) and f >= 0)]
-        return f"the problem's class_weight has a factor {wrong[0]!r}." if wrong else None
-    return None if weight in (None, "balanced") else f"the problem's class_weight is {weight!r}."
-
-
-def _claim_contradictions(model: StoredModel, m: int) -> str | None:
+        yield f"there are {len(names)} feature names for {model.features} columns."
+    yield from _of_problem(model.problem)
     for name, count in (("rows", model.rows), ("steps", model.steps)):
         if count is not None and (type(count) is not int or count < 0):
-            return f"the number of {name} must be a whole number, not {count!r}."
+            yield f"the number of {name} must be a whole number, not {count!r}."
     if model.tol is not None and not (np.isfinite(model.tol) and model.tol >= 0):
-        return f"tol must be a finite number of at least 0, not {model.tol!r}."
+        yield f"tol must be a finite number of at least 0, not {model.tol!r}."
     if model.status is not None and None in (model.tol, model.steps, model.solver):
-        return "it says how the fit ended, but not with which tol, steps and solver."
+        yield "it says how the fit ended, but not with which tol, steps and solver."
     for name, parts in (("claims", model.claims), ("proofs", model.certificates), ("traces", model.traces)):
         if parts is not None and len(parts) != m:
-            return f"there are {len(parts)} {name} for {m} problems."
+            yield f"there are {len(parts)} {name} for {m} problems."
     for claim in model.claims or ():
         if np.isnan([claim.primal, claim.dual, claim.kkt_violation]).any() or claim.kkt_violation < 0:
-            return "a claimed value is not a number, or a KKT violation is negative."
-    return None
+            yield "a claimed value is not a number, or a KKT violation is negative."
 
 
-def _proof_contradiction(model: SavedModel) -> str | None:
-    for certificate in model.certificates or ():
-        lengths = {len(certificate.alpha), len(certificate.margins), len(certificate.row_classes)}
-        if lengths != {model.rows}:
-            return f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
-        if certificate.w_of_alpha.shape != model.coef.shape[1:]:
-            return "w_of_alpha and coef differ in their number of columns."
-        if wrong := certificate_contradiction(certificate):
-            return wrong
-    return None
+def _of_problem(problem: dict[str, Any]) -> Iterator[str]:
+    """What is wrong with what the model says it minimises."""
+    if set(problem) != set(PROBLEM):
+        yield f"the problem must state {', '.join(sorted(PROBLEM))}, not {', '.join(sorted(problem))}."
+    for name, choices in _CHOICES.items():
+        if not any(type(problem[name]) is type(c) and problem[name] == c for c in choices):
+            yield f"the problem's {name} must be one of {choices}, not {problem[name]!r}."
+    for name, most in (("C", np.inf), ("intercept_scaling", np.finfo(np.float64).max)):
+        value = problem[name]
+        if not (isinstance(value, float) and 0 < value <= most) and not (name == "C" and value is None):
+            yield f"the problem's {name} must be a finite number above 0, not {value!r}."
+    if problem["C"] == np.inf and problem["loss"] not in ("hinge", "squared_hinge"):
+        yield f"the problem has a hard margin, C = inf, which the loss {problem['loss']} does not have."
+    weight = problem["class_weight"]
+    for factor in weight.values() if isinstance(weight, dict) else ():
+        if not (isinstance(factor, float) and np.isfinite(factor) and factor >= 0):
+            yield f"the problem's class_weight has a factor {factor!r}."
+    if not isinstance(weight, dict) and weight not in (None, "balanced"):
+        yield f"the problem's class_weight is {weight!r}."
 
 
-def certificate_contradiction(certificate: Certificate) -> str | None:
-    """What is wrong with the numbers of a proof, or None."""
-    if not (np.isfinite(certificate.alpha).all() and (certificate.alpha >= 0).all()):
-        return "alpha must be finite and not negative."
-    if np.isnan(certificate.margins).any():
-        return "margins hold NaN."
-    if not np.isin(certificate.row_classes, range(4)).all():
-        return "row_classes hold a class of rows that does not exist."
-    if not np.isfinite(certificate.w_of_alpha).all():
-        return "w_of_alpha holds NaN or infinite values."
-    return None
+def _of_features(expansion: Expansion, width: int) -> Iterator[str]:
+    """What is wrong with the features of a model whose coef has so many columns."""
+    if expansion.degree != 2:
+        yield f"its features must be monomials of degree 2, not of degree {expansion.degree}."
+    if expansion.columns < 1 or not 0 <= expansion.lowest <= 2:
+        yield (
+            "its features must be of at least one column and begin at degree 0, 1 or 2, not of "
+            f"{expansion.columns} columns from degree {expansion.lowest}."
+        )
+    if not all(np.isfinite(scale) and scale >= 0 for scale in expansion.scales):
+        yield "its features must have scales that are finite and not negative."
+    # A product of whole numbers: nothing of this size is made to find out.
+    if expansion.size != width:
+        yield f"{expansion.columns} columns have {expansion.size} such monomials, and coef weighs {width}."
+
+
+def _of_proof(proof: Certificate, intercept: Any) -> Iterator[str]:
+    """What is wrong with the numbers of the proof of a problem of the model."""
+    if not (np.isfinite(proof.alpha).all() and (proof.alpha >= 0).all()):
+        yield "alpha must be finite and not negative."
+    if np.isnan(proof.margins).any():
+        yield "margins hold NaN."
+    if not np.isin(proof.row_classes, range(4)).all():
+        yield "row_classes hold a class of rows that does not exist."
+    if not np.isfinite(proof.w_of_alpha).all():
+        yield "w_of_alpha holds NaN or infinite values."
+    if proof.b != float(intercept):
+        yield f"the proof is about the intercept {proof.b!r}, the model has {float(intercept)!r}."
+
+
+def _of_coefficients(model: SavedKernelModel) -> Iterator[str]:
+    table, counts, k = model.coefficients, model.counts, len(model.classes)
+    if table.ndim != 2 or table.dtype != np.float64 or not np.isfinite(table).all():
+        yield "the coefficients must be a matrix of finite float64 numbers."
+    lines = 1 if k == 2 else k - (model.decision == "one_vs_one")
+    if len(table) != lines:
+        yield f"there are {len(table)} lines of coefficients, and {k} classes need {lines}."
+    if counts.shape != (k,) or counts.dtype.kind != "i" or (counts < 0).any():
+        yield f"the numbers of support vectors must be {k} whole numbers, one for each class."
+    if sum(counts.tolist()) != table.shape[1]:  # a sum of whole numbers of any size, not of 64 bits
+        yield f"the classes' support vectors do not add up to the {table.shape[1]} of the coefficients."
+
+
+def _of_support_vectors(model: SavedKernelModel) -> Iterator[str]:
+    """What is wrong with the vectors, and with the rows that they are."""
+    support, count = model.support, model.coefficients.shape[1]
+    if model.vectors is not None:
+        yield from _of_vectors(model, count)
+    elif not isinstance(model.kernel, Precomputed):
+        yield "the support vectors are missing."
+    elif support is None or not model.rows:
+        yield "a precomputed kernel needs the rows of its support vectors."
+    if support is None:
+        return
+    if support.shape != (count,) or support.dtype != np.int64:
+        yield f"support must name {count} rows, one for each support vector."
+    if model.rows is None or (count and not (support.min() >= 0 and support.max() < model.rows)):
+        yield f"support names a row outside the {model.rows} of the training data."
+    if len(np.unique(support)) < count:
+        yield "support names a row twice."
+
+
+def _of_vectors(model: SavedKernelModel, count: int) -> Iterator[str]:
+    vectors, is_sparse = model.vectors, sparse.issparse(model.vectors)
+    if isinstance(model.kernel, Precomputed):
+        yield "a precomputed kernel has no support vectors of its own."
+    if vectors.ndim != 2 or vectors.shape[0] != count or vectors.shape[1] < 1:
+        yield f"there must be {count} support vectors of at least one column, not {vectors.shape}."
+    if vectors.dtype not in (np.float32, np.float64) or (is_sparse and vectors.format != "csr"):
+        yield "the support vectors must be a dense or a CSR matrix of float32 or float64."
+    if is_sparse:
+        yield from _of_csr(vectors)
+    values = vectors.data if is_sparse else vectors
+    if not np.isfinite(values).all():
+        yield "the support vectors hold NaN or infinite values."
+    if model.open_ended and not is_sparse:
+        yield "only sparse support vectors can be shorter than the rows they meet."
+    harmonic = any(factor[0] == "harmonic" for _, factors in model.kernel.terms for factor in factors)
+    if harmonic and values.min(initial=0.0) < 0:
+        yield "the chi-squared kernel has support vectors with negative values."
+
+
+def _of_csr(matrix: Any) -> Iterator[str]:
+    offsets, indices = matrix.indptr, matrix.indices
+    if offsets.shape != (matrix.shape[0] + 1,) or indices.shape != matrix.data.shape or indices.ndim != 1:
+        yield "the arrays of the support vectors do not fit together."
+    if offsets[0] != 0 or offsets[-1] != len(indices) or (offsets[1:] < offsets[:-1]).any():
+        yield "the support vectors do not lie one after the other."
+    if len(indices) and not (indices.min() >= 0 and indices.max() < matrix.shape[1]):
+        yield f"a support vector has a column outside the {matrix.shape[1]} that there are."
+    # Within a row columns increase; where the next row begins they may fall back.
+    falls = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
+    if not np.isin(falls, offsets).all():
+        yield "the columns of a support vector do not increase."
+
+
+def _of_kernel_settings(model: SavedKernelModel, m: int) -> Iterator[str]:
+    problem, each, factors = model.problem, model.steps_each, model.class_factors
+    if problem["loss"] != "hinge" or problem["intercept"] != "exact" or problem["penalty"] != "l2":
+        yield "a kernel model minimises the hinge loss with an exact intercept and the l2 penalty."
+    if problem["C"] == np.inf or problem["formulation"] != "separate":
+        yield "a kernel model has a finite C and one problem for each intercept."
+    if each is not None and (len(each) != m or min(each) < 0):
+        yield f"the steps must be {m} whole numbers, one for each problem."
+    if factors is not None and (
+        len(factors) != len(model.classes) or not all(0 <= f < np.inf for f in factors)
+    ):
+        yield "class_factors must hold one finite number of at least 0 for each class."
+
+
+def _of_kernel_proofs(model: SavedKernelModel) -> Iterator[str]:
+    if model.certificates is not None and model.support is None:
+        yield "it has a proof but does not say which rows its support vectors are."
+    for k, proof in enumerate(model.certificates or ()):
+        parts = (proof.w, proof.alpha, proof.margins, proof.row_classes, proof.w_of_alpha)
+        lengths = {len(part) for part in parts}
+        of_all = max(lengths) == model.rows if model.kind.all_rows else max(lengths) <= (model.rows or 0)
+        if len(lengths) > 1 or not of_all:
+            yield f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
+        yield from _of_proof(proof, model.intercept[k])
+        if not _is_about(model, proof.w, k):
+            yield "the proof is about other coefficients than those of the model."
+
+
+def _is_about(model: SavedKernelModel, w: Vector, k: int) -> bool:
+    """Whether w, the coefficients of the rows of a problem, are those of the model's support vectors."""
+    signed = model.coefficients_of(k)
+    if not model.kind.all_rows:
+        # The rows of a pair are those of its first class and then those of its second, as are the vectors.
+        return np.array_equal(w[w != 0], signed[signed != 0])
+    expected: Vector = np.zeros(len(w))
+    expected[model.support] = signed
+    return np.array_equal(w, expected)

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin.core import relative_gap
 from maxmargin.files.data.reading import printable
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
@@ -21,6 +23,17 @@ from maxmargin.types import Vector
 
 Decision = Literal["one_vs_rest", "one_vs_one"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
+PROBLEM: dict[str, Any] = {
+    "loss": "hinge",
+    "C": None,
+    "intercept": "exact",
+    "intercept_scaling": 1.0,
+    "class_weight": None,
+    "sample_weights": False,
+    "penalty": "l2",
+    "formulation": "separate",
+}
+"""All that a stated problem says: what is usual, and what stands where a file does not say."""
 
 
 class ModelError(ValueError):
@@ -42,17 +55,15 @@ class Claim:
     @property
     def relative_gap(self) -> float:
         """``(primal - dual) / |primal|``, as a ``Certificate`` has it."""
-        if np.isinf(self.primal):  # a hard margin that was not found
-            return np.inf
-        gap = max(self.primal - self.dual, 0.0)
-        if gap == 0.0:
-            return 0.0
-        return gap / abs(self.primal) if self.primal != 0.0 else np.inf
+        return relative_gap(self.primal, self.dual)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredModel(ABC):
-    """A classifier with what is known about it; a linear one, or one with a kernel."""
+    """A classifier with what is known about it; a linear one, or one with a kernel.
+
+    All fields are checked against each other when it is made: an unsound model raises ``ModelError``.
+    """
 
     intercept: Vector
     classes: NDArray[Any]
@@ -60,30 +71,42 @@ class StoredModel(ABC):
     the first of a pair is the positive one."""
     decision: Decision = "one_vs_rest"
     problem: dict[str, Any] = field(default_factory=dict[str, Any])
-    """loss, C (None when the file does not say; inf: a hard margin), intercept ("none", "regularised",
-    "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: they are not in the
-    file),
-    penalty ("l2", "l1") and formulation ("separate": one problem per intercept; "crammer_singer")."""
+    """What was minimised: loss, C (None when the file does not say; inf: a hard margin), intercept ("none",
+    "regularised", "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: they
+    are not in the file), penalty ("l2", "l1") and formulation ("separate": one problem per intercept;
+    "crammer_singer")."""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Those of the estimator that JSON can hold; empty for the files of others."""
+    """The estimator's parameters that JSON can hold; empty for the files of others."""
     feature_names: list[str] | None = None
     claims: list[Claim] | None = None
-    """One per problem; None for the files of others."""
+    """What each problem is claimed to be worth; None for the files of others."""
     certificates: list[Certificate] | None = None
-    """One per problem, without the data; None where the file has no proof."""
+    """The proof of each problem, without the data; None where the file has none."""
     traces: list[Trace] | None = None
     status: Status | None = None
     steps: int | None = None
-    """Of several problems, the largest number."""
+    """The steps of the fit; of several problems, the largest number."""
     solver: str | None = None
     """What ran and why, in one sentence."""
     tol: float | None = None
     fingerprint: str | None = None
-    """Of the training data, as ``maxmargin.files.fingerprint`` gives it."""
+    """The fingerprint of the training data, as ``maxmargin.files.fingerprint`` gives it."""
     rows: int | None = None
-    """Of the training data."""
+    """The number of rows of the training data."""
     writer: str = "maxmargin"
     format: Format = "maxmargin"
+
+    def __post_init__(self) -> None:
+        if (wrong := self.contradiction()) is not None:
+            raise ModelError(wrong)
+
+    def contradiction(self) -> str | None:
+        """What is wrong with the model, in a sentence; None for a sound one."""
+        return next(self._contradictions(), None)
+
+    @abstractmethod
+    def _contradictions(self) -> Iterator[str]:
+        """What is wrong with the model, one sentence after the other; see ``soundness``."""
 
     @property
     @abstractmethod
@@ -95,9 +118,21 @@ class StoredModel(ABC):
         """How many columns of the data the model looks at; None: all, however many there are."""
         return self.features
 
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
+        return list(combinations(range(len(self.classes)), 2))
+
+    @cached_property
+    def kind(self) -> Decomposition:
+        """How the classes are told apart; in Crammer and Singer's formulation two have a score each."""
+        if len(self.intercept) == len(self.classes) == 2:
+            return OneAgainstRest(2)
+        return decomposition(len(self.classes), pairs=self.decision == "one_vs_one")
+
     @abstractmethod
     def _scores(self, X: Any) -> Vector:
-        """One column per problem; X is a matrix of at most ``width`` columns."""
+        """The scores of the rows, one column per problem; X is a matrix of at most ``width`` columns."""
 
     def decision_function(self, X: Any) -> Vector:
         """``<w, x> + b`` of each row, one column per problem, flat for a single problem.
@@ -127,14 +162,39 @@ class StoredModel(ABC):
         labels: NDArray[Any] = self.classes[self.kind.decide(scores)]
         return labels
 
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
-        return list(combinations(range(len(self.classes)), 2))
+    def in_order(self, order: NDArray[np.intp]) -> Self:
+        """The same model with its classes in another order: place p is taken by class ``order[p]``.
 
-    @cached_property
-    def kind(self) -> Decomposition:
-        """How the classes are told apart; in Crammer and Singer's formulation two have a score each."""
-        if len(self.intercept) == len(self.classes) == 2:
-            return OneAgainstRest(2)
-        return decomposition(len(self.classes), pairs=self.decision == "one_vs_one")
+        What is proven is left out unless the order stays: proofs speak of rows in the order of the classes.
+        """
+        new = order.tolist()
+        if new == sorted(new):
+            return self
+        number: dict[Any, int] = {sides: k for k, sides in enumerate(self.kind.sides)}
+        turned = [(new[i], None if j is None else new[j]) for i, j in self.kind.sides]
+        signs = np.array([1.0 if sides in number else -1.0 for sides in turned])
+        problems = [number[sides if sides in number else sides[::-1]] for sides in turned]
+        return replace(
+            self,
+            classes=self.classes[order],
+            intercept=signs * self.intercept[problems],
+            claims=None,
+            certificates=None,
+            traces=None,
+            **self._turned(order, problems, signs),
+        )
+
+    @abstractmethod
+    def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:
+        """The other fields that ``in_order`` changes: problem k becomes ``signs[k]`` times the old one."""
+
+
+def widened(X: Any, columns: int) -> Any:
+    """X with so many columns, those that are added being zeros."""
+    missing = columns - X.shape[1]
+    if missing == 0:
+        return X
+    if sparse.issparse(X):
+        matrix = sparse.csr_matrix(X)
+        return sparse.csr_matrix((matrix.data, matrix.indices, matrix.indptr), (X.shape[0], columns))
+    return np.pad(X, ((0, 0), (0, missing)))

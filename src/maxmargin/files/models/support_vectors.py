@@ -20,14 +20,9 @@ if TYPE_CHECKING:
 
 def with_support_vectors(model: StoredModel) -> SavedKernelModel | None:
     """The model as one of support vectors, if it has any."""
-    from maxmargin.files import SavedKernelModel, SavedModel
-    from maxmargin.files.models.kernel_model import with_linear_kernel
+    from maxmargin.files import SavedKernelModel
 
-    if isinstance(model, SavedKernelModel):
-        return model
-    if isinstance(model, SavedModel) and model.support is not None:
-        return with_linear_kernel(model)
-    return None
+    return model if isinstance(model, SavedKernelModel) else getattr(model, "support", None)
 
 
 def multipliers(model: SavedKernelModel, rows: NDArray[Any], count: int) -> list[Vector]:
@@ -64,7 +59,7 @@ def are_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any], rows: NDArray
     import numpy as np
     from scipy import sparse
 
-    from maxmargin.files.models.kernel_model import widened
+    from maxmargin.files.models.stored import widened
 
     if not np.array_equal(codes[rows], model.owners):
         return False

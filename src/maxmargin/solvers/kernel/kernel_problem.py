@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from maxmargin import core
+from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
@@ -21,6 +24,12 @@ def needs_a_kernel(name: str) -> str:
         f"{name} solves kernel problems. Use maxmargin.kernels.KernelRows(X, kernel) as rows, with "
         "Linear() as kernel for a linear problem, or solver='auto'."
     )
+
+
+def kernel_rows(problem: Problem) -> KernelRows:
+    """The rows of a problem that a solver has accepted."""
+    assert isinstance(problem.rows, KernelRows)
+    return problem.rows
 
 
 def kernel_matrix(
@@ -42,16 +51,28 @@ def kernel_matrix(
     )
 
 
+def kernel_dual(problem: Problem, start: Solution | None) -> core.KernelDual:
+    """The dual in the order of the blocks, at the start's multipliers; its gradient is that of beta = 0."""
+    order = kernel_rows(problem).blocks.order
+    y = problem.y[order]
+    dual = core.KernelDual(y, problem.costs[order])
+    alpha = starting_alpha(problem, start)
+    if alpha is not None:
+        dual.beta[:] = alpha[order] * y
+    return dual
+
+
 def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:
-    """A start's multipliers, inside their box; None where it has none that differ from 0."""
+    """A start's multipliers, made feasible; None where it has none that differ from 0."""
     if start is None or start.alpha is None or not start.alpha.any():
         return None
-    return np.clip(start.alpha, 0.0, problem.upper)
+    alpha = np.array(start.alpha, np.float64)
+    problem.objective.make_feasible(alpha)
+    return alpha
 
 
-def balanced(alpha: Vector, y: Vector) -> Vector:
-    """Alpha with the multipliers of the heavier class scaled down until ``sum_i alpha_i y_i = 0``."""
-    positive, negative = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
-    lighter = min(positive, negative)
-    factors = np.where(y > 0, lighter / (positive or 1.0), lighter / (negative or 1.0))
-    return alpha * factors
+def solution_of(problem: Problem, cache: core.CacheCounts, *, alpha: Vector, **known: Any) -> Solution:
+    """The answer of a dual method whose multipliers are in the order of the blocks."""
+    in_order_of_rows = np.empty(len(alpha))
+    in_order_of_rows[kernel_rows(problem).blocks.order] = alpha
+    return Solution(alpha=in_order_of_rows, notes=notes_of(cache), **known)

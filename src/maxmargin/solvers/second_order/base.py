@@ -17,7 +17,7 @@ from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.opening import Opening
 from maxmargin.solvers.second_order.system import TOO_LARGE, NewtonSystem
 from maxmargin.solvers.sizes import FEW_VALUES
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import Natural, NotNegative, Seed
 from maxmargin.types import Vector
 
 _MOST_AT_ONCE = 32
@@ -52,17 +52,17 @@ State = TypeVar("State", bound=Begun)
 class SecondOrder(Solver[Opening | State], Generic[State]):
     """A solver with an opening; subclasses say how they begin, step, and what they have reached."""
 
-    sweeps: int | None = None
-    """Of dual coordinate ascent at the start; a given start needs none, nor does a sample. None: as many as
-    ``sweeps_of`` says."""
+    sweeps: Natural | None = None
+    """Sweeps of dual coordinate ascent at the start; a given start needs none, nor does a sample. None: as
+    many as ``sweeps_of`` says."""
     sampling: bool = True
     """Begin with a sample where there are very many rows of few columns."""
-    until: float | None = None
+    until: NotNegative | None = None
     """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
     resort: bool = False
     """Whether interior_point goes on where rounding ends this method short of the goal."""
-    seed: int = 0
-    """Of the order of the sweeps."""
+    seed: Seed = 0
+    """The seed of the order of the sweeps."""
 
     @abstractmethod
     def sweeps_of(self, problem: Problem) -> int:
@@ -100,7 +100,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         """From a sample, from sweeps of dual ascent, at zero, or from a given w, alpha or both."""
         if start is not None:
             return self.begin(problem, start, core.ALL_CORES)
-        sampler = changed(self, sampling=False) if self.sampling else None
+        sampler = self.with_options(sampling=False) if self.sampling else None
         opening = Opening.of(problem, sampler, self.sweeps_of(problem), self.seed)
         return opening or self.begin(problem, Solution(), core.ALL_CORES)
 
@@ -125,7 +125,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
 
     def at_once(self, tol: float) -> Self:
         """With steps on small data inside the core."""
-        return changed(self, until=tol)
+        return self.with_options(until=tol)
 
     def report(self, state: Opening | State) -> Report:
         """The gap itself, but for the rounding of a balance; and several steps on small data."""

@@ -50,16 +50,18 @@ class Opening:
 
     @classmethod
     def of(cls, problem: Problem, sampler: AnySolver | None, sweeps: int, seed: int) -> Opening | None:
-        """By a sample for ``sampler`` where that pays, else by so many sweeps; None for no sweeps."""
+        """By a sample for ``sampler`` where that pays, else by so many sweeps; None where neither is."""
         opening = None if sampler is None else cls.by_sample(problem, sampler)
         if opening is None and sweeps > 0:
             return cls.by_sweeps(problem, sweeps, seed)
         return opening
 
     @classmethod
-    def by_sweeps(cls, problem: Problem, sweeps: int, seed: int) -> Opening:
-        """Of dual coordinate ascent."""
+    def by_sweeps(cls, problem: Problem, sweeps: int, seed: int) -> Opening | None:
+        """By sweeps of dual coordinate ascent; None where that does not take the problem."""
         solver = DualCoordinateAscent(seed=seed)
+        if solver.accepts(problem) is not None:
+            return None
         return cls(problem, solver, solver.init(problem, None), sweeps)
 
     @classmethod

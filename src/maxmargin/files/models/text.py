@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.files.models.saved import SavedModel
 
 _LONGEST_HEADER_LINE = 1 << 24
+"""Bytes of a header's line: 16 MiB have the labels of a million classes."""
 
 
 def shown(text: bytes) -> str:
@@ -62,19 +63,15 @@ class Lines:
         values: dict[str, tuple[int, list[bytes]]] = {}
         while True:
             line = self.next(_LONGEST_HEADER_LINE)
-            words = line.split()
+            words, number = line.split(), self.number
             if words == [end.encode()]:
-                return Header(values, self.number)
+                return Header(values, number)
             name = words[0].decode("latin-1") if words else ""
             if name not in known:
-                raise ModelError(
-                    f"line {self.number}: {shown(line.strip())} is not a line of such a header."
-                )
+                raise ModelError(f"line {number}: {shown(line.strip())} is not a line of such a header.")
             if name in values:
-                raise ModelError(
-                    f"line {self.number}: {name!r} was given before, in line {values[name][0]}."
-                )
-            values[name] = self.number, words[1:]
+                raise ModelError(f"line {number}: {name!r} was given before, in line {values[name][0]}.")
+            values[name] = number, words[1:]
 
     def room_for(self, count: int, what: str) -> None:
         """Refuse counts that the rest of the file, of at least two bytes per number, cannot hold."""
@@ -123,19 +120,19 @@ class Header:
         return words
 
     def word(self, name: str) -> str:
-        """One word."""
+        """The one word of a keyword."""
         return self.words(name, 1)[0].decode("latin-1")
 
     def count(self, name: str, least: int) -> int:
-        """One whole number of at least so much."""
+        """The one whole number of a keyword, which is at least so large."""
         return to_integer(self.words(name, 1)[0], self.line(name), least, 2**63 - 1)
 
     def number(self, name: str) -> float:
-        """One finite number."""
+        """The one finite number of a keyword."""
         return self.numbers(name, 1)[0]
 
     def numbers(self, name: str, count: int) -> list[float]:
-        """So many finite numbers."""
+        """The finite numbers of a keyword, of which there have to be so many."""
         return [to_number(word, self.line(name)) for word in self.words(name, count)]
 
     def labels(self, name: str, count: int) -> NDArray[np.int64]:

@@ -17,11 +17,9 @@ def checked(path: str, X: Any, y: NDArray[Any] | None, first: int, options: Opti
     bad = _bad_rows(X, y)
     skipped = int(bad.sum())
     if skipped and not options.skip_bad_lines:
-        raise DataError(
-            f"row {first + int(np.argmax(bad)) + 1} has a value or a label that is not finite",
-            path=path,
-            cure="Remove the row or replace the value.",
-        )
+        problem = f"row {first + int(np.argmax(bad)) + 1} has a value or a label that is not finite"
+        cure = "Remove the row or replace the value."
+        raise DataError(problem, path=path, cure=cure)
     if skipped:
         X, y = X[~bad], None if y is None else y[~bad]
     X, dropped = _with_columns(path, X, options)
@@ -51,8 +49,5 @@ def _with_columns(path: str, X: Any, options: Options) -> tuple[Any, int]:
         return kept, left_out
     if columns > X.shape[1] and sparse.issparse(X):
         return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], columns)), 0
-    raise DataError(
-        f"there are {X.shape[1]} columns, and {columns} were asked for",
-        path=path,
-        cure="Take another file, or say ignore_extra=True to leave later columns out.",
-    )
+    cure = "Take another file, or say ignore_extra=True to leave later columns out."
+    raise DataError(f"there are {X.shape[1]} columns, and {columns} were asked for", path=path, cure=cure)

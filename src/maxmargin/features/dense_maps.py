@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Maps with dense results, block of rows by block, on all cores."""
+"""Maps whose results are dense and whose columns have no better names than numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,14 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.core import default_threads
+from maxmargin.features.base import FeatureMap
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 _BLOCK_VALUES = 2**19
-"""Values of a block: a few of these stay in the cache while they are worked on."""
+"""The values of a block of rows: a few such blocks stay in the cache while they are worked on."""
+
+
+class NumberedMap(FeatureMap):
+    """Names its columns after its class: distances0, distances1, ... Subclasses set ``_n_features_out``."""
+
+    _n_features_out: int
+
+    def _names(self, given: Sequence[str]) -> Sequence[str]:
+        prefix = type(self).__name__.lower()
+        return [f"{prefix}{j}" for j in range(self._n_features_out)]
 
 
 def map_in_blocks(X: Any, columns: int, work: Callable[[Any, NDArray[Any]], None]) -> NDArray[Any]:
-    """A matrix of X's type and so many columns; ``work(rows, out)`` fills the part of a block of rows."""
+    """A matrix of X's type with so many columns, made block of rows by block on all cores.
+
+    ``work(rows, out)`` fills the part ``out`` that belongs to a block of rows.
+    """
     count = X.shape[0]
     out: NDArray[Any] = np.empty((count, columns), X.dtype)
     block = max(1, min(4096, _BLOCK_VALUES // max(1, columns)))

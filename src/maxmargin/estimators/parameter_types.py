@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The values that the parameters of estimators take, with the cures, in the form of tools/parameters.py."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from maxmargin.tools.parameters import Count, Expected, Natural, NotNegative, Positive, Range
+
+Flag = Annotated[bool | np.bool_, Expected("a bool")]
+Verbose = Annotated[Natural | bool, Expected("a bool or an int in the range [0, inf)")]
+ClassWeight = Annotated[
+    dict[Any, float] | Annotated[str, Literal["balanced"]] | None,
+    Expected("a dict from labels to factors on C, 'balanced' or None"),
+]
+RandomState = Annotated[int, Range(f"[0, {2**32 - 1}]")] | np.random.RandomState | None
+Cost = Annotated[Positive, "C weighs the losses: a larger C fits the data harder."]
+CostOrHardMargin = Annotated[
+    float,
+    Range("(0, inf]"),
+    Expected("a float in the range (0, inf)"),
+    "C weighs the losses: a larger C fits the data harder; numpy.inf is the hard margin.",
+]
+Tolerance = Annotated[NotNegative, "tol is the relative gap to reach."]
+Seconds = Annotated[
+    NotNegative | None,
+    Expected("a float in the range [0, inf)"),
+    "None sets no limit on the seconds.",
+]
+Jobs = Annotated[
+    Count | Annotated[int, Range("[-1, -1]")] | None,
+    Expected("an int in the range [1, inf)"),
+    "None and -1 take all cores.",
+]
+Gamma = Annotated[
+    Annotated[str, Literal["scale", "auto"]] | NotNegative,
+    "'scale' is 1 / (n_features * variance of X), 'auto' is 1 / n_features.",
+]
+Probability = Annotated[
+    bool | str,
+    Literal[False, "deprecated"],
+    Expected("False"),
+    "CalibratedClassifierCV(SVC(), ensemble=False) gives probabilities for any classifier.",
+]
+Penalty = Annotated[
+    str,
+    Literal["l2"],
+    "The l1 penalty is not offered: it is another problem, with another proof. "
+    "sklearn.svm.LinearSVC(penalty='l1', dual=False) has it.",
+]
+OneVsRest = Annotated[
+    str,
+    Literal["ovr"],
+    "Crammer and Singer's formulation is not offered; 'ovr' trains one class against the rest.",
+]
+LossName = Annotated[str, Literal["squared_hinge", "hinge", "logistic"]]
+Dual = Annotated[str | bool, Literal["auto", True, False]]
+Epochs = Annotated[Natural, "It counts epochs or outer iterations of the solver."]
+Steps = Annotated[int, Range("[-1, inf)"), "It counts steps of the solver; -1 sets no limit."]
+Megabytes = Annotated[Positive, "It is the memory for kernel values, in megabytes."]

@@ -99,7 +99,7 @@ class SequentialMinimalOptimization(Solver[State]):
         return not_for_pairs(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From alpha = 0, or from the start's alpha once its two classes weigh the same."""
+        """Begin with alpha = 0, or with the start's alpha once its two classes weigh the same."""
         single = problem.rows.count > DOUBLE_ROWS
         cache, dual = core.CacheCounts(), kernel_dual(problem, start)
         state = State(dual, self._pairs(problem, dual, cache, single), single, cache)

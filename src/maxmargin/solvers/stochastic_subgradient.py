@@ -33,7 +33,7 @@ from maxmargin.types import Indices, Vector
 
 @dataclass
 class State:
-    """Where the steps stand."""
+    """The state between two steps."""
 
     v: Vector
     u: Vector
@@ -89,7 +89,7 @@ class StochasticSubgradient(Solver[State]):
         return visits_single_rows(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From w = 0, or from the start's w and b."""
+        """Begin with w = 0, or with the start's w and b."""
         rule = np.zeros(self.stop_count if self.stop_threshold > 0 else 0)
         return init_state(problem, start, self.average != "last", self.polish, self.seed, rule)
 

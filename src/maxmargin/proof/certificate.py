@@ -298,15 +298,11 @@ def _best_multiple(problem: Problem, point: _DualPoint) -> _DualPoint:
 
 def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certificate:
     """The values of two points."""
-    objective, rows = problem.objective, problem.rows
-    upper = objective.primal(
-        primal.margins, primal.b, rows.squared_norm(primal.w), rows.score_error(primal.w)
-    )
-    lower = objective.dual(dual.alpha, rows.squared_norm(dual.w))
+    upper, lower = problem.primal_of(*primal[:3]), problem.dual_of(dual.alpha, dual.w)
     if lower < 0.0:
         # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
         dual = _best_multiple(problem, dual)
-        lower = objective.dual(dual.alpha, rows.squared_norm(dual.w))
+        lower = problem.dual_of(dual.alpha, dual.w)
     bound = dual.alpha, _without_rounding(upper, lower), dual.alpha_from
     proof = Certificate(problem, primal.w, primal.b, upper, *bound, primal.margins, dual.w)
     return proof._with_interval(primal.b_interval)

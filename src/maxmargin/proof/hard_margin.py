@@ -69,9 +69,7 @@ class HardMarginCertificate(Certificate):
     @property
     def relative_gap(self) -> float:
         """``gap / primal``, for small gaps twice the relative distance of the two margins."""
-        if not self.separated:
-            return math.inf
-        return self.gap / self.primal if self.gap > 0.0 else 0.0
+        return core.relative_gap(self.primal, self.dual) if self.separated else math.inf
 
     @cached_property
     def kkt_violation(self) -> float:

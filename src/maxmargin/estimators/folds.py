@@ -34,8 +34,8 @@ from maxmargin.solving.ways import Way, find_way
 from maxmargin.types import Indices, Vector
 
 CLOSER = 0.01
-"""The share of tol that is the goal at the chosen C. Within tol a few held-out rows near the plane may be on
-the wrong side of it, and as few decide which score is best."""
+"""The share of tol that is the goal at the chosen C. Within tol a few held-out rows near the plane may be
+on the wrong side of it, and as few decide which score is best."""
 
 
 class Watch:

@@ -30,9 +30,9 @@ from maxmargin.solving.loop import ROUNDING
 logger = logging.getLogger("maxmargin")
 
 _FEW_VISITS = 100.0
-"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at costs smaller by the ratio."""
+"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at smaller costs."""
 _SMALLEST_PART = 1e-8
-"""The smallest of these ratios."""
+"""The smallest share of the costs in these steps."""
 
 
 def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newton | AugmentedLagrangian]:

@@ -99,7 +99,7 @@ class AugmentedLagrangian(SecondOrder[State]):
         return before.method.stiffness / self.stiffness
 
     def sweeps_of(self, problem: Problem) -> int:
-        """Four by default, and none for few and short rows, where they cost as much as the steps they spare."""
+        """Four by default; none for few and short rows, where they cost as much as the steps they spare."""
         if self.sweeps is not None:
             return self.sweeps
         rows = problem.rows

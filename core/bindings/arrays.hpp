@@ -47,11 +47,11 @@ inline void require(bool holds, const char* message) {
 template <class Kernel>
 auto interruptibly(const Budget& budget, const Kernel& kernel) {
   bool raised = false;
-  Watch watch(budget, [&raised] {
+  const auto interrupted = [](void* who) {
     nb::gil_scoped_acquire lock;
-    raised = PyErr_CheckSignals() != 0;
-    return raised;
-  });
+    return *static_cast<bool*>(who) = PyErr_CheckSignals() != 0;
+  };
+  Watch watch(budget, interrupted, &raised);
   auto result = [&] {
     nb::gil_scoped_release unlocked;
     return kernel(watch);
@@ -60,21 +60,25 @@ auto interruptibly(const Budget& budget, const Kernel& kernel) {
   return result;
 }
 
+// An array that is made here, for Python to keep.
 template <class T>
-nb::object as_array(std::vector<T>&& values) {
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <class T>
+Array<T> as_array(std::vector<T>&& values) {
   auto* owned = new std::vector<T>(std::move(values));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   const std::size_t size = owned->size();
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->data(), {size}, owner));
+  return Array<T>(owned->data(), {size}, owner);
 }
 
 template <class T, class Deleter>
-nb::object as_array(std::unique_ptr<T[], Deleter>&& values, Integer count) {
+Array<T> as_array(std::unique_ptr<T[], Deleter>&& values, Integer count) {
   using Owned = std::unique_ptr<T[], Deleter>;
   auto* owned = new Owned(std::move(values));
   nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Owned*>(p); });
   const std::size_t size = static_cast<std::size_t>(count);
-  return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(owned->get(), {size}, owner));
+  return Array<T>(owned->get(), {size}, owner);
 }
 
 }  // namespace maxmargin

@@ -54,23 +54,29 @@ void bind_features(nb::module_& m) {
       .def(nb::init<Integer, Integer, std::vector<double>, bool, bool>(), "columns"_a, "lowest"_a,
            "scales"_a, "once"_a, "shared_repeats"_a)
       .def_prop_ro("size", &Monomials::size)
-      .def("expand_dense",
-           [](const Monomials& self, const Data& data, Output out, const Budget& budget) {
-             require(data.columns() == self.columns(), "rows with as many columns are needed");
-             data.visit([&](const auto& rows) { expand_dense(self, rows, out, budget); });
-           })
-      .def("expand_sparse", [](const Monomials& self, const Data& data, AnyArray offsets, Output indices,
-                               Output values, const Budget& budget) {
-        require(data.columns() == self.columns(), "rows with as many columns are needed");
-        require(data.sorted(), "columns in order are needed");
-        require(offsets.ndim() == 1 && contiguous(offsets), "offsets must be contiguous");
-        const auto with = [&]<class Index>(Index) {
-          require(offsets.dtype() == nb::dtype<Index>(), "offsets must be int32 or int64");
-          const std::span<const Index> all{static_cast<const Index*>(offsets.data()), offsets.size()};
-          data.visit([&](const auto& rows) { expand_sparse(self, rows, all, indices, values, budget); });
-        };
-        offsets.dtype() == nb::dtype<std::int32_t>() ? with(std::int32_t{}) : with(std::int64_t{});
-      });
+      .def(
+          "expand_dense",
+          [](const Monomials& self, const Data& data, Output out, const Budget& budget) {
+            require(data.columns() == self.columns(), "rows with as many columns are needed");
+            data.visit([&](const auto& rows) { expand_dense(self, rows, out, budget); });
+          },
+          "data"_a, "out"_a, "budget"_a)
+      .def(
+          "expand_sparse",
+          [](const Monomials& self, const Data& data, AnyArray offsets, Output indices, Output values,
+             const Budget& budget) {
+            require(data.columns() == self.columns(), "rows with as many columns are needed");
+            require(data.sorted(), "columns in order are needed");
+            require(offsets.ndim() == 1 && contiguous(offsets), "offsets must be contiguous");
+            const auto with = [&]<class Index>(Index) {
+              require(offsets.dtype() == nb::dtype<Index>(), "offsets must be int32 or int64");
+              const std::span<const Index> all{static_cast<const Index*>(offsets.data()), offsets.size()};
+              data.visit(
+                  [&](const auto& rows) { expand_sparse(self, rows, all, indices, values, budget); });
+            };
+            offsets.dtype() == nb::dtype<std::int32_t>() ? with(std::int32_t{}) : with(std::int64_t{});
+          },
+          "data"_a, "offsets"_a, "indices"_a, "values"_a, "budget"_a);
 }
 
 }  // namespace maxmargin

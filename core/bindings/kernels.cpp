@@ -6,16 +6,16 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <variant>
+#include <memory>
+#include <mutex>
+#include <optional>
 
+#include "bindings/coordinates.hpp"
 #include "bindings/data.hpp"
+#include "bindings/kernel_memo.hpp"
 #include "bindings/modules.hpp"
-#include "data/columns.hpp"
-#include "kernel/kernel_dual_ascent.hpp"
-#include "kernel/kernel_matrix.hpp"
-#include "kernel/sequential_minimal_optimization.hpp"
+#include "kernel/any_kernel_matrix.hpp"
 #include "kernel/small_problems.hpp"
-#include "kernel/working_set.hpp"
 
 namespace maxmargin {
 namespace {
@@ -61,89 +61,83 @@ const char* name_of(Holding holding) {
   }
 }
 
-void require_indices(std::span<const Integer> rows, Integer count) {
-  for (const Integer i : rows) require(i >= 0 && i < count, "an index of a row is out of range");
+// The cheapest way to hold the rows for a kernel; the values are looked at once.
+Encoding encoding_of(const Data& data, const KernelSum& kernel) {
+  if (kernel.uses(Common::given)) return {Holding::given};
+  KernelMemo& memo = data.memo();
+  const std::lock_guard lock(memo.mutex);
+  std::optional<Encoding>& known = memo.encodings[kernel.only_products()];
+  if (!known) known = encoding_for({&data.stored_rows()}, kernel);
+  return *known;
 }
 
-// The kernel matrix of some rows, in single or double precision, with the rows kept alive.
-class AnyKernelMatrix {
- public:
-  AnyKernelMatrix(const Data& data, const KernelSum& kernel, std::span<const Integer> order,
-                  std::span<const Integer> begins, Integer cache_bytes, bool single,
-                  std::shared_ptr<CacheCounts> counts, std::shared_ptr<SpareMemory> spare)
-      : data_(data) {
-    data.require_rows(order);
-    require(begins.size() >= 2 && begins.front() == 0 &&
-                begins.back() == static_cast<Integer>(order.size()) &&
-                std::is_sorted(begins.begin(), begins.end()),
-            "blocks must begin at 0 and end with the rows");
-    data_.visit_for(kernel, [&](const auto& rows, const Encoding& encoding) {
-      if (single)
-        matrix_.emplace<KernelMatrix<float>>(rows, kernel, encoding, order, begins, cache_bytes,
-                                             std::move(counts), std::move(spare));
-      else
-        matrix_.emplace<KernelMatrix<double>>(rows, kernel, encoding, order, begins, cache_bytes,
-                                              std::move(counts), std::move(spare));
-    });
-  }
+KernelRows as_stored(const Data& data) {
+  return data.visit([](const auto& rows) { return KernelRows(rows); });
+}
 
-  template <class Visitor>
-  decltype(auto) visit(Visitor&& visitor) {
-    return std::visit(
-        [&](auto& matrix) -> decltype(visitor(std::declval<KernelMatrix<float>&>())) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(matrix)>, std::monostate>) {
-            throw std::logic_error("no matrix");
-          } else {
-            return visitor(matrix);
-          }
-        },
-        matrix_);
-  }
-  // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
-  AnyKernelMatrix subset(std::span<const Integer> which) {
-    AnyKernelMatrix part(data_);
-    visit([&]<class T>(KernelMatrix<T>& typed) {
-      part.matrix_.emplace<KernelMatrix<T>>(typed.subset(which));
-    });
-    return part;
-  }
+// The rows as a kernel takes them. Bytes are read once, for all that comes after: there may be many
+// problems on parts of the same rows.
+KernelRows rows_for(const Data& data, const Encoding& encoding) {
+  if (encoding.holding != Holding::bytes) return as_stored(data);
+  KernelMemo& memo = data.memo();
+  const std::lock_guard lock(memo.mutex);
+  if (!memo.bytes) memo.bytes = byte_rows(data.stored_rows(), encoding.unit);
+  return *memo.bytes;
+}
 
-  Integer count() {
-    return visit([](auto& matrix) { return matrix.count(); });
-  }
+// Two sets of rows, held alike.
+struct Pair {
+  Encoding encoding;
+  KernelRows first, others;
+  bool one;  // the two are the same
 
- private:
-  explicit AnyKernelMatrix(const Data& data) : data_(data) {}
-
-  Data data_;
-  std::variant<std::monostate, KernelMatrix<float>, KernelMatrix<double>> matrix_;
+  const KernelRows& second() const { return one ? first : others; }
 };
 
-// A solver on a kernel matrix of either precision.
-template <template <class> class SolverOn>
-class OnEitherMatrix {
- public:
-  template <class... Arguments>
-  explicit OnEitherMatrix(AnyKernelMatrix& matrix, const Arguments&... arguments)
-      : count_(matrix.count()), solver_(matrix.visit([&]<class Matrix>(Matrix& typed) -> Either {
-          return Either(std::in_place_type<SolverOn<Matrix>>, typed, arguments...);
-        })) {}
-
-  // Calls visitor(solver) for a dual with as many rows as the matrix has.
-  template <class Visitor>
-  decltype(auto) visit(const KernelDual& dual, Visitor&& visitor) {
-    require(dual.count() == count_, "one number per row is needed");
-    return std::visit(std::forward<Visitor>(visitor), solver_);
+Pair pair_for(const KernelSum& kernel, const Data& first, const Data& second) {
+  require(first.columns() == second.columns(), "rows with as many columns are needed");
+  if (&first == &second) {
+    const Encoding encoding = encoding_of(first, kernel);
+    return {encoding, rows_for(first, encoding), {}, true};
   }
+  require(first.stored_rows().index() == second.stored_rows().index(), "rows of one type are needed");
+  const Encoding encoding = encoding_for({&first.stored_rows(), &second.stored_rows()}, kernel);
+  return {encoding, as_stored(first), as_stored(second), false};
+}
 
- private:
-  using Either = std::variant<SolverOn<KernelMatrix<float>>, SolverOn<KernelMatrix<double>>>;
+void require_begins(std::span<const Integer> begins, std::size_t rows, const char* message) {
+  require(begins.size() >= 2 && begins.front() == 0 && begins.back() == static_cast<Integer>(rows) &&
+              std::is_sorted(begins.begin(), begins.end()),
+          message);
+}
 
-  Integer count_;
-  Either solver_;
+// A kernel matrix, with the rows kept alive.
+struct BoundMatrix {
+  Data data;
+  std::unique_ptr<AnyKernelMatrix> matrix;
+
+  AnyKernelMatrix* operator->() const { return matrix.get(); }
+  Integer count() const { return matrix->count(); }
+  void require_rows(std::span<const Integer> rows) const {
+    require(std::is_sorted(rows.begin(), rows.end()), "rows must be in order");
+    require(rows.empty() || (rows.front() >= 0 && rows.back() < count()),
+            "an index of a row is out of range");
+  }
 };
-using AnyWorkingSet = OnEitherMatrix<WorkingSet>;
-using AnySequentialMinimalOptimization = OnEitherMatrix<SequentialMinimalOptimization>;
+
+// A solver on a kernel matrix, which lives longer.
+template <class Solver>
+struct OnMatrix {
+  Integer count;
+  std::unique_ptr<Solver> solver;
+
+  Solver& on(const KernelDual& dual) const {
+    require(dual.count() == count, "one number per row is needed");
+    return *solver;
+  }
+};
+using BoundWorkingSet = OnMatrix<AnyWorkingSet>;
+using BoundPairs = OnMatrix<AnySequentialMinimalOptimization>;
 
 // Small problems, with the arrays they point into kept alive.
 struct BoundSmallProblems {
@@ -163,11 +157,10 @@ struct BoundSmallProblems {
                  span(order),   span(begins),
                  span(labels),  span(costs)} {
     require(matrix.shape(1) == matrix.shape(0), "a square matrix is needed");
-    require(begins.size() >= 2 && span(begins).front() == 0 &&
-                span(begins).back() == static_cast<Integer>(order.size()) &&
-                std::is_sorted(span(begins).begin(), span(begins).end()),
-            "problems must begin at 0 and end with the rows");
-    require_indices(span(order), problems.size);
+    require_begins(span(begins), order.size(), "problems must begin at 0 and end with the rows");
+    for (const Integer i : span(order)) {
+      require(i >= 0 && i < problems.size, "an index of a row is out of range");
+    }
     require_rows(labels);
     require_rows(costs);
   }
@@ -182,84 +175,55 @@ auto seen(std::vector<double>& values) {
   return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values.data(), {values.size()}, nb::handle());
 }
 
-// Calls visitor(rows, others, encoding) with two sets of rows, held alike.
-template <class Visitor>
-void visit_both(const KernelSum& kernel, const Data& first, const Data& second, Visitor&& visitor) {
-  require(first.columns() == second.columns(), "rows with as many columns are needed");
-  if (&first == &second) {
-    return first.visit_for(
-        kernel, [&](const auto& rows, const Encoding& encoding) { visitor(rows, rows, encoding); });
-  }
-  first.visit([&](const auto& rows) {
-    using Rows = std::decay_t<decltype(rows)>;
-    second.visit([&](const auto& others) {
-      if constexpr (std::is_same_v<Rows, std::decay_t<decltype(others)>>) {
-        visitor(rows, others, encoding_for({&rows, &others}, kernel));
-      } else {
-        throw std::invalid_argument("rows of one type are needed");
-      }
-    });
-  });
-}
-
 }  // namespace
 
 void bind_kernels(nb::module_& m) {
-  nb::class_<KernelSum>(m, "KernelSum").def("__init__", [](KernelSum* self, std::vector<TermTuple> terms) {
-    new (self) KernelSum(kernel_of(terms));
-  });
+  nb::class_<KernelSum>(m, "KernelSum")
+      .def(
+          "__init__",
+          [](KernelSum* self, std::vector<TermTuple> terms) { new (self) KernelSum(kernel_of(terms)); },
+          "terms"_a);
 
-  m.def("kernel_encoding", [](const KernelSum& kernel, const Data& data) {
-    nb::gil_scoped_release unlocked;
-    return std::string(name_of(data.encoding(kernel).holding));
-  });
-  m.def("kernel_diagonal", [](const KernelSum& kernel, const Data& data, Vector out) {
-    require(static_cast<Integer>(out.size()) == data.count(), "one number per row is needed");
-    require(!kernel.uses(Common::given) || data.columns() == data.count(), "a square matrix is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { kernel_diagonal(kernel, rows, span(out)); });
-  });
-  m.def("column_ranges", [](const Data& data, ConstIndices which, Vector low, Vector high) {
-    data.require_rows(span(which));
-    data.require_lengths(static_cast<std::size_t>(data.count()), low.size());
-    data.require_lengths(static_cast<std::size_t>(data.count()), high.size());
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { column_ranges(rows, span(which), low.data(), high.data()); });
-  });
-  m.def("read_columns", [](const Data& data, ConstIndices which, ConstIndices columns, Table out) {
-    data.require_rows(span(which));
-    for (const Integer column : span(columns)) {
-      require(column >= 0 && column < data.columns(), "an index of a column is out of range");
-    }
-    require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
-            "a place for every value is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { read_columns(rows, span(which), span(columns), out.data()); });
-  });
-  m.def("kernel_block", [](const KernelSum& kernel, const Data& first, ConstIndices first_which,
-                           const Data& second, ConstIndices second_which, Table out, const Budget& budget) {
-    first.require_rows(span(first_which));
-    second.require_rows(span(second_which));
-    require(out.shape(0) == first_which.size() && out.shape(1) == second_which.size(),
-            "a place for every pair is needed");
-    nb::gil_scoped_release unlocked;
-    visit_both(kernel, first, second, [&](const auto& rows, const auto& others, const Encoding& encoding) {
-      kernel_block<double>(kernel, encoding, rows, span(first_which), others, span(second_which),
-                           out.data(), budget);
-    });
-  });
+  m.def(
+      "kernel_encoding",
+      [](const KernelSum& kernel, const Data& data) {
+        nb::gil_scoped_release unlocked;
+        return std::string(name_of(encoding_of(data, kernel).holding));
+      },
+      "kernel"_a, "data"_a);
+  m.def(
+      "kernel_diagonal",
+      [](const KernelSum& kernel, const Data& data, Vector out) {
+        require(static_cast<Integer>(out.size()) == data.count(), "one number per row is needed");
+        require(!kernel.uses(Common::given) || data.columns() == data.count(), "a square matrix is needed");
+        nb::gil_scoped_release unlocked;
+        kernel_diagonal(kernel, data.stored_rows(), span(out));
+      },
+      "kernel"_a, "data"_a, "out"_a);
+  m.def(
+      "kernel_block",
+      [](const KernelSum& kernel, const Data& first, ConstIndices first_which, const Data& second,
+         ConstIndices second_which, Table out, const Budget& budget) {
+        first.require_rows(span(first_which));
+        second.require_rows(span(second_which));
+        require(out.shape(0) == first_which.size() && out.shape(1) == second_which.size(),
+                "a place for every pair is needed");
+        nb::gil_scoped_release unlocked;
+        const Pair rows = pair_for(kernel, first, second);
+        kernel_block(kernel, rows.encoding, {rows.first, span(first_which)},
+                     {rows.second(), span(second_which)}, out.data(), budget);
+      },
+      "kernel"_a, "first"_a, "first_which"_a, "second"_a, "second_which"_a, "out"_a, "budget"_a);
   m.def(
       "kernel_expansions",
-      [](const KernelSum& kernel, const Data& support, ConstIndices support_which, ConstTable coefficients,
-         ConstIndices segments, const Data& targets, ConstIndices target_which, Table out, bool single,
+      [](const KernelSum& kernel, const Data& support, ConstIndices support_which, const Data& targets,
+         ConstIndices target_which, Table out, ConstTable coefficients, ConstIndices segments, bool single,
          const Budget& budget, nb::object tell) {
         support.require_rows(span(support_which));
         targets.require_rows(span(target_which));
         require(coefficients.shape(1) == support_which.size(), "a coefficient for every row is needed");
-        require(segments.size() >= 2 && span(segments).front() == 0 &&
-                    span(segments).back() == static_cast<Integer>(support_which.size()) &&
-                    std::is_sorted(span(segments).begin(), span(segments).end()),
-                "segments must begin at 0 and end with the rows");
+        require_begins(span(segments), support_which.size(),
+                       "segments must begin at 0 and end with the rows");
         require(out.shape(0) == coefficients.shape(0) * (segments.size() - 1) &&
                     out.shape(1) == target_which.size(),
                 "a place for every sum is needed");
@@ -270,18 +234,13 @@ void bind_kernels(nb::module_& m) {
           if (!silent) tell();
         };
         nb::gil_scoped_release unlocked;
-        visit_both(
-            kernel, support, targets, [&](const auto& rows, const auto& others, const Encoding& encoding) {
-              const Integer count = static_cast<Integer>(coefficients.shape(0));
-              const auto run = [&]<class T>(T) {
-                expansions<T>(kernel, encoding, rows, span(support_which), coefficients.data(), count,
-                              span(segments), others, span(target_which), out.data(), budget, between);
-              };
-              single ? run(0.0f) : run(0.0);
-            });
+        const Pair rows = pair_for(kernel, support, targets);
+        expansions(kernel, rows.encoding, {rows.first, span(support_which)},
+                   {coefficients.data(), static_cast<Integer>(coefficients.shape(0)), span(segments)},
+                   {rows.second(), span(target_which)}, out.data(), single, budget, between);
       },
-      "kernel"_a, "support"_a, "support_which"_a, "coefficients"_a, "segments"_a, "targets"_a,
-      "target_which"_a, "out"_a, "single"_a, "budget"_a, "tell"_a = nb::none());
+      "kernel"_a, "support"_a, "support_which"_a, "targets"_a, "target_which"_a, "out"_a, nb::kw_only(),
+      "coefficients"_a, "segments"_a, "single"_a, "budget"_a, "tell"_a = nb::none());
 
   nb::class_<BoundSmallProblems>(m, "SmallProblems")
       .def(nb::init<ConstTable, ConstIndices, ConstIndices, ConstVector, ConstVector>(), "matrix"_a,
@@ -331,23 +290,24 @@ void bind_kernels(nb::module_& m) {
       .def("may_move", [](KernelDual& self) { return as_array(self.may_move()); })
       .def("subset",
            [](KernelDual& self, ConstIndices rows) {
-             require_indices(span(rows), self.count());
+             for (const Integer i : span(rows)) {
+               require(i >= 0 && i < self.count(), "an index of a row is out of range");
+             }
              return self.subset(span(rows));
            })
       .def("move",
-           [](KernelDual& self, AnyKernelMatrix& matrix, ConstIndices rows, ConstVector targets,
+           [](KernelDual& self, BoundMatrix& matrix, ConstIndices rows, ConstVector targets,
               const Budget& budget) {
              require(rows.size() == targets.size() && matrix.count() == self.count(),
                      "one number per row is needed");
-             require(std::is_sorted(span(rows).begin(), span(rows).end()), "rows must be in order");
-             require_indices(span(rows), self.count());
+             matrix.require_rows(span(rows));
              nb::gil_scoped_release unlocked;
-             matrix.visit([&](auto& typed) { self.move(typed, span(rows), span(targets), budget); });
+             self.move(*matrix.matrix, span(rows), span(targets), budget);
            })
-      .def("restore_gradient", [](KernelDual& self, AnyKernelMatrix& matrix, const Budget& budget) {
+      .def("restore_gradient", [](KernelDual& self, BoundMatrix& matrix, const Budget& budget) {
         require(matrix.count() == self.count(), "one number per row is needed");
         nb::gil_scoped_release unlocked;
-        matrix.visit([&](auto& typed) { self.restore_gradient(typed, budget); });
+        self.restore_gradient(*matrix.matrix, budget);
       });
 
   nb::class_<CacheCounts>(m, "CacheCounts")
@@ -358,114 +318,113 @@ void bind_kernels(nb::module_& m) {
 
   nb::class_<SpareMemory>(m, "SpareMemory").def(nb::init<>());
 
-  nb::class_<AnyKernelMatrix>(m, "KernelMatrix")
+  nb::class_<BoundMatrix>(m, "KernelMatrix")
       .def(
           "__init__",
-          [](AnyKernelMatrix* self, const Data& data, const KernelSum& kernel, ConstIndices order,
+          [](BoundMatrix* self, const Data& data, const KernelSum& kernel, ConstIndices order,
              ConstIndices begins, Integer cache_bytes, bool single, std::shared_ptr<CacheCounts> counts,
              std::shared_ptr<SpareMemory> spare) {
+            data.require_rows(span(order));
+            require_begins(span(begins), order.size(), "blocks must begin at 0 and end with the rows");
+            const Data kept = data;
             nb::gil_scoped_release unlocked;
-            new (self) AnyKernelMatrix(data, kernel, span(order), span(begins), cache_bytes, single,
-                                       std::move(counts), std::move(spare));
+            const Encoding encoding = encoding_of(data, kernel);
+            new (self) BoundMatrix{
+                kept, kernel_matrix(rows_for(data, encoding), kernel, encoding, span(order), span(begins),
+                                    {cache_bytes, single, std::move(counts), std::move(spare)})};
           },
-          "data"_a, "kernel"_a, "order"_a, "begins"_a, "cache_bytes"_a, "single"_a, "counts"_a = nb::none(),
-          "spare"_a = nb::none())
-      .def_prop_ro("count", &AnyKernelMatrix::count)
-      .def_prop_ro("encoding",
-                   [](AnyKernelMatrix& self) {
-                     return std::string(name_of(self.visit([](auto& matrix) { return matrix.holding(); })));
-                   })
-      .def_prop_ro("cached_bytes",
-                   [](AnyKernelMatrix& self) {
-                     return self.visit([](auto& matrix) { return matrix.cached_bytes(); });
-                   })
-      .def_prop_ro(
-          "dear",
-          [](AnyKernelMatrix& self) { return self.visit([](auto& matrix) { return matrix.dear(); }); })
-      .def_prop_ro(
-          "keeps_all",
-          [](AnyKernelMatrix& self) { return self.visit([](auto& matrix) { return matrix.keeps_all(); }); })
-      .def("subset",
-           [](AnyKernelMatrix& self, ConstIndices which) {
-             const auto rows = span(which);
-             require(std::is_sorted(rows.begin(), rows.end()), "rows must be in order");
-             require(rows.empty() || (rows.front() >= 0 && rows.back() < self.count()),
-                     "an index of a row is out of range");
-             nb::gil_scoped_release unlocked;
-             return self.subset(rows);
-           })
-      .def_prop_ro(
-          "computed_rows",
-          [](AnyKernelMatrix& self) { return self.visit([](auto& matrix) { return matrix.computed(); }); })
-      .def("add", [](AnyKernelMatrix& self, ConstIndices which, ConstVector changes, Vector f,
-                     const Budget& budget) {
-        require(which.size() == changes.size(), "a change for every row is needed");
-        require(static_cast<Integer>(f.size()) == self.count(), "one number per row is needed");
-        require(std::is_sorted(span(which).begin(), span(which).end()), "rows must be in order");
-        require_indices(span(which), self.count());
-        nb::gil_scoped_release unlocked;
-        self.visit([&](auto& matrix) { matrix.add(span(which), span(changes), f.data(), budget); });
-      });
+          "data"_a, "kernel"_a, "order"_a, "begins"_a, nb::kw_only(), "cache_bytes"_a, "single"_a,
+          "counts"_a = nb::none(), "spare"_a = nb::none())
+      .def_prop_ro("count", &BoundMatrix::count)
+      .def_prop_ro("encoding", [](BoundMatrix& self) { return std::string(name_of(self->holding())); })
+      .def_prop_ro("cached_bytes", [](BoundMatrix& self) { return self->cached_bytes(); })
+      .def_prop_ro("computed_rows", [](BoundMatrix& self) { return self->computed(); })
+      .def_prop_ro("dear", [](BoundMatrix& self) { return self->dear(); })
+      .def_prop_ro("keeps_all", [](BoundMatrix& self) { return self->keeps_all(); })
+      .def(
+          "subset",
+          [](BoundMatrix& self, ConstIndices which) {
+            self.require_rows(span(which));
+            Data kept = self.data;
+            nb::gil_scoped_release unlocked;
+            return BoundMatrix{std::move(kept), self->subset(span(which))};
+          },
+          "which"_a)
+      .def(
+          "add",
+          [](BoundMatrix& self, ConstIndices which, ConstVector changes, Vector f, const Budget& budget) {
+            require(which.size() == changes.size(), "a change for every row is needed");
+            require(static_cast<Integer>(f.size()) == self.count(), "one number per row is needed");
+            self.require_rows(span(which));
+            nb::gil_scoped_release unlocked;
+            self->add(span(which), span(changes), f.data(), budget);
+          },
+          "which"_a, "changes"_a, "f"_a, "budget"_a);
 
-  nb::class_<AnySequentialMinimalOptimization>(m, "SequentialMinimalOptimization")
+  nb::class_<BoundPairs>(m, "SequentialMinimalOptimization")
       .def(
           "__init__",
-          [](AnySequentialMinimalOptimization* self, AnyKernelMatrix& matrix, ConstVector diagonal,
-             bool second_order, bool shrinking) {
+          [](BoundPairs* self, BoundMatrix& matrix, ConstVector diagonal, bool second_order,
+             bool shrinking) {
             require(static_cast<Integer>(diagonal.size()) == matrix.count(),
                     "one number per row is needed");
-            new (self) AnySequentialMinimalOptimization(matrix, span(diagonal), second_order, shrinking);
+            new (self) BoundPairs{matrix.count(), matrix->pairs(span(diagonal), second_order, shrinking)};
           },
           "matrix"_a, "diagonal"_a, "second_order"_a, "shrinking"_a, nb::keep_alive<1, 2>())
-      .def("run", [](AnySequentialMinimalOptimization& self, KernelDual& dual, Integer most,
-                     double tolerance, const Budget& budget) {
-        const PairReport report = interruptibly(budget, [&](Watch& watch) {
-          return self.visit(dual,
-                            [&](auto& pairs) { return pairs.run(dual, most, tolerance, budget, watch); });
+      .def(
+          "run",
+          [](BoundPairs& self, KernelDual& dual, Integer most, double tolerance, const Budget& budget) {
+            AnySequentialMinimalOptimization& pairs = self.on(dual);
+            const PairReport report = interruptibly(
+                budget, [&](Watch& watch) { return pairs.run(dual, most, tolerance, budget, watch); });
+            return std::make_tuple(report.pairs, report.active, report.violation, report.ascent, report.gap,
+                                   report.done);
+          },
+          "dual"_a, "most"_a, "tolerance"_a, "budget"_a);
+
+  m.def(
+      "kernel_dual_ascent",
+      [](BoundMatrix& matrix, bool squared, Table coordinates, ConstIndices order, Vector scores,
+         double bias, double bias_curvature, const Budget& budget) {
+        const Integer count = matrix.count();
+        const std::span<Coordinate> all = coordinates_of(coordinates);
+        require(static_cast<Integer>(all.size()) == count && static_cast<Integer>(scores.size()) == count,
+                "a coordinate and a score per row are needed");
+        matrix.data.require_rows(span(order));
+        for (const Integer i : span(order)) require(i < count, "an index of a row is out of range");
+        const KernelSweep sweep = interruptibly(budget, [&](Watch& watch) {
+          return matrix->sweep(squared, all, span(order), span(scores), bias, bias_curvature, budget,
+                               watch);
         });
-        return std::make_tuple(report.pairs, report.active, report.violation, report.ascent, report.gap,
-                               report.done);
-      });
+        return std::make_tuple(sweep.unrest, sweep.bias, sweep.ascent, sweep.gap, sweep.whole);
+      },
+      "matrix"_a, "squared"_a, "coordinates"_a, "order"_a, "scores"_a, nb::kw_only(), "bias"_a,
+      "bias_curvature"_a, "budget"_a);
 
-  m.def("kernel_dual_ascent", [](AnyKernelMatrix& self, bool squared, Table coordinates, ConstIndices order,
-                                 Vector scores, double bias, double bias_curvature, const Budget& budget) {
-    const Integer count = self.count();
-    require(coordinates.shape(1) == 5 && static_cast<Integer>(coordinates.shape(0)) == count &&
-                static_cast<Integer>(scores.size()) == count,
-            "five numbers and a score per row are needed");
-    require_indices(span(order), count);
-    const std::span<Coordinate> all{reinterpret_cast<Coordinate*>(coordinates.data()),
-                                    coordinates.shape(0)};
-    const KernelSweep sweep = interruptibly(budget, [&](Watch& watch) {
-      return self.visit([&](auto& matrix) {
-        return squared ? kernel_dual_ascent<true>(matrix, all, span(order), span(scores), bias,
-                                                  bias_curvature, budget, watch)
-                       : kernel_dual_ascent<false>(matrix, all, span(order), span(scores), bias,
-                                                   bias_curvature, budget, watch);
-      });
-    });
-    return std::make_tuple(sweep.unrest, sweep.bias, sweep.ascent, sweep.gap, sweep.whole);
-  });
-
-  nb::class_<AnyWorkingSet>(m, "WorkingSet")
+  nb::class_<BoundWorkingSet>(m, "WorkingSet")
       .def(
           "__init__",
-          [](AnyWorkingSet* self, AnyKernelMatrix& matrix, Integer size, std::uint64_t seed) {
+          [](BoundWorkingSet* self, BoundMatrix& matrix, Integer size, std::uint64_t seed) {
             require(size >= 2, "a working set needs two rows");
-            new (self) AnyWorkingSet(matrix, size, seed);
+            new (self) BoundWorkingSet{matrix.count(), matrix->working_set(size, seed)};
           },
           "matrix"_a, "size"_a, "seed"_a, nb::keep_alive<1, 2>())
-      .def("run",
-           [](AnyWorkingSet& self, KernelDual& dual, Integer rounds, const Budget& budget) {
-             return interruptibly(budget, [&](Watch& watch) {
-               return self.visit(dual, [&](auto& set) { return set.run(dual, rounds, budget, watch); });
-             });
-           })
-      .def("move_free",
-           [](AnyWorkingSet& self, KernelDual& dual, Integer most, Integer systems, const Budget& budget) {
-             nb::gil_scoped_release unlocked;
-             return self.visit(dual, [&](auto& set) { return set.move_free(dual, most, systems, budget); });
-           });
+      .def(
+          "run",
+          [](BoundWorkingSet& self, KernelDual& dual, Integer rounds, const Budget& budget) {
+            AnyWorkingSet& set = self.on(dual);
+            return interruptibly(budget,
+                                 [&](Watch& watch) { return set.run(dual, rounds, budget, watch); });
+          },
+          "dual"_a, "rounds"_a, "budget"_a)
+      .def(
+          "move_free",
+          [](BoundWorkingSet& self, KernelDual& dual, Integer most, Integer systems, const Budget& budget) {
+            AnyWorkingSet& set = self.on(dual);
+            nb::gil_scoped_release unlocked;
+            return set.move_free(dual, most, systems, budget);
+          },
+          "dual"_a, "most"_a, "systems"_a, "budget"_a);
 }
 
 }  // namespace maxmargin

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bindings/arrays.hpp"
-#include "passes/losses.hpp"
+#include "passes/any_loss.hpp"
 
 namespace maxmargin {
 
@@ -17,6 +17,10 @@ decltype(auto) with_loss(const std::string& name, Visitor&& visitor) {
   if (name == "logistic") return visitor(Logistic{});
   require(name == "perceptron", "unknown loss");
   return visitor(Perceptron{});
+}
+
+inline AnyLoss any_loss(const std::string& name) {
+  return with_loss(name, [](auto kind) { return AnyLoss(kind); });
 }
 
 }  // namespace maxmargin

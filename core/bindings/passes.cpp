@@ -1,51 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Passes over rows, and sums over margins and multipliers.
-
-#include "passes/passes.hpp"
+// Sums over margins and multipliers, and what they prove.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include "bindings/data.hpp"
+#include "bindings/arrays.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
+#include "loops/loops.hpp"
 #include "passes/proof.hpp"
+#include "passes/row_classes.hpp"
+#include "passes/weighted_quantile.hpp"
 
 namespace maxmargin {
 namespace {
-
-template <class AnyRows>
-void combined(const AnyRows& data, ConstVector coefficients, Vector out, const Budget& budget) {
-  data.require_lengths(coefficients.size(), out.size());
-  nb::gil_scoped_release unlocked;
-  data.visit([&](const auto& rows) { combine(rows, coefficients.data(), span(out), budget); });
-}
-
-template <class AnyRows>
-void add_some(const AnyRows& data, ConstIndices order, ConstVector coefficients, Vector w) {
-  data.require_rows(span(order));
-  require(order.size() == coefficients.size(), "one number per row is needed");
-  require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
-  nb::gil_scoped_release unlocked;
-  data.visit([&](const auto& rows) { add_rows(rows, span(order), coefficients.data(), w.data()); });
-}
-
-template <class AnyRows>
-void bind_passes_over(nb::module_& m) {
-  m.def("scores", [](const AnyRows& data, ConstVector w, Vector out, const Budget& budget) {
-    data.require_lengths(out.size(), w.size());
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { scores(rows, w.data(), span(out), budget); });
-  });
-  m.def("combine", &combined<AnyRows>);
-  m.def("add_rows", &add_some<AnyRows>);
-  m.def("squared_norms", [](const AnyRows& data, Vector out, const Budget& budget) {
-    data.require_lengths(out.size(), static_cast<std::size_t>(data.columns()));
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) { squared_norms(rows, span(out), budget); });
-  });
-}
 
 Intercept intercept_of(const std::string& name) {
   require(name == "none" || name == "regularised" || name == "exact", "unknown form of the intercept");
@@ -56,8 +25,7 @@ Intercept intercept_of(const std::string& name) {
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, ConstVector labels, ConstVector costs,
                  const std::string& intercept, double number)
-      : Objective{with_loss(loss, [](auto kind) -> AnyLoss { return kind; }), span(labels), span(costs),
-                  intercept_of(intercept), number},
+      : Objective{any_loss(loss), span(labels), span(costs), intercept_of(intercept), number},
         arrays{labels, costs} {
     require(labels.size() == costs.size(), "one number per row is needed");
   }
@@ -79,13 +47,13 @@ void bind_objective(nb::module_& m) {
            "labels"_a, "costs"_a, "intercept"_a, "number"_a)
       .def(
           "loss_sum", [](Self self, ConstVector margins) { return self.loss_sum(self.rows(margins)); },
-          Released())
+          "margins"_a, Released())
       .def(
           "multipliers",
           [](Self self, ConstVector margins, Vector out) {
             self.multipliers(self.rows(margins), self.rows(out).data());
           },
-          Released())
+          "margins"_a, "out"_a, Released())
       .def(
           "primal",
           [](Self self, ConstVector margins, double b, double squared_length, double score_error) {
@@ -99,20 +67,20 @@ void bind_objective(nb::module_& m) {
           },
           "alpha"_a, "squared_length"_a, Released())
       .def(
-          "make_feasible", [](Self self, Vector alpha) { self.make_feasible(self.rows(alpha)); },
+          "make_feasible", [](Self self, Vector alpha) { self.make_feasible(self.rows(alpha)); }, "alpha"_a,
           Released())
       .def(
           "best_intercept",
           [](Self self, ConstVector scores) { return told(self.best_intercept(self.rows(scores))); },
-          Released())
+          "scores"_a, Released())
       .def(
           "take_best_intercept",
           [](Self self, Vector scores) { return told(self.take_best_intercept(self.rows(scores))); },
-          Released())
+          "scores"_a, Released())
       .def(
           "intercepts_without_loss",
           [](Self self, ConstVector scores) { return self.intercepts_without_loss(self.rows(scores)); },
-          Released())
+          "scores"_a, Released())
       .def(
           "largest_violation",
           [](Self self, ConstVector margins, ConstVector alpha, double b) {
@@ -126,30 +94,30 @@ void bind_objective(nb::module_& m) {
 void bind_passes(nb::module_& m) {
   bind_objective(m);
   m.def("relative_gap", &relative_gap, "primal"_a, "dual"_a);
-  m.def("dot", [](ConstVector a, ConstVector b) {
-    require(a.size() == b.size(), "vectors of one length are needed");
-    return dot(span(a), span(b));
-  });
-  m.def("row_classes",
-        [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
-          for (const std::size_t size : {alpha.size(), costs.size(), out.size()}) {
-            require(size == margins.size(), "one number per row is needed");
-          }
-          row_classes(span(margins), alpha.data(), costs.data(), by_margins, out.data());
-        });
-  bind_passes_over<Data>(m);
-  bind_passes_over<MonomialData>(m);
-  m.def("combine", &combined<CompactData>);
-  m.def("add_rows", &add_some<CompactData>);
-  m.def("without_private_columns", [](const Data& data, const Budget& budget) -> nb::object {
-    auto compact = [&] {
-      nb::gil_scoped_release unlocked;
-      return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
-    }();
-    if (!compact) return nb::none();
-    nb::object diagonal = as_array(std::move(compact->diagonal));
-    return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
-  });
+  m.def(
+      "dot",
+      [](ConstVector a, ConstVector b) {
+        require(a.size() == b.size(), "vectors of one length are needed");
+        return sum_of_products(span(a), span(b));
+      },
+      "a"_a, "b"_a);
+  m.def(
+      "row_classes",
+      [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
+        for (const std::size_t size : {alpha.size(), costs.size(), out.size()}) {
+          require(size == margins.size(), "one number per row is needed");
+        }
+        row_classes(span(margins), alpha.data(), costs.data(), by_margins, out.data());
+      },
+      "margins"_a, "alpha"_a, "costs"_a, "by_margins"_a, "out"_a);
+  m.def(
+      "weighted_quantile",
+      [](ConstVector values, ConstVector weights, double level, double ridge) {
+        require(values.size() == weights.size(), "one weight per value is needed");
+        nb::gil_scoped_release unlocked;
+        return weighted_quantile(span(values), span(weights), level, ridge);
+      },
+      "values"_a, "weights"_a, "level"_a, "ridge"_a);
 }
 
 }  // namespace maxmargin

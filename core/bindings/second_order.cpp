@@ -8,24 +8,22 @@
 #include <optional>
 
 #include "bindings/data.hpp"
-#include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
 #include "linear/augmented_lagrangian.hpp"
 #include "linear/hessian.hpp"
 #include "linear/newton.hpp"
 #include "linear/small_classes.hpp"
 #include "linear/small_system.hpp"
+#include "loops/loops.hpp"
 
 namespace maxmargin {
 namespace {
 
-template <class Visitor>
-decltype(auto) with_piece(const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
-                          Visitor&& visitor) {
-  if (loss == "squared_hinge") return visitor(SmoothPiece<SquaredHinge>{costs.data()});
-  if (loss == "logistic") return visitor(SmoothPiece<Logistic>{costs.data()});
+AnyPiece piece_of(const std::string& loss, ConstVector costs, ConstVector centre, double stiffness) {
+  if (loss == "squared_hinge") return SmoothPiece<SquaredHinge>{costs.data()};
+  if (loss == "logistic") return SmoothPiece<Logistic>{costs.data()};
   require(loss == "hinge" && centre.size() == costs.size(), "a centre for every row is needed");
-  return visitor(AugmentedHinge{costs.data(), centre.data(), stiffness});
+  return AugmentedHinge{costs.data(), centre.data(), stiffness};
 }
 
 // Arrays shown in place: what is returned lives as long as its owner, an argument as long as the call.
@@ -170,7 +168,7 @@ void bind_methods(nb::module_& m) {
       .def_prop_ro("best_multipliers", [](Lagrangian& self) { return shown(self.standing.multipliers); });
 }
 
-void solve_classes(const Data& data, const std::string& loss, const std::vector<SmallClass*>& classes,
+void solve_classes(const AnyData& data, const std::string& loss, const std::vector<SmallClass*>& classes,
                    const SmallOptions& options, const Budget& budget) {
   require(loss == "squared_hinge" || loss == "hinge", "the hinge or the squared hinge is needed");
   for (const SmallClass* one : classes) {
@@ -179,7 +177,7 @@ void solve_classes(const Data& data, const std::string& loss, const std::vector<
     require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
   }
   interruptibly(budget, [&](Watch& watch) {
-    solve_small_classes(data, loss == "squared_hinge", options, classes, budget, watch);
+    solve_small_classes(data.rows(), loss == "squared_hinge", options, classes, budget, watch);
     return true;
   });
 }
@@ -233,70 +231,82 @@ void bind_systems(nb::module_& m) {
       });
 }
 
-template <class AnyRows>
-void multiplied(const AnyRows& data, ConstIndices first, ConstIndices second, Table out,
-                const Budget& budget) {
-  data.require_rows(span(first));
-  data.require_rows(span(second));
-  require(out.shape(0) == first.size() && out.shape(1) == second.size(),
-          "a place for every pair is needed");
-  nb::gil_scoped_release unlocked;
-  data.visit(
-      [&](const auto& rows) { inner_products(rows, span(first), span(second), out.data(), budget); });
-}
-
-template <class AnyRows>
-void scored(const AnyRows& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
-  data.require_rows(span(order));
-  require(order.size() == out.size(), "one number per row is needed");
-  require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
-  nb::gil_scoped_release unlocked;
-  data.visit([&](const auto& rows) { scores_of(rows, span(order), w.data(), out.data(), budget); });
-}
-
-template <class AnyRows>
-void bind_newton_over(nb::module_& m) {
+void bind_products(nb::module_& m) {
   m.def(
       "small_system",
-      [](const AnyRows& data, ConstVector regulariser) -> System* {
+      [](const AnyData& data, ConstVector regulariser) -> System* {
         const Integer size = static_cast<Integer>(regulariser.size());
         require(size > 0 && (size == data.columns() || size == data.columns() + 1),
                 "a place for every column is needed");
-        return new SmallSystem<AnyRows>(data, span(regulariser));
+        return new SmallSystem(data.rows(), span(regulariser));
       },
       "data"_a, "regulariser"_a, nb::keep_alive<0, 1>());
-  m.def("add_outer_products", [](const AnyRows& data, ConstVector coefficients, Table lower,
-                                 const Budget& budget) {
-    const Integer size = static_cast<Integer>(lower.shape(0));
-    require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
-    require(size == data.columns() || size == data.columns() + 1, "a row for every column is needed");
-    require(static_cast<Integer>(coefficients.size()) == data.count(), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit([&](const auto& rows) {
-      add_outer_products(rows, coefficients.data(), {lower.data(), lower.size()}, size, budget);
-    });
-  });
-  m.def("curvature_product", [](const AnyRows& data, ConstVector curvatures, ConstVector p, double bias,
-                                Vector out, const Budget& budget) {
-    data.require_lengths(curvatures.size(), p.size());
-    data.require_lengths(curvatures.size(), out.size());
-    nb::gil_scoped_release unlocked;
-    return data.visit([&](const auto& rows) {
-      return curvature_product(rows, curvatures.data(), p.data(), bias, span(out), budget);
-    });
-  });
-  m.def("inner_products", &multiplied<AnyRows>);
-  m.def("scores_of", &scored<AnyRows>);
-  m.def("gather", [](const AnyRows& data, ConstIndices order, ConstVector factors, Table out,
-                     const Budget& budget) {
-    const Integer size = static_cast<Integer>(out.shape(1));
-    data.require_rows(span(order));
-    require(size == data.columns() || size == data.columns() + 1, "a place for every column is needed");
-    require(order.size() == factors.size() && order.size() == out.shape(0), "one number per row is needed");
-    nb::gil_scoped_release unlocked;
-    data.visit(
-        [&](const auto& rows) { gather(rows, span(order), factors.data(), out.data(), size, budget); });
-  });
+  m.def(
+      "add_outer_products",
+      [](const AnyData& data, ConstVector coefficients, Table lower, const Budget& budget) {
+        const Integer size = static_cast<Integer>(lower.shape(0));
+        require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
+        require(size == data.columns() || size == data.columns() + 1, "a row for every column is needed");
+        require(static_cast<Integer>(coefficients.size()) == data.count(), "one number per row is needed");
+        nb::gil_scoped_release unlocked;
+        add_outer_products(data.rows(), coefficients.data(), {lower.data(), lower.size()}, size, budget);
+      },
+      "data"_a, "coefficients"_a, "lower"_a, "budget"_a);
+  m.def(
+      "curvature_product",
+      [](const AnyData& data, ConstVector curvatures, ConstVector p, double bias, Vector out,
+         const Budget& budget) {
+        data.require_lengths(curvatures.size(), p.size());
+        data.require_lengths(curvatures.size(), out.size());
+        nb::gil_scoped_release unlocked;
+        return curvature_product(data.rows(), curvatures.data(), p.data(), bias, span(out), budget);
+      },
+      "data"_a, "curvatures"_a, "p"_a, "bias"_a, "out"_a, "budget"_a);
+  m.def(
+      "inner_products",
+      [](const AnyData& data, ConstIndices first, ConstIndices second, Table out, const Budget& budget) {
+        data.require_rows(span(first));
+        data.require_rows(span(second));
+        require(out.shape(0) == first.size() && out.shape(1) == second.size(),
+                "a place for every pair is needed");
+        nb::gil_scoped_release unlocked;
+        inner_products(data.rows(), span(first), span(second), out.data(), budget);
+      },
+      "data"_a, "first"_a, "second"_a, "out"_a, "budget"_a);
+  m.def(
+      "scores_of",
+      [](const AnyData& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
+        data.require_rows(span(order));
+        require(order.size() == out.size(), "one number per row is needed");
+        require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
+        nb::gil_scoped_release unlocked;
+        scores_of(data.rows(), span(order), w.data(), out.data(), budget);
+      },
+      "data"_a, "order"_a, "w"_a, "out"_a, "budget"_a);
+  m.def(
+      "gather",
+      [](const AnyData& data, ConstIndices order, ConstVector factors, Table out, const Budget& budget) {
+        const Integer size = static_cast<Integer>(out.shape(1));
+        data.require_rows(span(order));
+        require(size == data.columns() || size == data.columns() + 1, "a place for every column is needed");
+        require(order.size() == factors.size() && order.size() == out.shape(0),
+                "one number per row is needed");
+        nb::gil_scoped_release unlocked;
+        gather(data.rows(), span(order), factors.data(), out.data(), size, budget);
+      },
+      "data"_a, "order"_a, "factors"_a, "out"_a, "budget"_a);
+  m.def(
+      "line_search",
+      [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
+         ConstVector margins, ConstVector changes, double slope, double curvature, const Budget& budget) {
+        require(costs.size() == margins.size() && changes.size() == margins.size(),
+                "one number per row is needed");
+        const AnyPiece piece = piece_of(loss, costs, centre, stiffness);
+        nb::gil_scoped_release unlocked;
+        return line_search(piece, span(margins), changes.data(), slope, curvature, budget);
+      },
+      "loss"_a, "costs"_a, "centre"_a, "stiffness"_a, "margins"_a, "changes"_a, "slope"_a, "curvature"_a,
+      "budget"_a);
 }
 
 }  // namespace
@@ -305,20 +315,7 @@ void bind_second_order(nb::module_& m) {
   bind_methods(m);
   bind_small_classes(m);
   bind_systems(m);
-  bind_newton_over<Data>(m);
-  bind_newton_over<MonomialData>(m);
-  m.def("inner_products", &multiplied<CompactData>);
-  m.def("scores_of", &scored<CompactData>);
-  m.def("line_search",
-        [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
-           ConstVector margins, ConstVector changes, double slope, double curvature, const Budget& budget) {
-          require(costs.size() == margins.size() && changes.size() == margins.size(),
-                  "one number per row is needed");
-          nb::gil_scoped_release unlocked;
-          return with_piece(loss, costs, centre, stiffness, [&](const auto& piece) {
-            return line_search(piece, span(margins), changes.data(), slope, curvature, budget);
-          });
-        });
+  bind_products(m);
 }
 
 }  // namespace maxmargin

@@ -19,7 +19,7 @@ nb::object taken(GrowingBytes& bytes) {
   const Integer count = static_cast<Integer>(bytes.size() / sizeof(T));
   LargeArray<std::uint8_t> memory = bytes.take();
   const Unmap deleter = memory.get_deleter();
-  return as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count);
+  return nb::cast(as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count));
 }
 
 // The arrays come first, in (values, indices, ends, labels). From the heap: a reader frees a block before
@@ -51,19 +51,24 @@ nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
 void bind_text(nb::module_& m) {
   nb::class_<GrowingBytes>(m, "GrowingBytes")
       .def(nb::init<>())
-      .def("append",
-           [](GrowingBytes& self, AnyArray array) {
-             require(array.ndim() == 1 && contiguous(array), "the values must be contiguous");
-             nb::gil_scoped_release unlocked;
-             self.append(array.data(), array.nbytes());
-           })
-      .def("take", [](GrowingBytes& self, const std::string& type) {
-        if (type == "float32") return taken<float>(self);
-        if (type == "float64") return taken<double>(self);
-        if (type == "int32") return taken<std::int32_t>(self);
-        require(type == "int64", "unknown type of values");
-        return taken<std::int64_t>(self);
-      });
+      .def(
+          "append",
+          [](GrowingBytes& self, AnyArray array) {
+            require(array.ndim() == 1 && contiguous(array), "the values must be contiguous");
+            nb::gil_scoped_release unlocked;
+            self.append(array.data(), array.nbytes());
+          },
+          "array"_a)
+      .def(
+          "take",
+          [](GrowingBytes& self, const std::string& type) {
+            if (type == "float32") return taken<float>(self);
+            if (type == "float64") return taken<double>(self);
+            if (type == "int32") return taken<std::int32_t>(self);
+            require(type == "int64", "unknown type of values");
+            return taken<std::int64_t>(self);
+          },
+          nb::sig("def take(self, type: str) -> numpy.typing.NDArray[numpy.generic]"));
 
   nb::class_<Place>(m, "Place")
       .def_ro("line", &Place::line)
@@ -95,7 +100,12 @@ void bind_text(nb::module_& m) {
         return parse_libsvm<double, std::int32_t>(view, options);
       },
       "text"_a, nb::kw_only(), "wide"_a, "single"_a, "first_index"_a, "columns"_a, "drop_extra"_a,
-      "labels_optional"_a, "skip_faulty"_a);
+      "labels_optional"_a, "skip_faulty"_a,
+      nb::sig("def parse_libsvm(text: numpy.typing.NDArray[numpy.uint8], *, wide: bool, single: bool, "
+              "first_index: int, columns: int, drop_extra: bool, labels_optional: bool, skip_faulty: bool) "
+              "-> tuple[tuple[numpy.typing.NDArray[numpy.floating], "
+              "numpy.typing.NDArray[numpy.signedinteger], numpy.typing.NDArray[numpy.int32], "
+              "numpy.typing.NDArray[numpy.float64]], ParsedRows]"));
 }
 
 }  // namespace maxmargin

@@ -2,13 +2,27 @@
 // Columns of some of the rows: how far their values reach, and the values themselves.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <span>
 #include <vector>
 
-#include "kernel/encodings.hpp"
+#include "data/rows.hpp"
 
 namespace maxmargin {
+
+// Calls visit(column, value) for the stored values of a row.
+template <class Value, class Visit>
+void for_each_value(const DenseRow<Value>& row, const Visit& visit) {
+  for (Integer k = 0; k < row.columns; ++k) visit(k, row.values[k]);
+}
+template <class Value, class Index, class Visit>
+void for_each_value(const SparseRow<Value, Index>& row, const Visit& visit) {
+  for (Integer k = 0; k < row.count; ++k) visit(static_cast<Integer>(row.columns[k]), row.values[k]);
+}
+
+// Where each column goes, or -1 for columns that are left out because they are the same in all rows.
+using Places = std::vector<Integer>;
 
 // low[k] and high[k]: the least and the greatest value of column k; zeros that are not stored count.
 template <class Rows>

@@ -22,22 +22,19 @@ namespace maxmargin {
 struct CompactRows {
   LargeArray<float> values;
   std::variant<LargeArray<std::int32_t>, LargeArray<std::uint16_t>> indices;  // short where they can be
-  std::vector<std::int32_t> offsets;
+  std::vector<Integer> offsets;
   std::vector<double> diagonal;  // sum of x_ij^2 over the private columns j of row i
   Integer columns = 0;
 };
 
 // Nothing, where the copy would not pay: w already fits the cache, or few values would go.
-template <class Value, class Index>
-std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index>& rows,
-                                                   const Budget& budget) {
+template <class Value>
+std::optional<CompactRows> without_private_columns(const SparseRows<Value>& rows, const Budget& budget) {
   constexpr Integer kColumnsInCache = Integer{1} << 16;
   constexpr Integer kSmallestShare = 32;  // one value in 32
   constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
   const Integer stored = rows.stored();
-  if (rows.columns < kColumnsInCache || rows.columns > kLargest || stored > kLargest) {
-    return std::nullopt;
-  }
+  if (rows.columns < kColumnsInCache || stored > kLargest) return std::nullopt;
   const Integer threads = budget.threads_for(stored);
   using Numbers = std::vector<std::int32_t>;
   // Large arrays go back to the system when they are freed; a vector's memory may stay with the heap.
@@ -94,7 +91,7 @@ std::optional<CompactRows> without_private_columns(const SparseRows<Value, Index
         in_parallel(threads, rows.count, [&](Integer, Integer i, Integer last) {
           for (; i < last; ++i) {
             const auto row = rows[i];
-            std::int32_t target = compact.offsets[i];
+            Integer target = compact.offsets[i];
             for (Integer k = 0; k < row.count; ++k) {
               const std::int32_t column = held[row.columns[k]];
               if (column == kPrivate) {

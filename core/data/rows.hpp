@@ -6,6 +6,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <variant>
 
 #if defined(__GNUC__)
 #define MAXMARGIN_PREFETCH(address) __builtin_prefetch(address)
@@ -109,18 +110,18 @@ inline constexpr bool kDense = false;
 template <class Value>
 inline constexpr bool kDense<DenseRows<Value>> = true;
 
-template <class Value, class Index, class Offset = Index>
+template <class Value, class Index = std::int32_t>
 struct SparseRows {
   const Value* values;
   const Index* indices;
-  const Offset* offsets;  // n + 1 of them: row i holds values[offsets[i]] .. values[offsets[i + 1]]
+  const Integer* offsets;  // n + 1 of them: row i holds values[offsets[i]] .. values[offsets[i + 1]]
   Integer count;
   Integer columns;
 
-  Integer stored() const { return static_cast<Integer>(offsets[count]); }
+  Integer stored() const { return offsets[count]; }
   SparseRow<Value, Index> operator[](Integer i) const {
     const Integer begin = offsets[i];
-    return {values + begin, indices + begin, static_cast<Integer>(offsets[i + 1]) - begin};
+    return {values + begin, indices + begin, offsets[i + 1] - begin};
   }
   // All of the row: rows are too short and too scattered for the processor to see a pattern.
   void prefetch(Integer i) const {
@@ -131,6 +132,9 @@ struct SparseRows {
     }
   }
 };
+
+// Rows that are stored, of any kind that is read.
+using StoredRows = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;
 
 static_assert(Row<DenseRow<float>> && Row<SparseRow<double, std::int32_t>>);
 

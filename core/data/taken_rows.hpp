@@ -21,15 +21,12 @@ LargeArray<Value> take_rows(const DenseRows<Value>& rows, std::span<const Intege
   return values;
 }
 
-// The same of sparse data, of fewer than 2^31 columns and values.
-template <class Value, class Index>
-SparseCopy<Value> take_rows(const SparseRows<Value, Index>& rows, std::span<const Integer> order) {
+template <class Value>
+SparseCopy<Value> take_rows(const SparseRows<Value>& rows, std::span<const Integer> order) {
   SparseCopy<Value> copy;
   copy.offsets.reserve(order.size() + 1);
   copy.offsets.push_back(0);
-  for (const Integer i : order) {
-    copy.offsets.push_back(copy.offsets.back() + static_cast<std::int32_t>(rows[i].count));
-  }
+  for (const Integer i : order) copy.offsets.push_back(copy.offsets.back() + rows[i].count);
   const auto stored = static_cast<std::size_t>(copy.offsets.back());
   copy.values = large_array<Value>(stored);
   copy.indices = large_array<std::int32_t>(stored);
@@ -38,8 +35,7 @@ SparseCopy<Value> take_rows(const SparseRows<Value, Index>& rows, std::span<cons
   for (const Integer i : order) {
     const auto row = rows[i];
     values = std::copy_n(row.values, row.count, values);
-    indices = std::transform(row.columns, row.columns + row.count, indices,
-                             [](Index column) { return static_cast<std::int32_t>(column); });
+    indices = std::copy_n(row.columns, row.count, indices);
   }
   return copy;
 }

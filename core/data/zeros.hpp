@@ -24,7 +24,7 @@ template <class Value>
 struct SparseCopy {
   LargeArray<Value> values;
   LargeArray<std::int32_t> indices;
-  std::vector<std::int32_t> offsets;
+  std::vector<Integer> offsets;
 };
 
 // The nonzeros of one row, and their columns, are packed a register at a time where the processor can.
@@ -113,26 +113,27 @@ std::optional<SparseCopy<Value>> without_zeros(const DenseRows<Value>& rows, con
   const Integer piece = threads > 1 ? rows.count : std::max<Integer>(1, kPieceBytes / row_bytes);
   const Integer most = std::min(stored / kShare, kLargest);
   SparseCopy<Value> copy;
-  std::vector<std::int32_t>& offsets = copy.offsets;
+  std::vector<Integer>& offsets = copy.offsets;
   offsets.resize(static_cast<std::size_t>(rows.count) + 1);
   copy.values = large_array<Value>(static_cast<std::size_t>(most));  // what is not used takes no memory
   copy.indices = large_array<std::int32_t>(static_cast<std::size_t>(most));
   for (Integer first = 0; first < rows.count; first += piece) {
     const Integer size = std::min(piece, rows.count - first);
     in_parallel(threads, size, [&](Integer, Integer i, Integer last) {
-      for (; i < last; ++i) offsets[first + i + 1] = static_cast<std::int32_t>(nonzeros(first + i));
+      for (; i < last; ++i) offsets[first + i + 1] = nonzeros(first + i);
     });
     Integer total = offsets[first];
     for (Integer i = first; i < first + size; ++i) {
       total += offsets[i + 1];
       if (total > most) return std::nullopt;
-      offsets[i + 1] = static_cast<std::int32_t>(total);
+      offsets[i + 1] = total;
     }
     in_parallel(threads, size, [&](Integer, Integer i, Integer last) {
       for (; i < last; ++i) {
-        const std::int32_t begin = offsets[first + i];
+        const Integer begin = offsets[first + i];
         pack_nonzeros(rows[first + i].values, static_cast<std::int32_t>(rows.columns),
-                      offsets[first + i + 1] - begin, &copy.values[begin], &copy.indices[begin]);
+                      static_cast<std::int32_t>(offsets[first + i + 1] - begin), &copy.values[begin],
+                      &copy.indices[begin]);
       }
     });
   }

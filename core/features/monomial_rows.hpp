@@ -206,7 +206,7 @@ static_assert(Row<MonomialRow>);
 
 // The monomials of sparse rows whose columns are in order.
 struct MonomialRows {
-  MonomialRows(const SparseRows<double, std::int32_t>& sparse, const Degree2& monomials)
+  MonomialRows(const SparseRows<double>& sparse, const Degree2& monomials)
       : base(sparse), all(monomials), count(sparse.count), columns(monomials.size()) {
     if (sparse.columns != monomials.columns()) {
       throw std::invalid_argument("rows with as many columns are needed");
@@ -218,7 +218,7 @@ struct MonomialRows {
     }
   }
 
-  SparseRows<double, std::int32_t> base;
+  SparseRows<double> base;
   Degree2 all;
   Integer count;
   Integer columns;

@@ -50,11 +50,10 @@ struct MonomialSpace {
     }
     return {values, row_columns.data(), row.columns, 0};
   }
-  template <class Given>
-  MonomialBlock<Value, Index> read(const SparseRows<Value, Given>& rows, Integer i) {
-    const SparseRow<Value, Given> row = rows[i];
-    if constexpr (std::is_same_v<Given, Index>) {
-      const Integer behind = rows.stored() - static_cast<Integer>(rows.offsets[i + 1]);
+  MonomialBlock<Value, Index> read(const SparseRows<Value>& rows, Integer i) {
+    const auto row = rows[i];
+    if constexpr (std::is_same_v<Index, std::int32_t>) {
+      const Integer behind = rows.stored() - rows.offsets[i + 1];
       if (behind >= kRun) return {row.values, row.columns, row.count, 0};
     }
     for (Integer place = 0; place < row.count; ++place) {

@@ -87,12 +87,12 @@ class Monomials {
     return most;
   }
 
-  // Writes size_of_row values, and their columns where `indices` is not null. With several lanes, up to
-  // lanes - 1 places behind the row's monomials are overwritten.
-  template <Integer lanes, class Value, class Index>
+  // Writes size_of_row values, and their columns where `indices` is not null. Up to kRun - 1 places behind
+  // the row's monomials are overwritten.
+  template <class Value, class Index>
   void expand(const MonomialBlock<Value, Index>& row, MonomialSpace<Value, Index>& space, Value* values,
               Index* indices) const {
-    Writer<lanes, Value, Index> to{values, indices};
+    Writer<Value, Index> to{values, indices};
     if (lowest_ == 0) to.write(scales_[0], begins_[0]);
     if (highest() >= 1 && lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
     MonomialBlock<Value, Index> block = row;
@@ -101,8 +101,8 @@ class Monomials {
         const MonomialBlock<Value, Index> next{to.values, to.indices, 0, begins_[k]};
         block = lengthen(k, row, block, next, scales_[k], space, to);
       } else {
-        Writer<lanes, Value, Index> beside{space.values[k % 2].data(),
-                                           indices ? space.columns[k % 2].data() : nullptr};
+        Writer<Value, Index> beside{space.values[k % 2].data(),
+                                    indices ? space.columns[k % 2].data() : nullptr};
         const MonomialBlock<Value, Index> next{beside.values, beside.indices, 0, 0};
         block = lengthen(k, row, block, next, 1.0, space, beside);
         if (k >= lowest_) to.run(block, 0, block.count, scales_[k], begins_[k]);
@@ -114,9 +114,9 @@ class Monomials {
   bool are_pairs() const { return highest() == 2 && !shared_repeats_; }
 
   // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
-  template <Integer lanes, class Value, class Index>
+  template <class Value, class Index>
   void expand_pairs(const MonomialBlock<Value, Index>& row, Value* values, Index* indices) const {
-    Writer<lanes, Value, Index> to{values, indices};
+    Writer<Value, Index> to{values, indices};
     if (lowest_ == 0) to.write(scales_[0], begins_[0]);
     if (lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
     const Integer* const shifts = shifts_.data() + 2 * columns_;
@@ -127,7 +127,7 @@ class Monomials {
   }
 
  private:
-  template <Integer lanes, class Value, class Index>
+  template <class Value, class Index>
   struct Writer {
     Value* values;
     Index* indices;
@@ -144,22 +144,22 @@ class Monomials {
       const Value* const given = block.values + begin;
       const Value scale = static_cast<Value>(factor);
       const Integer count = end - begin;
-      for (Integer k = 0; k < count; k += lanes) {
-        Value products[lanes];
-        for (Integer lane = 0; lane < lanes; ++lane) products[lane] = scale * given[k + lane];
-        for (Integer lane = 0; lane < lanes; ++lane) values[k + lane] = products[lane];
+      for (Integer k = 0; k < count; k += kRun) {
+        Value products[kRun];
+        for (Integer lane = 0; lane < kRun; ++lane) products[lane] = scale * given[k + lane];
+        for (Integer lane = 0; lane < kRun; ++lane) values[k + lane] = products[lane];
       }
       values += count;
       if (!indices) return;
       using Unsigned = std::make_unsigned_t<Index>;
       const Index* const columns = block.columns + begin;
       const Unsigned by = static_cast<Unsigned>(shift);
-      for (Integer k = 0; k < count; k += lanes) {
-        Index moved[lanes];
-        for (Integer lane = 0; lane < lanes; ++lane) {
+      for (Integer k = 0; k < count; k += kRun) {
+        Index moved[kRun];
+        for (Integer lane = 0; lane < kRun; ++lane) {
           moved[lane] = static_cast<Index>(static_cast<Unsigned>(columns[k + lane]) + by);
         }
-        for (Integer lane = 0; lane < lanes; ++lane) indices[k + lane] = moved[lane];
+        for (Integer lane = 0; lane < kRun; ++lane) indices[k + lane] = moved[lane];
       }
       indices += count;
     }
@@ -184,18 +184,17 @@ class Monomials {
   bool is_its_own_source(Integer k) const { return k >= lowest_ && scales_[k] == 1; }
 
   // Writes the monomials of degree k, of a row and its monomials of degree k - 1.
-  template <Integer lanes, class Value, class Index>
+  template <class Value, class Index>
   MonomialBlock<Value, Index> lengthen(Integer k, const MonomialBlock<Value, Index>& row,
                                        const MonomialBlock<Value, Index>& shorter,
                                        MonomialBlock<Value, Index> longer, double scale,
-                                       MonomialSpace<Value, Index>& space,
-                                       Writer<lanes, Value, Index>& to) const {
+                                       MonomialSpace<Value, Index>& space, Writer<Value, Index>& to) const {
     const Integer* const tails = space.begins[k - 1].data();
     Integer* const begins = space.begins[k].data();
     const Integer* const shifts = shifts_.data() + k * columns_;
     const Integer moved = longer.first - shorter.first;
     const Integer once = once_;
-    Writer<lanes, Value, Index> out = to;
+    Writer<Value, Index> out = to;
     for (Integer place = 0; place < row.count; ++place) {
       begins[place] = longer.count;
       Integer begin = tails[place + once];
@@ -232,23 +231,32 @@ class Monomials {
 
 // Expands the rows of a share, whose results lie one behind the other: row i's from begin(i) on. Most runs
 // of products are short, so they are made in steps of a few, too many at the end; the next rows write over
-// these. Where no others follow, each is made by itself.
+// these. Where no others follow, a row is made elsewhere and copied.
 template <class Rows, class Begin, class Value, class Index>
 void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integer last, const Begin& begin,
                   MonomialSpace<Value, Index>& space, Value* values, Index* indices) {
   const Integer end = begin(last);
-  const auto expand = [&](auto lanes) {
+  const auto expand = [&](Value* to, Index* places) {
     const auto row = space.read(rows, i);
-    Value* const to = values + begin(i);
-    Index* const places = indices ? indices + begin(i) : nullptr;
     if (monomials.are_pairs()) {
-      monomials.expand_pairs<lanes>(row, to, places);
+      monomials.expand_pairs(row, to, places);
     } else {
-      monomials.expand<lanes>(row, space, to, places);
+      monomials.expand(row, space, to, places);
     }
   };
-  for (; i < last && end - begin(i + 1) >= kRun; ++i) expand(std::integral_constant<Integer, kRun>{});
-  for (; i < last; ++i) expand(std::integral_constant<Integer, 1>{});
+  for (; i < last && end - begin(i + 1) >= kRun; ++i) {
+    expand(values + begin(i), indices ? indices + begin(i) : nullptr);
+  }
+  std::vector<Value> room;
+  std::vector<Index> places;
+  for (; i < last; ++i) {
+    const Integer size = begin(i + 1) - begin(i);
+    room.resize(static_cast<std::size_t>(size + kRun));
+    if (indices) places.resize(room.size());
+    expand(room.data(), indices ? places.data() : nullptr);
+    std::copy_n(room.data(), size, values + begin(i));
+    if (indices) std::copy_n(places.data(), size, indices + begin(i));
+  }
 }
 
 // One space for each thread, made beforehand.
@@ -273,9 +281,8 @@ void expand_dense(const Monomials& monomials, const DenseRows<Value>& rows, Valu
 }
 
 // Whether offsets are those of the expansion: what fills it trusts them.
-template <class Value, class Index, class Offset>
-bool fits(const Monomials& monomials, const SparseRows<Value, Index>& rows,
-          std::span<const Offset> offsets) {
+template <class Value, class Offset>
+bool fits(const Monomials& monomials, const SparseRows<Value>& rows, std::span<const Offset> offsets) {
   if (static_cast<Integer>(offsets.size()) != rows.count + 1 || offsets[0] != 0) return false;
   for (Integer i = 0; i < rows.count; ++i) {
     const Integer size = monomials.size_of_row(rows[i].count);
@@ -285,8 +292,8 @@ bool fits(const Monomials& monomials, const SparseRows<Value, Index>& rows,
 }
 
 // The sparse matrix (values, indices, offsets); rows must be sorted, and offsets must fit.
-template <class Value, class Index, class Offset>
-void expand_sparse(const Monomials& monomials, const SparseRows<Value, Index>& rows,
+template <class Value, class Offset>
+void expand_sparse(const Monomials& monomials, const SparseRows<Value>& rows,
                    std::span<const Offset> offsets, Offset* indices, Value* values, const Budget& budget) {
   const auto begin = [offsets](Integer i) { return static_cast<Integer>(offsets[i]); };
   const Integer threads = budget.threads_for(begin(rows.count));
@@ -297,5 +304,17 @@ void expand_sparse(const Monomials& monomials, const SparseRows<Value, Index>& r
     expand_share(monomials, rows, i, last, begin, spaces[thread], values, indices);
   });
 }
+
+// Compiled for each instruction set, in monomials.cpp.
+#define MAXMARGIN_EXPANSIONS(extern_, Value)                                                            \
+  extern_ template void expand_dense(const Monomials&, const DenseRows<Value>&, Value*, const Budget&); \
+  extern_ template void expand_sparse(const Monomials&, const SparseRows<Value>&,                       \
+                                      std::span<const std::int32_t>, std::int32_t*, Value*,             \
+                                      const Budget&);                                                   \
+  extern_ template void expand_sparse(const Monomials&, const SparseRows<Value>&,                       \
+                                      std::span<const std::int64_t>, std::int64_t*, Value*,             \
+                                      const Budget&);
+MAXMARGIN_EXPANSIONS(extern, float)
+MAXMARGIN_EXPANSIONS(extern, double)
 
 }  // namespace maxmargin

@@ -14,93 +14,10 @@
 #include <immintrin.h>
 #endif
 
+#include "data/columns.hpp"
 #include "kernel/encodings.hpp"
 
 namespace maxmargin {
-
-enum class Holding { bits, bytes, dense, sparse, given };
-
-// How rows can be held; see `probe`.
-struct Encoding {
-  Holding holding;
-  double unit = 1;  // of bytes
-};
-
-// What one look at the values tells.
-struct Probe {
-  bool binary = true;     // all values are 0 or 1
-  bool negative = false;  // some value is below 0
-  double largest = 0;     // and the smallest above 0:
-  double smallest = std::numeric_limits<double>::infinity();
-  Integer nonzeros = 0;
-};
-
-template <class Rows>
-void probe(const Rows& rows, Probe& found) {
-  for (Integer i = 0; i < rows.count; ++i) {
-    for_each_value(rows[i], [&](Integer, auto value) {
-      if (value == 0) return;
-      const double v = static_cast<double>(value);
-      ++found.nonzeros;
-      found.binary = found.binary && v == 1;
-      found.negative = found.negative || v < 0;
-      found.largest = std::max(found.largest, v);
-      found.smallest = std::min(found.smallest, v);
-    });
-  }
-}
-
-// Whether all values are multiples 0 .. 255 of `unit`, to the rounding of their type.
-template <class Rows>
-bool multiples_of(const Rows& rows, double unit) {
-  for (Integer i = 0; i < rows.count; ++i) {
-    bool fits = true;
-    for_each_value(rows[i], [&](Integer, auto value) {
-      constexpr double rounding = 2.0 * std::numeric_limits<decltype(value)>::epsilon();
-      const double multiple = std::nearbyint(static_cast<double>(value) / unit);
-      const double off = std::abs(static_cast<double>(value) - multiple * unit);
-      fits = fits && multiple >= 0 && multiple <= 255 && off <= rounding * static_cast<double>(value);
-    });
-    if (!fits) return false;
-  }
-  return true;
-}
-
-// The unit of data whose values are bytes, or none.
-template <class Rows>
-std::optional<double> byte_unit(std::span<const Rows* const> all, const Probe& found) {
-  if (found.negative || found.largest <= 0) return std::nullopt;
-  for (const double unit : {1.0, found.largest / 255, found.smallest}) {
-    if (found.largest <= 255.5 * unit &&
-        std::all_of(all.begin(), all.end(), [&](const Rows* rows) { return multiples_of(*rows, unit); })) {
-      return unit;
-    }
-  }
-  return std::nullopt;
-}
-
-// The cheapest way to hold these rows for a kernel, if all of them are to be held alike.
-template <class Rows>
-Encoding encoding_for(std::initializer_list<const Rows*> all, const KernelSum& kernel) {
-  if (kernel.uses(Common::given)) return {Holding::given};
-  Probe found;
-  Integer count = 1;
-  for (const Rows* rows : all) {
-    probe(*rows, found);
-    count += rows->count;
-  }
-  const Rows& rows = **all.begin();
-  const double width = static_cast<double>(found.nonzeros) / static_cast<double>(count);
-  const double columns = static_cast<double>(rows.columns);
-  // A bit costs a 32nd of an operation on 16 rows, a value of a sparse row one on 8 queries.
-  if (found.binary && columns <= 32 * (8 + width)) return {Holding::bits};
-  if (kernel.only_products() && rows.columns >= 32 && rows.columns <= ByteTiles::kMostColumns &&
-      columns <= 32 * width) {
-    if (const auto unit = byte_unit(std::span(all.begin(), all.size()), found))
-      return {Holding::bytes, *unit};
-  }
-  return {columns <= std::max(64.0, 6 * width) ? Holding::dense : Holding::sparse};
-}
 
 // The values of a kernel on zeros and ones: they depend on a count, so all of them fit into a table.
 //
@@ -175,64 +92,17 @@ class CountTable {
 // Rows in one of the four ways, with the numbers that each of them has alone.
 class Encoded {
  public:
-  using Kind =
-      std::variant<BitTiles, ByteTiles, DenseTiles<float>, DenseTiles<double>,
-                   SparseTiles<SparseRows<float, std::int32_t>>,
-                   SparseTiles<SparseRows<float, std::int64_t>>,
-                   SparseTiles<SparseRows<double, std::int32_t>>,
-                   SparseTiles<SparseRows<double, std::int64_t>>, GivenTiles<float>, GivenTiles<double>>;
-  // T is the type in which values of the kernel will be computed.
-  template <class T, class Rows>
-  static Encoded of(const Rows& rows, std::span<const Integer> which, const KernelSum& kernel,
-                    const Encoding& encoding, const Places& places, Integer columns) {
-    if (encoding.holding == Holding::bytes) {
-      std::vector<Integer> numbers(which.size());
-      std::iota(numbers.begin(), numbers.end(), Integer{0});
-      return of<T>(ByteRows(rows, which, encoding.unit), numbers, kernel, encoding, places, columns);
-    }
-    // Direct differences cost twice as much: where the columns are few, for the sake of digits.
-    const bool distances = kernel.only_distances() && columns <= 64;
-    Encoded encoded(make<T>(rows, which, encoding, places, columns, distances),
-                    static_cast<Integer>(which.size()));
-    if (encoding.holding == Holding::bits) {
-      const auto table = std::make_shared<const CountTables>(kernel, columns);
-      if (!table->single.empty()) encoded.tables_ = table;
-      encoded.ones_.assign(static_cast<std::size_t>(encoded.tiles() * kTile), 0);
-      for (std::size_t i = 0; i < which.size(); ++i) {
-        for_each_value(rows[which[i]], [&](Integer column, auto value) {
-          if (places[column] >= 0 && value != 0) ++encoded.ones_[i];
-        });
-      }
-      encoded.most_ones_ = *std::max_element(encoded.ones_.begin(), encoded.ones_.end());
-    }
-    for (int common = 0; common < kCommons; ++common) {
-      const Common kind = static_cast<Common>(common);
-      if (!kernel.uses(kind)) continue;
-      std::vector<double>& own = encoded.own_[common];
-      own.assign(static_cast<std::size_t>(tiles_of(encoded.count_) * kTile), 0.0);
-      encoded.single_own_[common].assign(own.size(), 0.0f);
-      if (kind == Common::given) continue;
-      if (distances && encoding.holding == Holding::dense && kind == Common::product) continue;
-      for (std::size_t i = 0; i < which.size(); ++i) {
-        for_each_value(rows[which[i]], [&](Integer column, auto value) {
-          if (places[column] >= 0) own[i] += own_share(kind, static_cast<double>(value));
-        });
-      }
-      encoded.single_own_[common].assign(own.begin(), own.end());
-    }
-    return encoded;
-  }
+  using Kind = std::variant<BitTiles, ByteTiles, DenseTiles<float>, DenseTiles<double>, SparseTiles<float>,
+                            SparseTiles<double>, GivenTiles<float>, GivenTiles<double>>;
 
-  // Of rows that are bytes already; they are shared, with all their columns.
+  // T is the type in which values of the kernel will be computed.
   template <class T>
-  static Encoded of(const ByteRows& rows, std::span<const Integer> which, const KernelSum&, const Encoding&,
-                    const Places&, Integer) {
-    Encoded encoded(ByteTiles(rows, which), static_cast<Integer>(which.size()));
-    std::vector<double>& own = encoded.own_[static_cast<int>(Common::product)];
-    own.assign(static_cast<std::size_t>(encoded.tiles() * kTile), 0.0);
-    for (std::size_t i = 0; i < which.size(); ++i) own[i] = rows.squared_norm(which[i]);
-    encoded.single_own_[static_cast<int>(Common::product)].assign(own.begin(), own.end());
-    return encoded;
+  static Encoded of(const KernelRows& rows, std::span<const Integer> which, const KernelSum& kernel,
+                    const Encoding& encoding, const Places& places, Integer columns) {
+    const bool single = std::is_same_v<T, float>;
+    return std::visit(
+        [&](const auto& typed) { return held(typed, which, kernel, encoding, places, columns, single); },
+        rows);
   }
 
   Encoded subset(std::span<const Integer> which) const {
@@ -286,11 +156,7 @@ class Encoded {
    private:
     friend class Encoded;
     std::variant<BitTiles::Queries, ByteTiles::Queries, DenseTiles<float>::Queries,
-                 DenseTiles<double>::Queries, SparseTiles<SparseRows<float, std::int32_t>>::Queries,
-                 SparseTiles<SparseRows<float, std::int64_t>>::Queries,
-                 SparseTiles<SparseRows<double, std::int32_t>>::Queries,
-                 SparseTiles<SparseRows<double, std::int64_t>>::Queries, GivenTiles<float>::Queries,
-                 GivenTiles<double>::Queries>
+                 DenseTiles<double>::Queries, SparseQueries, GivenQueries>
         held_;
     double own_[kCommons][kQueries] = {};
     std::int32_t ones_[kQueries] = {};
@@ -301,22 +167,14 @@ class Encoded {
   template <class T>
   void values(const KernelSum& kernel, const Queries& queries, Integer tile, TileSums<T>& out) const {
     if (tables_) return table_values<T>(queries, tile, out);
-    alignas(64) TileSums<T> commons[kCommons];
+    alignas(64) CommonSums<T> commons;
     alignas(64) T own[kTile];
     std::visit(
         [&](const auto& tiles) {
           using Tiles = std::decay_t<decltype(tiles)>;
           const auto& held = std::get<typename Tiles::Queries>(queries.held_);
           if constexpr (fits<T, Tiles>) {
-            if (kernel.uses(Common::product))
-              tiles.template common<Common::product>(held, tile, commons[0]);
-            if (kernel.uses(Common::minimum))
-              tiles.template common<Common::minimum>(held, tile, commons[1]);
-            if (kernel.uses(Common::harmonic))
-              tiles.template common<Common::harmonic>(held, tile, commons[2]);
-            if constexpr (requires { tiles.is_given(); }) {
-              if (kernel.uses(Common::given)) tiles.template common<Common::given>(held, tile, commons[3]);
-            }
+            tiles.commons(kernel, held, tile, commons);
           } else {
             throw std::logic_error("rows held for another precision");
           }
@@ -403,17 +261,70 @@ class Encoded {
 
   Encoded(Kind kind, Integer count) : kind_(std::move(kind)), count_(count) {}
 
-  template <class T, class Rows>
+  template <class Rows>
+  static Encoded held(const Rows& rows, std::span<const Integer> which, const KernelSum& kernel,
+                      const Encoding& encoding, const Places& places, Integer columns, bool single) {
+    if (encoding.holding == Holding::bytes) {
+      std::vector<Integer> numbers(which.size());
+      std::iota(numbers.begin(), numbers.end(), Integer{0});
+      return held(ByteRows(rows, which, encoding.unit), numbers, kernel, encoding, places, columns, single);
+    }
+    // Direct differences cost twice as much: where the columns are few, for the sake of digits.
+    const bool distances = kernel.only_distances() && columns <= 64;
+    Encoded encoded(make(rows, which, encoding, places, columns, distances, single),
+                    static_cast<Integer>(which.size()));
+    if (encoding.holding == Holding::bits) {
+      const auto table = std::make_shared<const CountTables>(kernel, columns);
+      if (!table->single.empty()) encoded.tables_ = table;
+      encoded.ones_.assign(static_cast<std::size_t>(encoded.tiles() * kTile), 0);
+      for (std::size_t i = 0; i < which.size(); ++i) {
+        for_each_value(rows[which[i]], [&](Integer column, auto value) {
+          if (places[column] >= 0 && value != 0) ++encoded.ones_[i];
+        });
+      }
+      encoded.most_ones_ = *std::max_element(encoded.ones_.begin(), encoded.ones_.end());
+    }
+    for (int common = 0; common < kCommons; ++common) {
+      const Common kind = static_cast<Common>(common);
+      if (!kernel.uses(kind)) continue;
+      std::vector<double>& own = encoded.own_[common];
+      own.assign(static_cast<std::size_t>(tiles_of(encoded.count_) * kTile), 0.0);
+      encoded.single_own_[common].assign(own.size(), 0.0f);
+      if (kind == Common::given) continue;
+      if (distances && encoding.holding == Holding::dense && kind == Common::product) continue;
+      for (std::size_t i = 0; i < which.size(); ++i) {
+        for_each_value(rows[which[i]], [&](Integer column, auto value) {
+          if (places[column] >= 0) own[i] += own_share(kind, static_cast<double>(value));
+        });
+      }
+      encoded.single_own_[common].assign(own.begin(), own.end());
+    }
+    return encoded;
+  }
+
+  // Of rows that are bytes already; they are shared, with all their columns.
+  static Encoded held(const ByteRows& rows, std::span<const Integer> which, const KernelSum&,
+                      const Encoding&, const Places&, Integer, bool) {
+    Encoded encoded(ByteTiles(rows, which), static_cast<Integer>(which.size()));
+    std::vector<double>& own = encoded.own_[static_cast<int>(Common::product)];
+    own.assign(static_cast<std::size_t>(encoded.tiles() * kTile), 0.0);
+    for (std::size_t i = 0; i < which.size(); ++i) own[i] = rows.squared_norm(which[i]);
+    encoded.single_own_[static_cast<int>(Common::product)].assign(own.begin(), own.end());
+    return encoded;
+  }
+
+  template <class Rows>
   static Kind make(const Rows& rows, std::span<const Integer> which, const Encoding& encoding,
-                   const Places& places, Integer columns, bool distances) {
+                   const Places& places, Integer columns, bool distances, bool single) {
     if (encoding.holding == Holding::bits) return BitTiles(rows, which, places, columns);
     if constexpr (requires { rows.offsets; }) {
       if (encoding.holding == Holding::given) throw std::invalid_argument("a kernel matrix must be dense");
-      if (encoding.holding == Holding::sparse) return SparseTiles<Rows>(rows, which);
+      if (encoding.holding == Holding::sparse) return SparseTiles(rows, which);
     } else if (encoding.holding == Holding::given) {
       return GivenTiles(rows, which);
     }
-    return DenseTiles<T>(rows, which, places, columns, distances);
+    if (single) return DenseTiles<float>(rows, which, places, columns, distances);
+    return DenseTiles<double>(rows, which, places, columns, distances);
   }
 
   Kind kind_;
@@ -427,34 +338,25 @@ class Encoded {
 
 // Which columns a block of rows has to hold: those that differ, and, where more than distances count, all
 // that are not zero.
-template <class Rows>
-std::pair<Places, Integer> places_of(const Rows& rows, std::span<const Integer> which,
-                                     bool only_distances) {
-  const std::size_t d = static_cast<std::size_t>(rows.columns);
-  std::vector<double> low(d, std::numeric_limits<double>::infinity()), high(d, -low[0]);
-  std::vector<Integer> seen(d, 0);
-  for (const Integer i : which) {
-    for_each_value(rows[i], [&](Integer column, auto value) {
-      const double v = static_cast<double>(value);
-      low[column] = std::min(low[column], v);
-      high[column] = std::max(high[column], v);
-      ++seen[column];
-    });
-  }
+inline std::pair<Places, Integer> places_of(const KernelRows& rows, std::span<const Integer> which,
+                                            bool only_distances) {
+  if (std::holds_alternative<ByteRows>(rows)) return {Places{}, columns_of(rows)};
+  const std::size_t d = static_cast<std::size_t>(columns_of(rows));
+  std::vector<double> low(d), high(d);
+  std::visit(
+      [&]<class Rows>(const Rows& typed) {
+        if constexpr (!std::is_same_v<Rows, ByteRows>) {
+          column_ranges(typed, which, low.data(), high.data());
+        }
+      },
+      rows);
   Places places(d, -1);
   Integer kept = 0;
   for (std::size_t column = 0; column < d; ++column) {
-    if (seen[column] < static_cast<Integer>(which.size())) {
-      low[column] = std::min(low[column], 0.0);
-      high[column] = std::max(high[column], 0.0);
-    }
     const bool same = low[column] == high[column];
     if (!same || (!only_distances && high[column] != 0)) places[column] = kept++;
   }
   return {std::move(places), kept};
-}
-inline std::pair<Places, Integer> places_of(const ByteRows& rows, std::span<const Integer>, bool) {
-  return {Places{}, rows.columns};
 }
 
 }  // namespace maxmargin

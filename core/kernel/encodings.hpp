@@ -16,6 +16,8 @@
 #include <immintrin.h>
 #endif
 
+#include "data/columns.hpp"
+#include "kernel/kernel_rows.hpp"
 #include "kernel/kernels.hpp"
 
 namespace maxmargin {
@@ -23,20 +25,19 @@ namespace maxmargin {
 template <class T>
 using TileSums = T[kQueries][kTile];
 
+// One for each kind of common sum; those that the kernel does not use are left as they are.
+template <class T>
+using CommonSums = TileSums<T>[kCommons];
+
+// Calls visit<common>() for each kind of common sum over columns that the kernel uses.
+template <class Visit>
+void for_each_common(const KernelSum& kernel, const Visit& visit) {
+  if (kernel.uses(Common::product)) visit.template operator()<Common::product>();
+  if (kernel.uses(Common::minimum)) visit.template operator()<Common::minimum>();
+  if (kernel.uses(Common::harmonic)) visit.template operator()<Common::harmonic>();
+}
+
 inline Integer tiles_of(Integer count) { return (count + kTile - 1) / kTile; }
-
-// Calls visit(column, value) for the stored values of a row.
-template <class Value, class Visit>
-void for_each_value(const DenseRow<Value>& row, const Visit& visit) {
-  for (Integer k = 0; k < row.columns; ++k) visit(k, row.values[k]);
-}
-template <class Value, class Index, class Visit>
-void for_each_value(const SparseRow<Value, Index>& row, const Visit& visit) {
-  for (Integer k = 0; k < row.count; ++k) visit(static_cast<Integer>(row.columns[k]), row.values[k]);
-}
-
-// Where each column goes, or -1 for columns that are left out because they are the same in all rows.
-using Places = std::vector<Integer>;
 
 // Zeros and ones, 32 to a word: a common sum is a count of bits.
 class BitTiles {
@@ -74,12 +75,15 @@ class BitTiles {
     }
   }
 
-  template <Common, class T>
-  void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
+  template <class T>
+  void commons(const KernelSum& kernel, const Queries& queries, Integer tile, CommonSums<T>& out) const {
     alignas(64) TileSums<std::int32_t> counts;
     count(queries, tile, counts);
-    for (int q = 0; q < kQueries; ++q) {
-      for (int lane = 0; lane < kTile; ++lane) out[q][lane] = static_cast<T>(counts[q][lane]);
+    for (int common = 0; common < static_cast<int>(Common::given); ++common) {
+      if (!kernel.uses(static_cast<Common>(common))) continue;
+      for (int q = 0; q < kQueries; ++q) {
+        for (int lane = 0; lane < kTile; ++lane) out[common][q][lane] = static_cast<T>(counts[q][lane]);
+      }
     }
   }
   void count(const Queries& queries, Integer tile, TileSums<std::int32_t>& counts) const {
@@ -120,45 +124,6 @@ class BitTiles {
   std::vector<std::uint32_t> tiles_;  // [tile][word][lane]
 };
 
-// Rows of multiples 0 .. 255 of one number, one after the other; copies share them.
-class ByteRows {
- public:
-  template <class Rows>
-  ByteRows(const Rows& rows, std::span<const Integer> which, double unit)
-      : count(static_cast<Integer>(which.size())), columns(rows.columns), squared_unit(unit * unit) {
-    auto held = std::make_shared<Held>();
-    held->values.assign(which.size() * static_cast<std::size_t>(4 * quads()), 0);
-    held->sums.assign(which.size(), 0);
-    held->squares.assign(which.size(), 0);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      std::uint8_t* row = held->values.data() + i * static_cast<std::size_t>(4 * quads());
-      for_each_value(rows[which[i]], [&](Integer column, auto value) {
-        const std::int32_t multiple = static_cast<std::uint8_t>(static_cast<double>(value) / unit + 0.5);
-        row[column] = static_cast<std::uint8_t>(multiple);
-        held->sums[i] += multiple;
-        held->squares[i] += multiple * multiple;
-      });
-    }
-    held_ = std::move(held);
-  }
-
-  Integer quads() const { return (columns + 3) / 4; }
-  const std::uint8_t* row(Integer i) const { return held_->values.data() + i * 4 * quads(); }
-  std::int32_t sum(Integer row) const { return held_->sums[row]; }
-  double squared_norm(Integer row) const { return squared_unit * static_cast<double>(held_->squares[row]); }
-
-  Integer count, columns;
-  double squared_unit;
-
- private:
-  struct Held {
-    std::vector<std::uint8_t> values;  // [row][quad][4]
-    std::vector<std::int32_t> sums;
-    std::vector<std::int64_t> squares;
-  };
-  std::shared_ptr<const Held> held_;
-};
-
 // Some of such rows: common sums are exact in integers.
 //
 // Processors multiply unsigned by signed bytes, so tiles have values less 128, and 128 times the sum of a
@@ -174,7 +139,6 @@ class ByteTiles {
     Few few[kQueries / kAtOnce];
     std::int32_t sums[kQueries] = {};  // of every query, times 128
   };
-  static constexpr Integer kMostColumns = 1 << 15;  // 2^15 * 255 * 128 < 2^31
 
   ByteTiles(const ByteRows& rows, std::span<const Integer> which)
       : rows_(rows), which_(which.begin(), which.end()) {
@@ -208,8 +172,10 @@ class ByteTiles {
     }
   }
 
-  template <Common, class T>
-  void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
+  // Only products: see `encoding_for`.
+  template <class T>
+  void commons(const KernelSum&, const Queries& queries, Integer tile, CommonSums<T>& sums) const {
+    TileSums<T>& out = sums[static_cast<int>(Common::product)];
     const std::int8_t* rows = tiles_.get() + tile * rows_.quads() * kTile * 4;
     const T unit = static_cast<T>(rows_.squared_unit);
     alignas(64) std::int32_t products[kAtOnce][kTile];
@@ -325,9 +291,19 @@ class DenseTiles {
     }
   }
 
-  template <Common common_sum, class T>
-  void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
-    static_assert(std::is_same_v<T, Stored>);
+  void commons(const KernelSum& kernel, const Queries& queries, Integer tile,
+               CommonSums<Stored>& out) const {
+    for_each_common(kernel, [&]<Common common_sum>() {
+      common<common_sum>(queries, tile, out[static_cast<int>(common_sum)]);
+    });
+  }
+
+  Integer work() const { return columns_; }
+
+ private:
+  template <Common common_sum>
+  void common(const Queries& queries, Integer tile, TileSums<Stored>& out) const {
+    using T = Stored;
     const T* rows = tiles_.data() + tile * columns_ * kTile;
     constexpr int width = kVectorsAtOnce * kLanes<T>;
     for (int q = 0; q < kQueries; q += 4) {
@@ -340,10 +316,6 @@ class DenseTiles {
       }
     }
   }
-
-  Integer work() const { return columns_; }
-
- private:
   template <bool distances, Common common_sum>
   void sum(const Stored* rows, const Stored* queries, Stored* out) const {
     using V = Lanes<Stored>;
@@ -402,17 +374,19 @@ inline Integer sparse_queries(Integer columns) {
   return std::max<Integer>(1, values / std::max<Integer>(columns, 1) / kQueries) * kQueries;
 }
 
+struct SparseQueries {
+  std::vector<float> single;  // [column][query]
+  std::vector<double> both;   // one of the two is in use
+  std::vector<Integer> touched;
+};
+
 // Rows with few values, read where they are. A query lies in a table with a place for every column.
-template <class Rows>
+template <class Value>
 class SparseTiles {
  public:
-  struct Queries {
-    std::vector<float> single;  // [column][query]
-    std::vector<double> both;   // one of the two is in use
-    std::vector<Integer> touched;
-  };
+  using Queries = SparseQueries;
 
-  SparseTiles(const Rows& rows, std::span<const Integer> which)
+  SparseTiles(const SparseRows<Value>& rows, std::span<const Integer> which)
       : rows_(rows), which_(which.begin(), which.end()) {}
 
   SparseTiles(const SparseTiles& source, std::span<const Integer> which) : rows_(source.rows_) {
@@ -434,8 +408,8 @@ class SparseTiles {
       return queries.both;
   }
 
-  template <class T, class Other>
-  void read(const SparseTiles<Other>& source, std::span<const Integer> which, Queries& queries) const {
+  template <class T>
+  void read(const SparseTiles& source, std::span<const Integer> which, Queries& queries) const {
     std::vector<T>& values = table<T>(queries);
     const std::size_t size = static_cast<std::size_t>(rows_.columns * kQueries);
     if (values.size() != size) values.assign(size, T{});
@@ -450,6 +424,18 @@ class SparseTiles {
     }
   }
 
+  template <class T>
+  void commons(const KernelSum& kernel, const Queries& queries, Integer tile, CommonSums<T>& out) const {
+    for_each_common(kernel, [&]<Common common_sum>() {
+      common<common_sum>(queries, tile, out[static_cast<int>(common_sum)]);
+    });
+  }
+
+  auto row(Integer i) const { return rows_[which_[i]]; }
+  Integer work() const { return which_.empty() ? 1 : 2 * (rows_.stored() / rows_.count + 1); }
+  Integer columns() const { return rows_.columns; }
+
+ private:
   template <Common common_sum, class T>
   void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
     const T* values = table<T>(queries).data();
@@ -470,22 +456,19 @@ class SparseTiles {
     }
   }
 
-  auto row(Integer i) const { return rows_[which_[i]]; }
-  Integer work() const { return which_.empty() ? 1 : 2 * (rows_.stored() / rows_.count + 1); }
-  Integer columns() const { return rows_.columns; }
-
- private:
-  Rows rows_;
+  SparseRows<Value> rows_;
   std::vector<Integer> which_;
+};
+
+struct GivenQueries {
+  std::vector<Integer> rows;
 };
 
 // Values of a kernel that are given: the rows are those of the matrix itself.
 template <class Value>
 class GivenTiles {
  public:
-  struct Queries {
-    std::vector<Integer> rows;
-  };
+  using Queries = GivenQueries;
 
   GivenTiles(const DenseRows<Value>& matrix, std::span<const Integer> which)
       : matrix_(matrix), which_(which.begin(), which.end()) {}
@@ -498,8 +481,9 @@ class GivenTiles {
     for (const Integer i : which) queries.rows.push_back(source.which_[i]);
   }
 
-  template <Common, class T>
-  void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
+  template <class T>
+  void commons(const KernelSum&, const Queries& queries, Integer tile, CommonSums<T>& sums) const {
+    TileSums<T>& out = sums[static_cast<int>(Common::given)];
     const Integer first = tile * kTile;
     const Integer last = std::min<Integer>(first + kTile, static_cast<Integer>(which_.size()));
     for (std::size_t q = 0; q < kQueries; ++q) {
@@ -511,7 +495,6 @@ class GivenTiles {
   }
 
   Integer work() const { return 1; }
-  static constexpr bool is_given() { return true; }
 
  private:
   DenseRows<Value> matrix_;

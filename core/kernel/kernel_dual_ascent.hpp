@@ -7,19 +7,12 @@
 #include <cmath>
 #include <span>
 
+#include "kernel/any_kernel_matrix.hpp"
 #include "kernel/kernel_matrix.hpp"
 #include "linear/dual_coordinate_ascent.hpp"
 #include "machine/budget.hpp"
 
 namespace maxmargin {
-
-struct KernelSweep {
-  double unrest = 0;  // the largest derivative that a step has used up
-  double bias = 0;    // s^2 sum_j alpha_j y_j
-  double ascent = 0;  // by how much the dual value grew
-  double gap = 0;     // at the end of the sweep
-  bool whole = true;  // all rows were visited
-};
 
 // sum_i C_i loss(m_i) + C_i loss*(-alpha_i / C_i) + alpha_i m_i
 template <bool kSquared>

@@ -16,9 +16,8 @@ class KernelMatrix {
   using Value = T;
 
   // `order` has the rows block by block; block k is order[begins[k]] .. order[begins[k + 1] - 1].
-  template <class Rows>
-  KernelMatrix(const Rows& rows, KernelSum kernel, const Encoding& encoding, std::span<const Integer> order,
-               std::span<const Integer> begins, Integer cache_bytes,
+  KernelMatrix(const KernelRows& rows, KernelSum kernel, const Encoding& encoding,
+               std::span<const Integer> order, std::span<const Integer> begins, Integer cache_bytes,
                std::shared_ptr<CacheCounts> counts = nullptr, std::shared_ptr<SpareMemory> spare = nullptr)
       : kernel_(std::move(kernel)),
         encoding_(encoding),

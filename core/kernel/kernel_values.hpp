@@ -34,22 +34,22 @@ constexpr Integer kValues = Integer{1} << 27;  // of a kernel, between two calls
 // Segments are consecutive shares of `support`; the certificate has one, one-vs-one has one per class. All
 // sums are in double; the values of the kernel are computed in T. `between` is called now and then; how
 // often changes nothing in the sums.
-template <class T, class Rows>
-void expansions(const KernelSum& kernel, const Encoding& encoding, const Rows& support,
+template <class T>
+void expansions(const KernelSum& kernel, const Encoding& encoding, const KernelRows& support,
                 std::span<const Integer> support_which, const double* coefficients,
-                Integer coefficient_rows, std::span<const Integer> segments, const Rows& targets,
+                Integer coefficient_rows, std::span<const Integer> segments, const KernelRows& targets,
                 std::span<const Integer> target_which, double* out, const Budget& budget,
                 const std::function<void()>& between) {
   constexpr Integer target_chunk = 4 * kTile;
   const Integer n = static_cast<Integer>(target_which.size());
   Integer chunk =
       std::clamp<Integer>(kValues / std::max<Integer>(n, 1) / kTile * kTile, 4 * kTile, 32 * kTile);
-  if (encoding.holding == Holding::sparse) chunk = std::min(chunk, sparse_queries(support.columns));
+  const Integer columns = columns_of(support);
+  if (encoding.holding == Holding::sparse) chunk = std::min(chunk, sparse_queries(columns));
   const Integer s = static_cast<Integer>(support_which.size());
   const Integer parts = static_cast<Integer>(segments.size()) - 1;
   std::fill(out, out + n * parts * coefficient_rows, 0.0);
-  const Places places = all_places(support.columns);
-  const Integer columns = support.columns;
+  const Places places = all_places(columns);
   std::vector<Integer> numbers(static_cast<std::size_t>(chunk));
   for (Integer k = 0; k < chunk; ++k) numbers[k] = k;
   std::vector<Encoded::Queries> batches;
@@ -127,18 +127,18 @@ void kernel_diagonal(const KernelSum& kernel, const Rows& rows, std::span<double
 //
 // Of rows with themselves only one of k(x, z) and k(z, x) is computed, unless the values are given, and may
 // differ.
-template <class T, class Rows>
-void kernel_block(const KernelSum& kernel, const Encoding& encoding, const Rows& first,
-                  std::span<const Integer> first_which, const Rows& second,
+template <class T>
+void kernel_block(const KernelSum& kernel, const Encoding& encoding, const KernelRows& first,
+                  std::span<const Integer> first_which, const KernelRows& second,
                   std::span<const Integer> second_which, T* out, const Budget& budget) {
   const Integer n = static_cast<Integer>(first_which.size()), m = static_cast<Integer>(second_which.size());
-  const auto places = all_places(first.columns);
-  const auto columns = Encoded::of<T>(second, second_which, kernel, encoding, places, first.columns);
+  const Integer width = columns_of(first);
+  const auto places = all_places(width);
+  const auto columns = Encoded::of<T>(second, second_which, kernel, encoding, places, width);
   const bool symmetric =
       &first == &second && std::ranges::equal(first_which, second_which) && !kernel.uses(Common::given);
   std::optional<Encoded> others;
-  if (!symmetric)
-    others.emplace(Encoded::of<T>(first, first_which, kernel, encoding, places, first.columns));
+  if (!symmetric) others.emplace(Encoded::of<T>(first, first_which, kernel, encoding, places, width));
   const Encoded& rows = symmetric ? columns : *others;
   share_out(budget.threads_for(n * m * rows.work()), (n + kQueries - 1) / kQueries,
             [&](Integer, Integer item) {

@@ -9,19 +9,11 @@
 #include <span>
 #include <vector>
 
+#include "kernel/any_kernel_matrix.hpp"
 #include "kernel/kernel_dual.hpp"
 #include "machine/budget.hpp"
 
 namespace maxmargin {
-
-struct PairReport {
-  Integer pairs = 0;     // steps taken
-  Integer active = 0;    // rows not shrunk away
-  double violation = 0;  // greatest f of a beta that may fall minus least f of one that may grow
-  double ascent = 0;     // by how much the dual value grew
-  double gap = 0;        // of the active rows; the others have none as long as their walls hold them
-  bool done = false;     // all rows were looked at, and no pair is left to move
-};
 
 template <class Matrix>
 class SequentialMinimalOptimization {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -50,17 +49,18 @@ struct Before {
 };
 
 // By how much the dual value grew. `order` names the rows that may have moved since; no other has.
-template <bool kSquared, class Rows>
-double go_on(const Rows& rows, std::span<Coordinate> coordinates, std::span<const Integer> order,
-             std::span<double> w, double& bias, double bias_curvature, Before before) {
+template <class Rows>
+double go_on(const Rows& rows, bool squared, std::span<Coordinate> coordinates,
+             std::span<const Integer> order, std::span<double> w, double& bias, double bias_curvature,
+             Before before) {
   // What w is off by for alpha is in v as well: moves that grew from sweep to sweep would make it grow.
   constexpr double kFarthest = 1;
-  const auto upper = [](const Coordinate& c) {
-    return kSquared ? std::numeric_limits<double>::infinity() : c.cost;
+  const auto upper = [squared](const Coordinate& c) {
+    return squared ? std::numeric_limits<double>::infinity() : c.cost;
   };
   double* const change = before.alpha;
   const std::span<double> v = before.w;
-  std::transform(w.begin(), w.end(), v.begin(), v.begin(), std::minus<>());
+  for (std::size_t j = 0; j < w.size(); ++j) v[j] = w[j] - v[j];
   Parabola straight;
   std::vector<Integer> moving;
   moving.reserve(order.size());

@@ -121,19 +121,11 @@ struct NewtonPoint {
 class SecondOrderMethod {
  public:
   explicit SecondOrderMethod(const Terms& terms) : at{terms} {}
-  virtual ~SecondOrderMethod() = default;
+  virtual ~SecondOrderMethod();
 
   // Steps until the relative gap is at most `until`, rounding leaves nothing to gain, or `most` have been
   // taken. Returns how many were; 0 where the rows are too large to be squared.
-  Integer steps(System& system, Integer most, double until, const Budget& budget) {
-    Integer taken = 0;
-    while (taken < most) {
-      if (!step(system, budget)) return 0;
-      ++taken;
-      if (finished() || relative_gap() <= until || budget.spent()) break;
-    }
-    return taken;
-  }
+  Integer steps(System& system, Integer most, double until, const Budget& budget);
   virtual double relative_gap() const = 0;
   virtual bool finished() const = 0;
 
@@ -149,34 +141,17 @@ class NewtonMethod : public SecondOrderMethod {
   NewtonMethod(Loss loss, const Terms& terms) : SecondOrderMethod(terms), loss_(loss) {}
 
   // At the point where `at` has been placed.
-  void begin(System& system, const Budget& budget) {
-    at.forget();
-    std::visit([&]<class L>(L) { at.refresh(piece_of<L>(), system, budget); }, loss_);
-    relative_gap_ = INFINITY;
-    finished_ = false;
-  }
+  void begin(System& system, const Budget& budget);
   double relative_gap() const override { return relative_gap_; }
   bool finished() const override { return finished_; }
 
  private:
-  static constexpr double kRounding = 1e-15;  // a relative gap that float64 cannot tell from 0
-
   template <class L>
   SmoothPiece<L> piece_of() const {
     return {at.terms.costs.data()};
   }
 
-  bool step(System& system, const Budget& budget) override {
-    at.set_gradient();  // 3
-    const auto length =
-        std::visit([&]<class L>(L) { return at.move(piece_of<L>(), system, budget); }, loss_);  // 4, 5, 2
-    if (!length) return false;
-    const double primal = std::abs(at.primal());
-    // The gap: multipliers of a smooth loss meet Fenchel's inequality with equality.
-    relative_gap_ = primal > 0 ? at.residual() / primal : 0.0;
-    finished_ = *length == 0 || relative_gap_ <= kRounding;
-    return true;
-  }
+  bool step(System& system, const Budget& budget) override;
 
   Loss loss_;
   double relative_gap_ = INFINITY;

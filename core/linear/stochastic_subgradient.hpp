@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
 #include "data/rows.hpp"
 #include "machine/budget.hpp"
+#include "passes/any_loss.hpp"
 
 namespace maxmargin {
 
@@ -51,26 +54,45 @@ struct Bias {
 
 // The stopping rule of lecture 001: the last steps together are shorter than a threshold.
 struct RecentSteps {
-  std::span<double> lengths;  // ring of the last t0 lengths; empty: no rule
-  Integer next = 0;
-  double threshold = 0;
+  RecentSteps(std::size_t count, double threshold)
+      : lengths(count, std::numeric_limits<double>::infinity()), threshold(threshold) {}
 
-  bool short_enough(double length) {
+  std::vector<double> lengths;  // ring of the last t0 lengths; empty: no rule
+  double threshold;
+  std::size_t next = 0;
+  bool finished = false;
+
+  void add(double length) {
     lengths[next] = length;
-    next = (next + 1) % static_cast<Integer>(lengths.size());
-    double sum = 0;
-    for (double value : lengths) sum += value;
-    return sum < threshold;
+    next = (next + 1) % lengths.size();
+    finished = std::accumulate(lengths.begin(), lengths.end(), 0.0) < threshold;
   }
 };
 
-// Lecture 001, lines 10-18, on batches of `batch` consecutive entries of `order`, one for each step
-// size. `weights` are C_i over their mean. Returns the number of steps taken.
-template <class Loss, class Rows>
-Integer stochastic_subgradient(const Rows& rows, const double* labels, const double* weights,
-                               const double* norms, std::span<const Integer> order, Integer batch,
-                               std::span<const double> steps, double lambda, double radius, Bias bias,
-                               Iterate& iterate, RecentSteps& recent, bool& finished, Watch& watch) {
+// What the steps are taken on, beside the rows.
+struct Examples {
+  AnyLoss loss;
+  std::span<const double> labels;
+  std::span<const double> weights;  // C_i over their mean
+  std::span<const double> norms;    // |x_i|^2
+};
+
+// What all steps of a call have in common.
+struct StepRule {
+  Integer batch;
+  double lambda;
+  double radius;  // of the ball that w is projected to; infinite: it is not
+  Bias bias;
+};
+
+// Lecture 001, lines 10-18, on batches of consecutive entries of `order`, one for each step size. Returns
+// the number of steps taken.
+template <class Rows>
+Integer stochastic_subgradient(const Rows& rows, const Examples& examples, const StepRule& rule,
+                               std::span<const Integer> order, std::span<const double> steps,
+                               Iterate& iterate, RecentSteps& recent, Watch& watch) {
+  const auto [loss, labels, weights, norms] = examples;
+  const auto [batch, lambda, radius, bias] = rule;
   const bool projects = std::isfinite(radius);
   std::vector<double> pulls(static_cast<std::size_t>(batch));
   std::vector<double> together(recent.lengths.empty() ? 0 : iterate.v.size());
@@ -88,7 +110,7 @@ Integer stochastic_subgradient(const Rows& rows, const double* labels, const dou
       const auto row = rows[i];
       product = row.dot(iterate.v.data());
       const double margin = labels[i] * (iterate.scale * product + bias.feature * iterate.beta);
-      pulls[k] = -Loss::derivative(margin) * weights[i] * labels[i] / static_cast<double>(batch);
+      pulls[k] = -derivative(loss, margin) * weights[i] * labels[i] / static_cast<double>(batch);
       work += 2 * row.size();
     }
     const double shrink = 1 - eta * lambda;
@@ -133,10 +155,8 @@ Integer stochastic_subgradient(const Rows& rows, const double* labels, const dou
         squared += pulls[k] * rows[rows_of_step[k]].dot(together.data());
       }
       for (Integer k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), -pulls[k]);
-      if (recent.short_enough(eta * std::sqrt(std::max(squared, 0.0)))) {
-        finished = true;
-        break;
-      }
+      recent.add(eta * std::sqrt(std::max(squared, 0.0)));
+      if (recent.finished) break;
     }
     if (watch.spend(work)) break;
   }

@@ -2,12 +2,8 @@
 // What a loop may use: threads, time until a deadline, and the patience of whoever may interrupt.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <functional>
 #include <memory>
-#include <utility>
 
 #include "data/rows.hpp"
 
@@ -16,18 +12,12 @@ namespace maxmargin {
 // Shared by all the steps of a run, also across threads: `stop` in one of them ends them all.
 class Budget {
  public:
-  Budget(double seconds, Integer threads) : start_(Clock::now()), seconds_(seconds), threads_(threads) {}
+  Budget(double seconds, Integer threads);
 
   // So many seconds of this budget, from now on; who stops one of the two stops both.
-  Budget part(double seconds) const {
-    Budget some(std::min(seconds, seconds_left()), threads_);
-    some.stopped_ = stopped_;
-    return some;
-  }
+  Budget part(double seconds) const;
 
-  double seconds_left() const {
-    return seconds_ - std::chrono::duration<double>(Clock::now() - start_).count();
-  }
+  double seconds_left() const;
   void stop() { stopped_->store(true, std::memory_order_relaxed); }
   bool stopped() const { return stopped_->load(std::memory_order_relaxed); }
   bool spent() const { return stopped() || seconds_left() <= 0; }
@@ -39,11 +29,9 @@ class Budget {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static constexpr Integer kWorkPerThread = Integer{1} << 17;  // about a tenth of a millisecond
 
-  Clock::time_point start_;
-  double seconds_;
+  double end_;  // on the clock of budget.cpp, in seconds
   Integer threads_;
   std::shared_ptr<std::atomic<bool>> stopped_ = std::make_shared<std::atomic<bool>>(false);
 };
@@ -51,32 +39,24 @@ class Budget {
 // One loop's look at its budget, cheap enough to be asked after every row.
 class Watch {
  public:
-  Watch(const Budget& budget, std::function<bool()> interrupted)
-      : budget_(budget), interrupted_(std::move(interrupted)) {}
+  // `interrupted(who)` is asked now and then.
+  Watch(const Budget& budget, bool (*interrupted)(void* who), void* who);
 
   // Counts `work` multiply-adds; true when the loop should end.
   bool spend(Integer work) {
     credit_ -= work;
-    if (credit_ > 0) return over_;
-    credit_ = kWorkBetweenLooks;
-    const double left = budget_.seconds_left();
-    over_ = over_ || budget_.stopped() || left <= 0;
-    if (!over_ && Clock::now() - asked_ > kTimeBetweenQuestions) {
-      asked_ = Clock::now();
-      over_ = interrupted_();
-    }
-    return over_;
+    return credit_ > 0 ? over_ : look();
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static constexpr Integer kWorkBetweenLooks = Integer{1} << 19;  // about half a millisecond
-  // A question may have to wait for the interpreter's lock, so it is asked rarely.
-  static constexpr auto kTimeBetweenQuestions = std::chrono::milliseconds(40);
+
+  bool look();
 
   const Budget& budget_;
-  std::function<bool()> interrupted_;
-  Clock::time_point asked_ = Clock::now();
+  bool (*interrupted_)(void* who);
+  void* who_;
+  double asked_;
   Integer credit_ = kWorkBetweenLooks;
   bool over_ = false;
 };

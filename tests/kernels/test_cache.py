@@ -24,7 +24,14 @@ def matrix_of(X, cache_bytes, counts, single=False, begins=(0, 40), spare=None):
     rows = KernelRows(X, Gaussian(0.5))
     begins = np.array([*begins, len(X)])  # two blocks
     return core.KernelMatrix(
-        rows.data, rows.kernel.compiled, rows.which, begins, cache_bytes, single, counts, spare
+        rows.data,
+        rows.kernel.compiled,
+        rows.which,
+        begins,
+        cache_bytes=cache_bytes,
+        single=single,
+        counts=counts,
+        spare=spare,
     )
 
 

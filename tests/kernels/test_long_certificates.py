@@ -48,8 +48,9 @@ def test_rows_of_the_matrix_are_added_some_at_a_time(wide):
     X, K = wide
     rows = KernelRows(X, Gaussian(0.1))
     for cache_bytes in (0, 10_000, 10**9):
+        begins = np.array([0, 200])
         matrix = core.KernelMatrix(
-            rows.data, rows.kernel.compiled, rows.which, np.array([0, 200]), cache_bytes, False
+            rows.data, rows.kernel.compiled, rows.which, begins, cache_bytes=cache_bytes, single=False
         )
         for _ in range(2):
             f, changes = np.zeros(200), np.linspace(0.0, 1.0, 150)
@@ -126,7 +127,10 @@ def test_a_round_cut_short_leaves_its_gradient_right():
     X = random.normal(size=(2200, 1000)).astype(np.float32)
     y = np.where(np.arange(2200) < 1100, 1.0, -1.0)  # sorted by class
     rows = KernelRows(X, Gaussian(1e-4))
-    matrix = core.KernelMatrix(rows.data, rows.kernel.compiled, rows.which, np.array([0, 2200]), 0, True)
+    begins = np.array([0, 2200])
+    matrix = core.KernelMatrix(
+        rows.data, rows.kernel.compiled, rows.which, begins, cache_bytes=0, single=True
+    )
     dual = core.KernelDual(y, np.ones(2200))
     core.WorkingSet(matrix, 2048, 0).run(dual, 1, core.Budget(1e-9, 1))
     cut = np.count_nonzero(dual.beta)

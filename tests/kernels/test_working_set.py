@@ -24,7 +24,12 @@ def given(K):
     """A kernel matrix of the core that has the values of K."""
     rows = KernelRows(K, Precomputed())
     return core.KernelMatrix(
-        rows.data, rows.kernel.compiled, np.arange(len(K)), np.array([0, len(K)]), 0, False
+        rows.data,
+        rows.kernel.compiled,
+        np.arange(len(K)),
+        np.array([0, len(K)]),
+        cache_bytes=0,
+        single=False,
     )
 
 
@@ -37,8 +42,8 @@ def test_rounds_on_all_rows_are_the_oracle_s():
         Gaussian(0.7).compiled,
         np.arange(41),
         np.array([0, 41]),
-        0,
-        False,
+        cache_bytes=0,
+        single=False,
     )
     rounds, dual = core.WorkingSet(matrix, 64, 0), core.KernelDual(y, costs)
     theirs = np.zeros(41)

@@ -238,13 +238,29 @@ def test_core_refuses_other_types():
         core.Data.dense(np.ones((4, 4))[:, ::2])
 
 
+def test_core_refuses_more_columns_than_it_can_number():
+    indices, offsets = np.array(INDICES, np.int64), np.array(OFFSETS, np.int64)
+    with pytest.raises(ValueError, match="no more than 2147483647 columns"):
+        core.Data.sparse(VALUES, indices, offsets, 2**31)
+
+
 def test_core_refuses_rows_out_of_range():
     data = Rows(X).compiled
     budget = core.Budget(np.inf, 1)
     for order in ([4], [-1]):
         with pytest.raises(ValueError, match="out of range"):
             core.dual_coordinate_ascent(
-                data, False, np.zeros((4, 5)), np.array(order), np.zeros(3), 0, 0, 1, 1, -1, budget
+                data,
+                False,
+                np.zeros((4, 5)),
+                np.array(order),
+                np.zeros(3),
+                bias=0,
+                bias_curvature=0,
+                relaxation=1,
+                above=1,
+                below=-1,
+                budget=budget,
             )
 
 

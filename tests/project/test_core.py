@@ -171,11 +171,12 @@ def test_inconsistent_arrays_are_refused():
         core.scores(rows.compiled, np.zeros(4), np.zeros(3), budget)
     with pytest.raises(ValueError, match="per row"):
         core.combine(rows.compiled, np.zeros(4), np.zeros(3), budget)
+    options = dict(bias=0, bias_curvature=0, relaxation=1, above=1, below=-1, budget=budget)
     with pytest.raises(ValueError, match="out of range"):
         core.dual_coordinate_ascent(
-            rows.compiled, False, np.ones((3, 5)), np.array([3]), np.zeros(3), 0, 0, 1, 1, -1, budget
+            rows.compiled, False, np.ones((3, 5)), np.array([3]), np.zeros(3), **options
         )
     with pytest.raises(ValueError, match="five numbers"):
         core.dual_coordinate_ascent(
-            rows.compiled, False, np.ones((3, 4)), np.array([0]), np.zeros(3), 0, 0, 1, 1, -1, budget
+            rows.compiled, False, np.ones((3, 4)), np.array([0]), np.zeros(3), **options
         )

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 _CACHE = 2**25
 """Bytes up to which dense rows are read faster than formed. One number for all machines, so that the same
 data give the same answer everywhere."""
-_LARGEST_INT32 = np.iinfo(np.int32).max
-"""The core forms products of columns whose indices have 32 bits."""
 
 
 class LazyMonomials(FormedRows):
@@ -81,14 +79,8 @@ class LazyMonomials(FormedRows):
         return self.expansion(self.base)
 
     def core_data(self) -> core.MonomialData:
-        """What the core reads: the base in float64 with 32-bit columns, copied where it is not so."""
+        """Over the base in float64, which is copied where it is not like that."""
         base = sparse.csr_matrix(self.base, dtype=np.float64)
-        if base.nnz > _LARGEST_INT32:
-            raise ValueError(
-                f"Lazy monomials need at most {_LARGEST_INT32:,} stored values. Got {base.nnz:,} instead."
-            )
-        indices = (part.astype(np.int32, copy=False) for part in (base.indices, base.indptr))
-        base = sparse.csr_matrix((base.data, *indices), base.shape)
         expansion = self.expansion
         return core.MonomialData(
             Rows(base, check_finite=False).stored_data,

@@ -67,13 +67,13 @@ class Expansions:
             self.kernel.compiled,
             Rows(support, check_finite=False, keep_zeros=True).stored_data,
             np.arange(support.shape[0]),
-            self.coefficients,
-            self.segments,
             queries.stored_data,
             np.arange(X.shape[0]),
             out,
-            support.dtype == np.float32,
-            budget,
+            coefficients=self.coefficients,
+            segments=self.segments,
+            single=support.dtype == np.float32,
+            budget=budget,
         )
         return out
 

@@ -129,14 +129,14 @@ class KernelRows(RowSpace):
             self.kernel.compiled,
             self.data,
             self.which[support],
-            np.ascontiguousarray(w[support][np.newaxis]),
-            np.array([0, len(support)]),
             self.data,
             self.which[targets],
             out,
-            False,
-            budget,
-            tell,
+            coefficients=np.ascontiguousarray(w[support][np.newaxis]),
+            segments=np.array([0, len(support)]),
+            single=False,
+            budget=budget,
+            tell=tell,
         )
         sums: Vector = out[0]
         return sums

@@ -150,9 +150,9 @@ class Rows(RowSpace):
     Read in place, without any copy: C-ordered matrices (also a slice of columns of one) and CSR
     matrices with sorted indices and no duplicates, of float32 or float64. Copied once: F-ordered
     matrices (to C order), CSC and other sparse formats (to CSR), CSR with unsorted or repeated
-    indices, large dense data of which at most one value in four is not zero (to CSR, a smaller copy), and
-    values of any other type (to float64). Sparse data are never made dense. ``FormedRows`` are never
-    written out.
+    indices, column indices of 64 bits (to 32, enough for 2,147,483,647 columns), large dense data of which
+    at most one value in four is not zero (to CSR, a smaller copy), and values of any other type (to
+    float64). Sparse data are never made dense. ``FormedRows`` are never written out.
 
     NaN and infinite values are refused; ``check_finite=False`` trusts that there are none. ``keep_zeros``
     leaves dense data dense, however many zeros there are.

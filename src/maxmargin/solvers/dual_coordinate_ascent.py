@@ -179,12 +179,12 @@ class DualCoordinateAscent(Solver[State]):
             state.coordinates,
             order,
             state.w,
-            state.intercept.b,
-            state.intercept.curvature,
-            self.relaxation_of(problem, state.last_move is not None),
-            above,
-            below,
-            budget,
+            bias=state.intercept.b,
+            bias_curvature=state.intercept.curvature,
+            relaxation=self.relaxation_of(problem, state.last_move is not None),
+            above=above,
+            below=below,
+            budget=budget,
         )
         state.dual += ascent
         return active, largest, smallest, gap

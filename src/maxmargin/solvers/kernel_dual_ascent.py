@@ -133,9 +133,9 @@ class KernelDualAscent(Solver[State]):
             state.coordinates,
             state.order,
             state.scores,
-            state.bias,
-            _bias_curvature(problem),
-            budget,
+            bias=state.bias,
+            bias_curvature=_bias_curvature(problem),
+            budget=budget,
         )
         state.dual += ascent
         # The largest term of a score, which bounds how well scores are known.

@@ -73,8 +73,8 @@ class Pegasos(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with w = 0, or with the start's w and b."""
-        rule = np.zeros(self.stop_count if self.stop_threshold > 0 else 0)
-        state = init_state(problem, start, self.average != "last", self.polish, self.seed, rule)
+        recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
+        state = init_state(problem, start, self.average != "last", self.polish, self.seed, recent)
         # The step at t = 1 forgets where it started; a start worth keeping counts as one epoch of steps.
         state.t = 0 if start is None else problem.rows.count // self.batch
         return state
@@ -90,7 +90,6 @@ class Pegasos(Solver[State]):
             self.batch,
             self.order == "uniform",
             np.sqrt(problem.total_cost) if self.project else np.inf,
-            self.stop_threshold,
             budget,
             restart=self.average == "suffix",
         )
@@ -112,7 +111,7 @@ class Pegasos(Solver[State]):
 
     def report(self, state: State) -> Report:
         """It is finished by 001's rule, where that is asked for."""
-        return Report(finished=state.finished)
+        return Report(finished=state.recent.finished)
 
 
 def bound(problem: Problem, T: int) -> float:

@@ -16,7 +16,7 @@ a combination of two vectors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -41,15 +41,12 @@ class State:
     """w = scale v, and the sum of all counted w = mass v - u."""
     order: Indices
     random: int
-    weights: Vector
-    """C_i over the mean C."""
+    examples: core.Examples
     polish: DualPolish
+    recent: core.RecentSteps
+    """The last steps, for 001's stopping rule."""
     t: int = 0
     epochs: int = 0
-    lengths: Vector = field(default_factory=lambda: np.empty(0))
-    """Lengths of the last steps, for 001's stopping rule."""
-    next_length: int = 0
-    finished: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,8 @@ class StochasticSubgradient(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with w = 0, or with the start's w and b."""
-        rule = np.zeros(self.stop_count if self.stop_threshold > 0 else 0)
-        return init_state(problem, start, self.average != "last", self.polish, self.seed, rule)
+        recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
+        return init_state(problem, start, self.average != "last", self.polish, self.seed, recent)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One epoch: n / k steps."""
@@ -104,7 +101,6 @@ class StochasticSubgradient(Solver[State]):
             self.batch,
             self.order == "uniform",
             np.inf,
-            self.stop_threshold,
             budget,
             restart=self.average == "suffix",
         )
@@ -128,7 +124,7 @@ class StochasticSubgradient(Solver[State]):
 
     def report(self, state: State) -> Report:
         """It is finished by 001's rule, where that is asked for."""
-        return Report(finished=state.finished)
+        return Report(finished=state.recent.finished)
 
 
 def init_state(
@@ -137,7 +133,7 @@ def init_state(
     averages: bool,
     polish: float,
     seed: int,
-    lengths: Vector,
+    recent: core.RecentSteps,
 ) -> State:
     """The state of any stochastic method before its first step."""
     v = np.zeros(problem.rows.columns)
@@ -152,16 +148,20 @@ def init_state(
     iterate = core.Iterate(v, u)
     iterate.beta = b / problem.bias_feature if problem.bias_feature else 0.0
     iterate.squared_norm = core.dot(v, v)
-    lengths[:] = np.inf
     return State(
         v=v,
         u=u,
         iterate=iterate,
         order=np.arange(problem.rows.count),
         random=seed,
-        weights=problem.costs * (problem.rows.count / problem.total_cost),
+        examples=core.Examples(
+            problem.loss.name,
+            problem.y,
+            problem.costs * (problem.rows.count / problem.total_cost),  # C_i over the mean C
+            problem.rows.squared_norms,
+        ),
         polish=DualPolish(polish, seed),
-        lengths=lengths,
+        recent=recent,
     )
 
 
@@ -172,7 +172,6 @@ def take_steps(
     batch: int,
     uniform: bool,
     radius: float,
-    threshold: float,
     budget: Budget,
     *,
     restart: bool,
@@ -190,26 +189,20 @@ def take_steps(
     else:
         order = state.order
         state.random = core.shuffle(order, state.random)
-    taken, state.next_length, state.finished = core.stochastic_subgradient(
+    state.t += core.stochastic_subgradient(
         problem.rows.compiled,
-        problem.loss.name,
-        problem.y,
-        state.weights,
-        problem.rows.squared_norms,
+        state.examples,
         order,
-        batch,
         step_sizes,
-        1.0 / problem.total_cost,
-        radius,
-        problem.bias_feature,
-        problem.intercept is Intercept.REGULARISED,
         state.iterate,
-        state.lengths,
-        state.next_length,
-        threshold,
-        budget,
+        state.recent,
+        batch=batch,
+        lambda_=1.0 / problem.total_cost,
+        radius=radius,
+        bias_feature=problem.bias_feature,
+        bias_shrinks=problem.intercept is Intercept.REGULARISED,
+        budget=budget,
     )
-    state.t += taken
     state.epochs += 1
 
 

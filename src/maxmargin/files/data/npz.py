@@ -243,12 +243,14 @@ def _csr(
         raise DataError(problem, path=path, cure=_WRITE_AGAIN)
     indices, offsets = indices.astype(index_type, copy=False), offsets.astype(index_type)
     try:
-        data = core.Data.sparse(values, indices, offsets, columns)
+        in_order = narrow and core.Data.sparse(values, indices, offsets, columns).sorted
+        X = sparse.csr_array((values, indices, offsets), shape=(len(offsets) - 1, columns))
+        if not narrow:  # and the core may not take so many columns
+            X.check_format(full_check=True)
     except ValueError as error:
         problem = f"the sparse matrix is inconsistent: {error}"
         raise DataError(problem, path=path, cure=_WRITE_AGAIN) from None
-    X = sparse.csr_array((values, indices, offsets), shape=(len(offsets) - 1, columns))
-    if not data.sorted:
+    if not in_order:
         X.has_canonical_format = X.has_sorted_indices = False
         X.sum_duplicates()
     return X

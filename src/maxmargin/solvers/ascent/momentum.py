@@ -71,4 +71,14 @@ class LastMove:
         that a sweep left out rests on a wall.
         """
         moved, self._order = self._order, order.copy()
-        return core.go_on(data, squared, coordinates, moved, w, bias, bias_curvature, self._alpha, self._w)
+        return core.go_on(
+            data,
+            squared,
+            coordinates,
+            moved,
+            w,
+            bias=bias,
+            bias_curvature=bias_curvature,
+            alpha_before=self._alpha,
+            w_before=self._w,
+        )

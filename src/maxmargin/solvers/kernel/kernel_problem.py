@@ -61,10 +61,10 @@ def kernel_matrix(
         rows.kernel.compiled,
         rows.which[rows.blocks.order],
         rows.blocks.begins,
-        int(cache_size * 1e6),
-        single,
-        counts,
-        rows.spare,
+        cache_bytes=int(cache_size * 1e6),
+        single=single,
+        counts=counts,
+        spare=rows.spare,
     )
 
 

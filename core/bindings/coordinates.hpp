@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The coordinates of dual coordinate ascent, five numbers each, as Python holds them.
+#pragma once
+
+#include <span>
+
+#include "bindings/arrays.hpp"
+#include "linear/dual_coordinate_ascent.hpp"
+
+namespace maxmargin {
+
+inline std::span<Coordinate> coordinates_of(const Table& table) {
+  require(table.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
+  return {reinterpret_cast<Coordinate*>(table.data()), table.shape(0)};
+}
+
+}  // namespace maxmargin

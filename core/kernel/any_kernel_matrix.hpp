@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernel matrices of either precision, and all that is done with them: what bindings see of core/kernel.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "kernel/kernel_dual.hpp"
+#include "kernel/kernel_rows.hpp"
+#include "kernel/row_cache.hpp"
+#include "linear/dual_coordinate_ascent.hpp"
+#include "machine/budget.hpp"
+
+namespace maxmargin {
+
+// The report of a run of sequential minimal optimisation.
+struct PairReport {
+  Integer pairs = 0;     // steps taken
+  Integer active = 0;    // rows not shrunk away
+  double violation = 0;  // greatest f of a beta that may fall minus least f of one that may grow
+  double ascent = 0;     // by how much the dual value grew
+  double gap = 0;        // of the active rows; the others have none as long as their walls hold them
+  bool done = false;     // all rows were looked at, and no pair is left to move
+};
+
+// The report of a sweep of dual coordinate ascent with a kernel.
+struct KernelSweep {
+  double unrest = 0;  // the largest derivative that a step has used up
+  double bias = 0;    // s^2 sum_j alpha_j y_j
+  double ascent = 0;  // by how much the dual value grew
+  double gap = 0;     // at the end of the sweep
+  bool whole = true;  // all rows were visited
+};
+
+// See working_set.hpp.
+class AnyWorkingSet {
+ public:
+  virtual ~AnyWorkingSet() = default;
+  virtual Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) = 0;
+  virtual Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) = 0;
+};
+
+// See sequential_minimal_optimization.hpp.
+class AnySequentialMinimalOptimization {
+ public:
+  virtual ~AnySequentialMinimalOptimization() = default;
+  virtual PairReport run(KernelDual& dual, Integer most, double tolerance, const Budget& budget,
+                         Watch& watch) = 0;
+};
+
+// See kernel_matrix.hpp. A solver that it makes must not outlive it.
+class AnyKernelMatrix {
+ public:
+  virtual ~AnyKernelMatrix() = default;
+  virtual Integer count() const = 0;
+  virtual Holding holding() const = 0;
+  virtual Integer cached_bytes() const = 0;
+  virtual Integer computed() const = 0;
+  virtual bool dear() const = 0;
+  virtual bool keeps_all() const = 0;
+  virtual std::unique_ptr<AnyKernelMatrix> subset(std::span<const Integer> which) = 0;
+  virtual void add(std::span<const Integer> which, std::span<const double> changes, double* f,
+                   const Budget& budget) = 0;
+
+  virtual std::unique_ptr<AnyWorkingSet> working_set(Integer size, std::uint64_t seed) = 0;
+  virtual std::unique_ptr<AnySequentialMinimalOptimization> pairs(std::span<const double> diagonal,
+                                                                  bool second_order, bool shrinking) = 0;
+  // One sweep of kernel_dual_ascent.hpp.
+  virtual KernelSweep sweep(bool squared, std::span<Coordinate> coordinates, std::span<const Integer> order,
+                            std::span<double> scores, double bias, double bias_curvature,
+                            const Budget& budget, Watch& watch) = 0;
+};
+
+struct MatrixOptions {
+  Integer cache_bytes;
+  bool single;
+  std::shared_ptr<CacheCounts> counts;
+  std::shared_ptr<SpareMemory> spare;
+};
+std::unique_ptr<AnyKernelMatrix> kernel_matrix(const KernelRows& rows, const KernelSum& kernel,
+                                               const Encoding& encoding, std::span<const Integer> order,
+                                               std::span<const Integer> begins, MatrixOptions options);
+
+// Some rows of what a kernel takes.
+struct SomeRows {
+  const KernelRows& rows;
+  std::span<const Integer> which;
+};
+
+// What kernel_values.hpp has under these names.
+void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out);
+void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
+                  double* out, const Budget& budget);
+
+// The sums of `expansions`: `rows` numbers for each row of the support, in consecutive segments.
+struct Coefficients {
+  const double* values;
+  Integer rows;
+  std::span<const Integer> segments;
+};
+void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows support,
+                const Coefficients& coefficients, SomeRows targets, double* out, bool single,
+                const Budget& budget, const std::function<void()>& between);
+
+}  // namespace maxmargin

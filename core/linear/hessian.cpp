@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "linear/hessian.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace maxmargin {
+
+void Hessian::update(std::span<const double> curvatures, const Add& add) {
+  constexpr double kRounding = 1e-14;  // of curvatures that were multiplied by a factor
+  std::size_t free = 0, changed = 0;
+  for (std::size_t i = 0; i < changes_.size(); ++i) {
+    const double h = curvatures[i];
+    changes_[i] = std::abs(h - counted_[i]) > kRounding * h ? h - counted_[i] : 0.0;
+    free += h != 0;
+    changed += changes_[i] != 0;
+  }
+  if (changed < free) {
+    for (std::size_t i = 0; i < changes_.size(); ++i) counted_[i] += changes_[i];
+    add(std::span<const double>(changes_), std::span(lower_));
+    if (!is_worn()) return;
+  }
+  clear();
+  std::copy(curvatures.begin(), curvatures.end(), counted_.begin());
+  add(curvatures, std::span(lower_));
+  is_worn();
+}
+
+void Hessian::scale(double factor) {
+  for (std::vector<double>* array : {&lower_, &counted_, &peaks_}) {
+    for (double& value : *array) value *= factor;
+  }
+}
+
+void Hessian::clear() {
+  for (std::vector<double>* array : {&lower_, &counted_, &peaks_}) {
+    std::fill(array->begin(), array->end(), 0.0);
+  }
+}
+
+// Whether what rounding leaves of rows that count no more could be seen beside the rows that do.
+bool Hessian::is_worn() {
+  constexpr double kMuch = 1e6;
+  const std::size_t size = peaks_.size();
+  bool worn = false;
+  for (std::size_t j = 0; j < size; ++j) {
+    const double diagonal = lower_[j * size + j];
+    peaks_[j] = std::max(peaks_[j], diagonal);
+    worn = worn || peaks_[j] > kMuch * (diagonal + regulariser_[j]);
+  }
+  return worn;
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "linear/small_system.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "loops/loops.hpp"
+
+namespace maxmargin {
+
+void SmallSystem::scores(std::span<const double> p, std::span<double> out, const Budget& budget) {
+  maxmargin::scores(rows_, p.data(), out, budget);
+  if (p.size() == columns_) return;
+  for (double& score : out) score += p[columns_];
+}
+
+void SmallSystem::combine(std::span<const double> c, std::span<double> out, const Budget& budget) {
+  maxmargin::combine(rows_, c.data(), out.first(columns_), budget);
+  if (out.size() == columns_) return;
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::size_t i = 0; i < c.size(); ++i) sum += c[i];
+  out[columns_] = sum;
+}
+
+bool SmallSystem::solve(std::span<const double> h, std::span<double> x, const Budget& budget) {
+  const Integer size = static_cast<Integer>(x.size());
+  hessian_.update(h, [&](std::span<const double> c, std::span<double> lower) {
+    add_outer_products(rows_, c.data(), lower, size, budget);
+  });
+  const std::span<const double> lower = hessian_.lower();
+  double largest = -INFINITY;
+  for (Integer j = 0; j < size; ++j) {
+    const double own = lower[j * size + j];
+    largest = std::max(largest, own);
+    diagonal_[j] = hessian_.regulariser()[j];
+    // Where no row has a say in an exact intercept, any scale will do for it.
+    if (own + diagonal_[j] <= 0) diagonal_[j] = 1 - own;
+  }
+  for (double ridge = 0; std::isfinite(largest) && std::isfinite(ridge);
+       ridge = std::max(100 * ridge, 1e-15 * largest)) {
+    if (!factor_.factor(lower, diagonal_, ridge)) continue;
+    factor_.solve(x);
+    for (double& value : x) value = -value;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Loops over rows of any kind. They are compiled once for each instruction set, and see no Python;
+// core/bindings, which calls them, is compiled once.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <variant>
+
+#include "data/any_rows.hpp"
+#include "data/zeros.hpp"
+#include "linear/dual_coordinate_ascent.hpp"
+#include "linear/momentum.hpp"
+#include "linear/pieces.hpp"
+#include "linear/stochastic_subgradient.hpp"
+#include "linear/subgradient.hpp"
+#include "machine/budget.hpp"
+
+namespace maxmargin {
+
+// What `dot` does, for who is compiled once.
+double sum_of_products(std::span<const double> a, std::span<const double> b);
+
+// What the functions of the same names in core/passes and core/linear do, for the kind of rows that is
+// there.
+void scores(const AnyRows& rows, const double* w, std::span<double> out, const Budget& budget);
+void combine(const AnyRows& rows, const double* coefficients, std::span<double> out, const Budget& budget);
+void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w);
+void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget);
+
+// What `without_zeros` does.
+template <class Value>
+std::optional<SparseCopy<Value>> sparse_copy(const DenseRows<Value>& rows, const Budget& budget);
+
+void add_outer_products(const AnyRows& rows, const double* coefficients, std::span<double> lower,
+                        Integer size, const Budget& budget);
+double curvature_product(const AnyRows& rows, const double* curvatures, const double* p, double bias,
+                         std::span<double> out, const Budget& budget);
+void inner_products(const AnyRows& rows, std::span<const Integer> first, std::span<const Integer> second,
+                    double* out, const Budget& budget);
+void scores_of(const AnyRows& rows, std::span<const Integer> order, const double* w, double* out,
+               const Budget& budget);
+void gather(const AnyRows& rows, std::span<const Integer> order, const double* factors, double* out,
+            Integer size, const Budget& budget);
+
+using AnyPiece = std::variant<SmoothPiece<SquaredHinge>, SmoothPiece<Logistic>, AugmentedHinge>;
+double line_search(const AnyPiece& piece, std::span<const double> margins, const double* changes,
+                   double slope, double curvature, const Budget& budget);
+
+LossSum subgradient(const AnyRows& rows, AnyLoss loss, const double* labels, const double* costs,
+                    const double* w, double b, std::span<double> gradient, const Budget& budget);
+
+// A sweep's numbers beside its arrays.
+struct SweepOptions {
+  bool squared;  // the loss is the squared hinge
+  double bias;
+  double bias_curvature;
+  double relaxation;
+  Walls walls;
+};
+Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordinates,
+                             std::span<Integer> order, double* w, const SweepOptions& options,
+                             Watch& watch);
+double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinates,
+             std::span<const Integer> order, std::span<double> w, double& bias, double bias_curvature,
+             Before before);
+
+Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
+                               std::span<const Integer> order, std::span<const double> steps,
+                               Iterate& iterate, RecentSteps& recent, Watch& watch);
+
+}  // namespace maxmargin

@@ -52,7 +52,7 @@ class Walk:
     """Of a path that holds at every C, by its tolerance."""
 
     @property
-    def dearest(self) -> float:
+    def longest(self) -> float:
         """The most expensive single fit."""
         return max(self.cold)
 
@@ -214,7 +214,7 @@ def markdown(
     parts = [_HOW.format(command=command, repeat=repeat, facts=facts)]
     if warning:
         parts.insert(1, warning)
-    heads = ["data, loss", "dearest cold fit", "all 20 cold", "20 certificates", "path up", "path down"]
+    heads = ["data, loss", "longest cold fit", "all 20 cold", "20 certificates", "path up", "path down"]
     heads += ["steps: cold, up, down", "solved: up, down"]
     parts.append(table(heads, [_walk_row(walk) for walk in walks]))
     heads = ["data, loss", *(f"tol = {tol:g}" for tol in WHOLE)]
@@ -226,16 +226,16 @@ def markdown(
 
 
 def _walk_row(walk: Walk) -> list[str]:
-    def of_dearest(seconds: float) -> str:
-        return f"{seconds:.3g} s, {seconds / walk.dearest:.2f}x"
+    def of_longest(seconds: float) -> str:
+        return f"{seconds:.3g} s, {seconds / walk.longest:.2f}x"
 
     return [
         f"{walk.data}, {walk.loss.replace('_', ' ')}",
-        f"{walk.dearest:.3g} s",
+        f"{walk.longest:.3g} s",
         f"{sum(walk.cold):.3g} s",
-        of_dearest(walk.certificates),
-        of_dearest(walk.seconds["up"]),
-        of_dearest(walk.seconds["down"]),
+        of_longest(walk.certificates),
+        of_longest(walk.seconds["up"]),
+        of_longest(walk.seconds["down"]),
         f"{walk.cold_steps}, {walk.steps['up']}, {walk.steps['down']}",
         f"{walk.solved['up']}, {walk.solved['down']}",
     ]

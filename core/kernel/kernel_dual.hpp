@@ -8,7 +8,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -90,15 +92,12 @@ class KernelDual {
   // Computes the gradient afresh.
   template <class Matrix>
   void restore_gradient(Matrix& matrix, const Budget& budget) {
-    std::vector<Integer> support;
-    std::vector<double> coefficients;
-    for (Integer i = 0; i < count(); ++i) {
-      f[i] = -labels[i];
-      if (beta[i] == 0) continue;
-      support.push_back(i);
-      coefficients.push_back(beta[i]);
-    }
-    matrix.add(support, coefficients, f.data(), budget);
+    std::vector<Integer> all(beta.size());
+    std::iota(all.begin(), all.end(), Integer{0});
+    const std::vector<double> targets = beta;
+    std::fill(beta.begin(), beta.end(), 0.0);  // in place: Python may look at it
+    std::transform(labels.begin(), labels.end(), f.begin(), std::negate<>());
+    move(matrix, all, targets, budget);
   }
 
   // Sees in one pass where it stands.

@@ -12,9 +12,8 @@ import pytest
 from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import scale
 from sklearn.utils import check_array
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -29,18 +28,6 @@ from scikit_learn import assert_passes
 @parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True)])
 def test_scikit_learn_checks(estimator, check):
     assert_passes(check, estimator)
-
-
-@pytest.fixture(scope="module")
-def breast_cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return scale(X), y
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X / 16.0, y
 
 
 def test_plain_arrays_are_read_as_scikit_learn_reads_them(breast_cancer):

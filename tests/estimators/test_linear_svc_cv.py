@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, f1_score, get_scorer, make_scorer
 from sklearn.model_selection import (
@@ -25,7 +25,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler, scale
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import LinearSVC, LinearSVCCV, Status
@@ -40,18 +40,6 @@ Cs = [0.001, 0.03, 1.0, 30.0]
 @parametrize_with_checks([LinearSVCCV(Cs=3, cv=3), LinearSVCCV(loss="hinge", Cs=3, cv=3)])
 def test_scikit_learn_checks(estimator, check):
     assert_passes(check, estimator)
-
-
-@pytest.fixture(scope="module")
-def breast_cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return scale(X), y
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X / 16.0, y
 
 
 def by_hand(model, X, y, cv, scorer, weights=None):

@@ -17,10 +17,10 @@ import pytest
 from scipy import sparse
 from sklearn import svm
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise
-from sklearn.preprocessing import minmax_scale, scale
+from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from combinations import every_pair
@@ -43,12 +43,6 @@ TIGHT = 1e-9
 )
 def test_scikit_learn_checks(estimator, check):
     assert_passes(check, estimator)
-
-
-@pytest.fixture(scope="module")
-def cancer():
-    X, y = load_breast_cancer(return_X_y=True)
-    return scale(X), y
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +77,8 @@ def in_form(X, form):
     dtype=[np.float32, np.float64],
     form=["dense", "sparse 32", "sparse 64"],
 )
-def test_two_classes_are_those_of_scikit_learn(cancer, options, dtype, form):
-    X, y = cancer
+def test_two_classes_are_those_of_scikit_learn(breast_cancer, options, dtype, form):
+    X, y = breast_cancer
     dense = (X * (np.abs(X) > 0.5)).astype(dtype)
     X = in_form(dense, form)
     ours = SVC(tol=1e-7, **options).fit(X, y)
@@ -165,8 +159,8 @@ def test_weights_mean_what_scikit_learn_means(class_weight, weighted):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
-def test_a_weight_is_a_repetition(cancer, kernel):
-    X, y = cancer
+def test_a_weight_is_a_repetition(breast_cancer, kernel):
+    X, y = breast_cancer
     weights = np.random.default_rng(0).integers(0, 4, len(y))
     options = dict(kernel=kernel, tol=1e-8, class_weight="balanced")
     weighted = SVC(**options).fit(X, y, sample_weight=weights)
@@ -358,8 +352,8 @@ def test_the_number_of_threads_changes_nothing(digits, n_jobs):
     np.testing.assert_allclose(model.decision_function(X), reference.decision_function(X), atol=1e-9)
 
 
-def test_spent_steps_warn_with_the_gap_and_the_cure(cancer):
-    X, y = cancer
+def test_spent_steps_warn_with_the_gap_and_the_cure(breast_cancer):
+    X, y = breast_cancer
     model = SVC(C=1e4, tol=1e-12, max_iter=1, solver=WorkingSet(size=4))
     with pytest.warns(ConvergenceWarning, match=r"relative gap is .*Raise max_iter"):
         model.fit(X, y)
@@ -391,8 +385,8 @@ def test_callback_sees_progress_and_can_stop(digits):
     assert set(seen) == set(model.certificate_.pairs)
 
 
-def test_warm_start_goes_on(cancer):
-    X, y = cancer
+def test_warm_start_goes_on(breast_cancer):
+    X, y = breast_cancer
     model = SVC(C=100.0, tol=1e-9, max_iter=1, warm_start=True, solver=WorkingSet(size=4))
     gaps = []
     for _ in range(3):
@@ -408,8 +402,8 @@ def test_warm_start_goes_on(cancer):
     assert model.fit(X[:100], y[:100]).certificate_.relative_gap <= 1e-4
 
 
-def test_verbose_logs_and_prints_nothing(cancer, caplog, capsys):
-    X, y = cancer
+def test_verbose_logs_and_prints_nothing(breast_cancer, caplog, capsys):
+    X, y = breast_cancer
     with caplog.at_level(logging.INFO, logger="maxmargin"):
         SVC(verbose=1).fit(X, y)
     assert any("relative gap" in record.getMessage() for record in caplog.records)
@@ -428,8 +422,8 @@ def test_pickle_keeps_the_proof_and_not_the_data(digits):
 
 
 @pytest.mark.usefixtures("small_or_not")
-def test_an_indefinite_kernel_warns_with_its_proof_and_ends(cancer):
-    X, y = cancer
+def test_an_indefinite_kernel_warns_with_its_proof_and_ends(breast_cancer):
+    X, y = breast_cancer
     model = SVC(kernel="sigmoid", gamma=0.5, coef0=-1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -485,8 +479,8 @@ def test_wrong_parameters_are_named_with_the_cure(parameter, value, message):
         model.fit([[0.0], [1.0]], [0, 1])
 
 
-def test_wrong_data_are_named_with_the_cure(cancer):
-    X, y = cancer
+def test_wrong_data_are_named_with_the_cure(breast_cancer):
+    X, y = breast_cancer
     with pytest.raises(ValueError, match="at least two different labels"):
         SVC().fit([[0.0], [1.0]], [1, 1])
     with pytest.raises(ValueError, match="weight above 0"):

@@ -20,18 +20,6 @@ from maxmargin.files.data.libsvm import read_text, stream_text
 from maxmargin.files.data.reading import Options
 
 
-@pytest.fixture
-def file(tmp_path):
-    """Writes bytes to a file and returns its path."""
-
-    def write(text: bytes, name: str = "data.svm") -> str:
-        path = tmp_path / name
-        path.write_bytes(text)
-        return str(path)
-
-    return write
-
-
 def rows_of(X):
     """As plain Python: for every row, the pairs of column and value."""
     return [

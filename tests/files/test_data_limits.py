@@ -23,18 +23,6 @@ COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".zst": zstandard.ZstdCo
 TEXT = b"".join(b"%d 1:%d.5 %d:2e-3\n" % (k % 2, k, k + 2) for k in range(5000))
 
 
-@pytest.fixture
-def file(tmp_path):
-    """Writes bytes to a file and returns its path."""
-
-    def write(text: bytes, name: str = "data.svm") -> str:
-        path = tmp_path / name
-        path.write_bytes(text)
-        return str(path)
-
-    return write
-
-
 def same(a, b):
     return fingerprint(a.X, a.y) == fingerprint(b.X, b.y)
 

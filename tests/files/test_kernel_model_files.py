@@ -280,6 +280,7 @@ DESCRIPTIONS = [
     ("problem", PROBLEM | {"C": 2.0, "loss": "logistic"}, "hinge loss"),
     ("problem", PROBLEM | {"C": "inf"}, "finite C"),
     ("certificates", None, "does not speak of"),
+    ("certificates", [{}, {}, {}], "'certificates' of the description lacks"),
 ]
 
 

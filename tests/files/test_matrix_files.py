@@ -24,19 +24,6 @@ from scipy import sparse
 from maxmargin.files import DataError, fingerprint, read, stream
 from maxmargin.files.data.compressed import TextSource
 
-
-@pytest.fixture
-def file(tmp_path):
-    """Writes bytes to a file and returns its path."""
-
-    def write(text: bytes, name: str) -> str:
-        path = tmp_path / name
-        path.write_bytes(text)
-        return str(path)
-
-    return write
-
-
 # ---- .npz ---------------------------------------------------------------------------------------------
 
 X = sparse.random_array((300, 40), density=0.2, format="csr", rng=np.random.default_rng(0))

@@ -343,10 +343,9 @@ def test_solver_refuses_with_a_sentence(name):
 
 
 @pytest.mark.parametrize("name", ["pegasos", "stochastic_subgradient"])
-@pytest.mark.parametrize("batch", [0, 41])
-def test_batch_has_to_fit(name, batch):
-    with pytest.raises(ValueError, match=f"batch of {batch}"):
-        solve(EASY.problem(), BATTERY[name](batch=batch))
+def test_batch_has_to_fit(name):
+    with pytest.raises(ValueError, match="batch of 41"):
+        solve(EASY.problem(), BATTERY[name](batch=41))
 
 
 @every_pair(C=[0.25, 1.0, 8.0], tol=[1e-4, 0.0], intercept=INTERCEPTS)

@@ -74,7 +74,7 @@ def test_interrupt_returns_a_certified_model_at_once():
         ("pegasos", 100_000, 10**9),
         ("stochastic_subgradient", 100_000, 10**9),
         ("subgradient", 100_000, 10**9),
-        ("augmented_lagrangian", 200_000, 10**9),
+        ("augmented_lagrangian", 100_000, 10**9),
         ("interior_point", 100_000, 10**9),
     ]
     for run, (status, message, seconds, gap, said, primal) in answers_of(SOLVE, 0.4, runs):

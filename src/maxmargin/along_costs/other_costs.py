@@ -84,7 +84,7 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
     alpha = _in_box(multiple * alpha, problem.upper)
     w_of_alpha = multiple * w_of_alpha
     dual = _DualPoint(alpha, w_of_alpha, problem.dual_of(alpha, w_of_alpha))
-    return _proof(problem, point, _value(problem, point), dual, certificate.alpha_from)
+    return _proof(problem, point, problem.primal_of(*point), dual, certificate.alpha_from)
 
 
 def can_combine(problem: Problem) -> bool:
@@ -112,7 +112,7 @@ def combined(
         if primal - dual.value <= tol * primal:
             return _proof(problem, point, primal, dual, pair[1].alpha_from)
     point = _best_point(pair, problem, budget)
-    return _proof(problem, point, _value(problem, point), dual, pair[1].alpha_from)
+    return _proof(problem, point, problem.primal_of(*point), dual, pair[1].alpha_from)
 
 
 def _proof(problem: Problem, point: Point, primal: float, dual: _DualPoint, alpha_from: str) -> Certificate:
@@ -120,10 +120,6 @@ def _proof(problem: Problem, point: Point, primal: float, dual: _DualPoint, alph
     return Certificate(
         problem, point.w, point.b, primal, dual.alpha, value, alpha_from, point.margins, dual.w
     )
-
-
-def _value(problem: Problem, point: Point) -> float:
-    return problem.regulariser(point.w, point.b) + problem.loss_sum(point.margins)
 
 
 def _best_dual(
@@ -203,7 +199,7 @@ def _best_point(pair: tuple[Certificate, Certificate], problem: Problem, budget:
     first, second = (Point.of(proof) for proof in pair)
     # Of the hinge the search sees a rounded one: its answer may be worse than where it began.
     points = [_best_on_line(problem, first, second, budget), first, second]
-    best = min(points, key=lambda point: _value(problem, point))
+    best = min(points, key=lambda point: problem.primal_of(*point))
     return Point(*longer(problem, *_with_best_intercept(problem, best)))
 
 
@@ -237,7 +233,7 @@ def point_between(
 ) -> tuple[Point, float]:
     """The point at a share of the line from one point to the other, and the objective there."""
     point = _between(Point.of(first), Point.of(second), share)
-    return point, _value(problem, point)
+    return point, problem.primal_of(*point)
 
 
 def _between(first: Point, second: Point, share: float) -> Point:

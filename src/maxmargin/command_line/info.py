@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from maxmargin.command_line.shared.survey import Survey
 
 _MOST_LABELS = 10
+"""Labels that are named with their counts."""
 _ORDERS_APART = 3
+"""Orders of magnitude between columns from which a warning is due."""
 _LARGE_VALUE = 100.0
+"""The value above which columns count as not scaled."""
 
 
 @in_words

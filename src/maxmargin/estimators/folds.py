@@ -34,7 +34,7 @@ from maxmargin.solving.ways import Way, find_way
 from maxmargin.types import Indices, Vector
 
 CLOSER = 0.01
-"""Times tol: the relative gap at the C that is chosen. Within tol a few held-out rows near the plane may be
+"""The share of tol that is the goal at the chosen C. Within tol a few held-out rows near the plane may be
 on the wrong side of it, and as few decide which score is best."""
 
 
@@ -195,7 +195,7 @@ def _from_better(of_all: LinearSVC, last: list[LinearSVC]) -> Begin:
 def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, Certificate]:
     """Begin with a certificate of all rows: what it is worth without the held-out ones needs no pass."""
     w, b, margins = proof.w, proof.b, proof.margins
-    primal = problem.regulariser(w, b) + problem.loss_sum(margins)
+    primal = problem.primal_of(w, b, margins)
     nothing, nowhere = np.zeros_like(proof.alpha), np.zeros_like(w)
     known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere)
     alpha = np.where(problem.costs > 0, proof.alpha, 0.0)

@@ -223,7 +223,7 @@ class LinearSVC(CertifiedClassifier):
         return shortfall, any(models[k].interrupted for k in range(len(models)))
 
     def _from_last_fit(self, problems: ClassProblems) -> Begin | None:
-        """Where the last fit ended, if there was one on such data and it is to be the start."""
+        """The solutions of the last fit, if there was one on such data and it is to be the start."""
         rows = problems.rows
         if not (self.warm_start and hasattr(self, "coef_")) or self.coef_.shape[1] != rows.columns:
             return None

@@ -219,7 +219,7 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         return self
 
     def _check_parameters(self) -> None:
-        """Before any data are read."""
+        """Check the parameters before any data are read."""
         check_solver(self)
         check_options(self)
         self._values_of_C()

@@ -23,7 +23,7 @@ _MANY_TARGETS = 10_000
 
 
 def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], Rows]:
-    """As ``read_training_data``, and the rows that X makes."""
+    """Read X and y as ``read_training_data`` does, and return the rows that X makes, too."""
     X, targets = _read(estimator, X, y, check_finite=False)
     rows = Rows(X, check_finite=False)
     # A pass that the fit takes anyway tells whether all values are finite. A square that is beyond all

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.certified import ShowsProof
 
 _MOST_LINES = 10
+"""Classes or pairs that the table in a notebook shows."""
 
 # Colours are those of the page, whatever its theme: lines and background are shades of the text's own.
 _BOX = (

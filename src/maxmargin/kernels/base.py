@@ -42,8 +42,7 @@ Degree = Annotated[
 class Kernel(ABC):
     """A symmetric function of two rows; ``kernel(X, Z)`` is the matrix of its values, in float64."""
 
-    def __post_init__(self) -> None:
-        check_options(self)
+    __post_init__ = check_options
 
     @property
     @abstractmethod

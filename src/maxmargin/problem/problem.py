@@ -181,7 +181,11 @@ class Problem:
 
     def primal(self, w: Vector, b: float = 0.0) -> float:
         """The objective at (w, b)."""
-        return self.objective.primal(self.margins(w, b), b, self.rows.squared_norm(w))
+        return self.primal_of(w, b, self.margins(w, b))
+
+    def primal_of(self, w: Vector, b: float, margins: Vector) -> float:
+        """The objective at a point whose margins are known; a bound where rows leave something out."""
+        return self.objective.primal(margins, b, self.rows.squared_norm(w), self.rows.score_error(w))
 
     @property
     def primal_of_zero(self) -> float:
@@ -236,10 +240,6 @@ class Problem:
         only an end may be infinite.
         """
         return self.objective.best_intercept(scores)[1:]
-
-    def intercepts_without_loss(self, scores: Vector) -> tuple[float, float]:
-        """The ends of the interval of all b with margins of at least 1; there is none if low > high."""
-        return self.objective.intercepts_without_loss(scores)
 
 
 def _checked_weights(weights: Vector, count: int) -> Vector:

@@ -26,8 +26,9 @@ from maxmargin.types import Indices, Tell, Vector
 
 FROM_MARGINS = "the margins"
 ROUNDING = 1e-12
+"""A dual value above the primal one by at most this share of it differs by rounding alone."""
 _FEW_LOSSES = 0.25
-"""Of |w|^2: where losses of rows below half the margin are more, they are a part of the optimum."""
+"""The share of |w|^2 above which losses of rows below half the margin are a part of the optimum."""
 _PULL = 2.0
 """How much harder rows must pull at the length of w than it is held, for a better length to be sought."""
 _SHORT_PASS = 1000
@@ -69,7 +70,7 @@ class Certificate:
     dual: float
     """D(alpha), a lower bound on the best value."""
     alpha_from: str
-    """Where alpha comes from, in words."""
+    """The origin of alpha, in words."""
     margins: Vector
     """y_i (<w, x_i> + b)."""
     w_of_alpha: Vector
@@ -134,7 +135,7 @@ class Certificate:
         return self._snapped(low), self._snapped(high)
 
     def _with_interval(self, interval: tuple[float, float] | None) -> Certificate:
-        """The same, told the interval of best intercepts where somebody knows it."""
+        """The same certificate, told the interval of best intercepts where somebody knows it."""
         if interval is not None:
             self.__dict__["b_interval"] = self._snapped(interval[0]), self._snapped(interval[1])
         return self
@@ -169,7 +170,7 @@ class Certificate:
         b_interval: tuple[float, float] | None,
         proven: bool,
     ) -> Certificate:
-        """The same, told what it could not find out without its problem."""
+        """The same certificate, told what it could not find out without its problem."""
         # A frozen dataclass keeps its cached properties in __dict__ like any other object.
         self.__dict__["kkt_violation"] = kkt_violation
         self.__dict__["row_classes"] = row_classes
@@ -297,26 +298,14 @@ def _best_multiple(problem: Problem, point: _DualPoint) -> _DualPoint:
 
 def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certificate:
     """The values of two points."""
-    objective, rows = problem.objective, problem.rows
-    upper = objective.primal(
-        primal.margins, primal.b, rows.squared_norm(primal.w), rows.score_error(primal.w)
-    )
-    lower = objective.dual(dual.alpha, rows.squared_norm(dual.w))
+    upper, lower = problem.primal_of(*primal[:3]), problem.dual_of(dual.alpha, dual.w)
     if lower < 0.0:
         # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
         dual = _best_multiple(problem, dual)
-        lower = objective.dual(dual.alpha, rows.squared_norm(dual.w))
-    return Certificate(
-        problem,
-        primal.w,
-        primal.b,
-        upper,
-        dual.alpha,
-        _without_rounding(upper, lower),
-        dual.alpha_from,
-        primal.margins,
-        dual.w,
-    )._with_interval(primal.b_interval)
+        lower = problem.dual_of(dual.alpha, dual.w)
+    bound = dual.alpha, _without_rounding(upper, lower), dual.alpha_from
+    proof = Certificate(problem, primal.w, primal.b, upper, *bound, primal.margins, dual.w)
+    return proof._with_interval(primal.b_interval)
 
 
 def _without_rounding(primal: float, dual: float) -> float:
@@ -328,17 +317,9 @@ def _better_of(proof: Certificate, known: Certificate) -> Certificate:
     """The better primal point of two proofs with the better dual point; in doubt, what is known is kept."""
     primal = proof if proof.primal < known.primal else known
     dual = proof if proof.dual > known.dual else known
-    return Certificate(
-        proof.problem,
-        primal.w,
-        primal.b,
-        primal.primal,
-        dual.alpha,
-        dual.dual,
-        dual.alpha_from,
-        primal.margins,
-        dual.w_of_alpha,
-    )._with_interval(primal.__dict__.get("b_interval"))
+    point, bound = (primal.w, primal.b, primal.primal), (dual.alpha, dual.dual, dual.alpha_from)
+    merged = Certificate(proof.problem, *point, *bound, primal.margins, dual.w_of_alpha)
+    return merged._with_interval(primal.__dict__.get("b_interval"))
 
 
 def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vector, float, Vector]:

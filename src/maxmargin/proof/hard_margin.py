@@ -69,9 +69,7 @@ class HardMarginCertificate(Certificate):
     @property
     def relative_gap(self) -> float:
         """``gap / primal``, for small gaps twice the relative distance of the two margins."""
-        if not self.separated:
-            return math.inf
-        return self.gap / self.primal if self.gap > 0.0 else 0.0
+        return core.relative_gap(self.primal, self.dual) if self.separated else math.inf
 
     @cached_property
     def kkt_violation(self) -> float:
@@ -104,7 +102,7 @@ class HardMarginCertificate(Certificate):
             return None
         low, high = self.b, self.b
         if self.separated and problem.intercept is Intercept.EXACT:
-            low, high = problem.intercepts_without_loss(problem.y * self.margins - self.b)
+            low, high = problem.objective.intercepts_without_loss(problem.y * self.margins - self.b)
         return min(self._snapped(low), self.b), max(self._snapped(high), self.b)
 
     def __str__(self) -> str:

@@ -50,7 +50,7 @@ class Finding:
 
     name: str
     primal: float
-    """At the file's own w and b."""
+    """The objective at the file's own w and b."""
     dual: float
     """The best lower bound on the optimum."""
     best_known: float

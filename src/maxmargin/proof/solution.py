@@ -26,6 +26,6 @@ class Solution:
     any_length: bool = False
     """Whether a multiple of w would do as well: where C is large, one may be worth more."""
     alpha_from: str = "the solver"
-    """Where alpha comes from, in words."""
+    """The origin of alpha, in words."""
     notes: dict[str, float] = field(default_factory=dict[str, float])
     """What else the solver can tell, such as the bound of Pegasos."""

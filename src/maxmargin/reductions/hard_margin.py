@@ -46,7 +46,9 @@ from maxmargin.solving.loop import Callback, Limits, Progress, solve
 from maxmargin.solving.ways import find_way
 
 _MOST_ROUNDS = 60
+"""Soft margins that are solved at most: C has then grown beyond what float64 tells apart."""
 _RAISE, _LEAP = 4.0, 1024.0
+"""The factors on C from one soft margin to the next, the second where the hulls seem to meet."""
 _ROUGH = 1e-3
 """Relative gap of a soft margin on the way."""
 _TIGHTER = 1e-3

@@ -8,13 +8,14 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
+
+logger = logging.getLogger("maxmargin")
 
 Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
 """Where problem k starts, and what is known of it."""
@@ -185,7 +188,7 @@ class Rung:
     solve: Callable[[int, Problem, Certificate | None, Budget, Callback | None], Model | None]
     """Given the number of the problem, the problem, and what is known of it; None: it cannot."""
     reason: str
-    """Why it has its turn."""
+    """Why it has its turn, for the log."""
 
 
 class KernelFit:
@@ -299,6 +302,7 @@ class KernelFit:
         """The model of the first rung that proves the problem to ``tol``, or of the last one."""
         tol, model, ran = self.running.tol, None, ""
         for rung in rungs:
+            logger.debug("%s %s: %s", self.problems.kind.what, self.problems.name(k), rung.reason)
             found = rung.solve(k, problem, known, budget, told)
             if found is None:
                 continue
@@ -332,37 +336,42 @@ class KernelFit:
         return [self._pairs(most, "Most problems take fewer steps than these."), self._columns, to_the_end]
 
     def _pairs(self, max_steps: int, reason: str) -> Rung:
-        """At most so many steps of the solver, which moves multipliers of pairs of rows."""
-
-        def on_pairs(
-            k: int, problem: Problem, known: Certificate | None, budget: Budget, told: Callback | None
-        ) -> Model:
-            return solve(
-                problem,
-                self._way.with_seed(self.running.seed + k),
-                tol=0.0 if problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
-                max_steps=max_steps,
-                start=None if known is None else Solution(alpha=known.alpha),
-                known=known,
-                callback=told,
-                budget=budget,
-            )
-
-        return Rung(on_pairs, reason)
+        return Rung(partial(self._on_pairs, max_steps), reason)
 
     @property
     def _columns(self) -> Rung:
+        reason = "Second-order steps on columns hardly depend on how the data are scaled."
+        return Rung(self._on_columns, reason)
+
+    def _on_pairs(
+        self,
+        max_steps: int,
+        k: int,
+        problem: Problem,
+        known: Certificate | None,
+        budget: Budget,
+        told: Callback | None,
+    ) -> Model:
+        """At most so many steps of the solver, which moves multipliers of pairs of rows."""
+        return solve(
+            problem,
+            self._way.with_seed(self.running.seed + k),
+            tol=0.0 if problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
+            max_steps=max_steps,
+            start=None if known is None else Solution(alpha=known.alpha),
+            known=known,
+            callback=told,
+            budget=budget,
+        )
+
+    def _on_columns(
+        self, k: int, problem: Problem, known: Certificate | None, budget: Budget, told: Callback | None
+    ) -> Model | None:
         """A linear problem on the columns of the data, or of a factor of the kernel matrix."""
-
-        def on_columns(
-            k: int, problem: Problem, known: Certificate | None, budget: Budget, told: Callback | None
-        ) -> Model | None:
-            columns = self._columns_of(k, problem)
-            if columns is None:
-                return None
-            return solve_on_columns(problem, columns, self.running.tol, self.running.seed + k, budget, told)
-
-        return Rung(on_columns, "Second-order steps on columns hardly depend on how the data are scaled.")
+        columns = self._columns_of(k, problem)
+        if columns is None:
+            return None
+        return solve_on_columns(problem, columns, self.running.tol, self.running.seed + k, budget, told)
 
     def _columns_of(self, k: int, problem: Problem) -> Columns | None:
         """The problem on the data themselves, where the kernel is their inner product; else a factor.

@@ -29,7 +29,9 @@ Matrix = NDArray[np.float64]
 Columns = Problem | Matrix
 
 _MOST_RUNS = 4
+"""Runs on the columns, each to a smaller gap, until the kernel problem is proven to its own."""
 _TIGHTER = 0.1
+"""The factor on the gap from one run to the next."""
 _NO_FACTOR = 1e-8
 """A difference to the scaled matrix that no rounding makes: the matrix is that of no kernel."""
 

@@ -30,8 +30,9 @@ from maxmargin.solving.loop import ROUNDING
 logger = logging.getLogger("maxmargin")
 
 _FEW_VISITS = 100.0
-"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at so much smaller costs."""
+"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at smaller costs."""
 _SMALLEST_PART = 1e-8
+"""The smallest share of the costs in these steps."""
 
 
 def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newton | AugmentedLagrangian]:

@@ -31,7 +31,7 @@ SOLVERS: dict[str, type[AnySolver]] = {
 }
 
 LINEAR_SOLVERS = {name: solver for name, solver in SOLVERS.items() if not solver.needs_kernels}
-"""Those for rows as they are, without a kernel."""
+"""The solvers for rows as they are, without a kernel."""
 
 __all__ = [
     "LINEAR_SOLVERS",

@@ -46,6 +46,7 @@ from maxmargin.tools.parameters import Positive, Range
 _ENOUGH = 1e-9
 """The relative gap above which a run that can go no further begins again."""
 _MOST_RESTARTS = 5
+"""Runs that begin again, at most."""
 _SOFTEN = 1000.0
 """The k of a run that begins again is so many times smaller than the last one."""
 _EPSILON = float(np.finfo(float).eps)
@@ -54,13 +55,14 @@ _SWEEPS = 4
 _LONG_ROW = 40
 """Stored values in a row on average, up to which rows are short."""
 _FEW_COLUMNS = 20
+"""Columns up to which few rows can be free, so that k may grow faster."""
 _AFTER_SAMPLE = 10.0
 """The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
 
 
 @dataclass(kw_only=True)
 class State(Begun):
-    """Where the method stands."""
+    """The state of the method between two steps."""
 
     method: core.AugmentedLagrangian
     restarts: int = 0
@@ -97,7 +99,7 @@ class AugmentedLagrangian(SecondOrder[State]):
         return before.method.stiffness / self.stiffness
 
     def sweeps_of(self, problem: Problem) -> int:
-        """By default four; none for few and short rows, where they cost as much as the steps they spare."""
+        """Four by default; none for few and short rows, where they cost as much as the steps they spare."""
         if self.sweeps is not None:
             return self.sweeps
         rows = problem.rows
@@ -106,7 +108,7 @@ class AugmentedLagrangian(SecondOrder[State]):
     def begin(
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
     ) -> State:
-        """With the alpha of the start, or the middle of the box where it has none."""
+        """Begin with the alpha of the start, or with the middle of the box where it has none."""
         system = system or NewtonSystem(problem)
         options = self.options_for(problem)
         method = core.AugmentedLagrangian(options, problem.y, problem.costs, system.regulariser)

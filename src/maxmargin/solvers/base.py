@@ -54,8 +54,7 @@ class Solver(ABC, Generic[State]):
     seed: int
     """The seed of all random choices: the same seed gives the same result."""
 
-    def __post_init__(self) -> None:
-        check_options(self)
+    __post_init__ = check_options
 
     def with_options(self, **options: Any) -> Self:
         """The same solver with other options, which are checked as they are when a solver is made."""

@@ -95,7 +95,7 @@ class DualCoordinateAscent(Solver[State]):
         return visits_single_rows(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From alpha = 0, from the start's alpha, or from the alpha that its margins suggest."""
+        """Begin with alpha = 0, with the start's alpha, or with the alpha that its margins suggest."""
         rows = problem.rows
         data: AnyData = rows.compiled
         private: Vector | float = 0.0

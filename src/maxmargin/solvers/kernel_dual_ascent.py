@@ -43,6 +43,7 @@ from maxmargin.tools.parameters import NotNegative, Seed
 from maxmargin.types import Indices, Vector
 
 _ROUNDING = 4e-15
+"""The relative gap below which the sums of a sweep are rounding."""
 
 
 @dataclass
@@ -57,7 +58,7 @@ class State:
     scores: Vector
     """``K_i . (alpha y)`` for every row i."""
     order: Indices
-    """Of the visits: all rows of cost above 0."""
+    """The order of the visits, with all rows of cost above 0."""
     random: int
     cache: core.CacheCounts
     bias: float = 0.0
@@ -97,7 +98,7 @@ class KernelDualAscent(Solver[State]):
         return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From alpha = 0, or from the start's alpha."""
+        """Begin with alpha = 0, or with the start's alpha."""
         rows = kernel_rows(problem)
         order = rows.blocks.order
         y, costs = problem.y[order], problem.costs[order]

@@ -33,7 +33,7 @@ _LONG_ROW = 60
 
 @dataclass(kw_only=True)
 class State(Begun):
-    """Where the method stands."""
+    """The state of the method between two steps."""
 
     method: core.NewtonMethod
 
@@ -54,7 +54,7 @@ class Newton(SecondOrder[State]):
         return None
 
     def sweeps_of(self, problem: Problem) -> int:
-        """By default one where rows are long: it tells which rows count before a Hessian is made of all."""
+        """One by default where rows are long: it tells which rows count before a Hessian is made of all."""
         if self.sweeps is None:
             return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
         return self.sweeps
@@ -62,7 +62,7 @@ class Newton(SecondOrder[State]):
     def begin(
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
     ) -> State:
-        """At the w of the start."""
+        """Begin at the w of the start."""
         system = system or NewtonSystem(problem)
         point = point_of(system, start, multipliers_of(problem, start), budget)
         method = core.NewtonMethod(problem.loss.name, problem.y, problem.costs, system.regulariser)

@@ -72,7 +72,7 @@ class Pegasos(Solver[State]):
         return visits_single_rows(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From w = 0, or from the start's w and b."""
+        """Begin with w = 0, or with the start's w and b."""
         recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
         state = init_state(problem, start, self.average != "last", self.polish, self.seed, recent)
         # The step at t = 1 forgets where it started; a start worth keeping counts as one epoch of steps.

@@ -63,7 +63,7 @@ class Program:
 
 @dataclass
 class State:
-    """Before and after the one step."""
+    """The state before and after the one step."""
 
     solution: Solution
     finished: bool = False

@@ -25,8 +25,7 @@ from typing import ClassVar, Literal
 
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
@@ -34,7 +33,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     kernel_dual,
     kernel_matrix,
     kernel_rows,
-    needs_a_kernel,
+    not_for_pairs,
     solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS
@@ -87,18 +86,6 @@ class SequentialMinimalOptimization(Solver[State]):
 
     def accepts(self, problem: Problem) -> str | None:
         """The problem of 004."""
-        if problem.loss.name != "hinge":
-            return (
-                f"{self.name} minimises the hinge loss, not {problem.loss.name}; for the squared hinge use "
-                "kernel_dual_ascent."
-            )
-        if not isinstance(problem.rows, KernelRows):
-            return needs_a_kernel(self.name)
-        if problem.intercept is not Intercept.EXACT:
-            return (
-                f"{self.name} keeps sum_i alpha_i y_i = 0, which intercept='exact' asks for. Got "
-                f"{problem.intercept.value!r}: use kernel_dual_ascent."
-            )
         if self.selection not in ("second_order", "maximal_violating_pair"):
             return (
                 "selection must be 'second_order' or 'maximal_violating_pair'. "
@@ -109,10 +96,10 @@ class SequentialMinimalOptimization(Solver[State]):
                 "epsilon, cache_size and pairs_per_step must not be negative. Got "
                 f"{self.epsilon!r}, {self.cache_size!r} and {self.pairs_per_step!r}."
             )
-        return None
+        return not_for_pairs(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From alpha = 0, or from the start's alpha once its two classes weigh the same."""
+        """Begin with alpha = 0, or with the start's alpha once its two classes weigh the same."""
         single = problem.rows.count > DOUBLE_ROWS
         cache, dual = core.CacheCounts(), kernel_dual(problem, start)
         state = State(dual, self._pairs(problem, dual, cache, single), single, cache)

@@ -33,7 +33,7 @@ from maxmargin.types import Indices, Vector
 
 @dataclass
 class State:
-    """Where the steps stand."""
+    """The state between two steps."""
 
     v: Vector
     u: Vector
@@ -86,7 +86,7 @@ class StochasticSubgradient(Solver[State]):
         return visits_single_rows(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From w = 0, or from the start's w and b."""
+        """Begin with w = 0, or with the start's w and b."""
         recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
         return init_state(problem, start, self.average != "last", self.polish, self.seed, recent)
 

@@ -40,7 +40,7 @@ class Point:
 
 @dataclass
 class State:
-    """Where the steps stand."""
+    """The state between two steps."""
 
     point: Point
     best: Point
@@ -87,7 +87,7 @@ class Subgradient(Solver[State]):
         return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """From w = 0, or from the start's w and b."""
+        """Begin with w = 0, or with the start's w and b."""
         w, b = np.zeros(problem.rows.columns), 0.0
         if start is not None and start.w is not None:
             w, b = start.w.astype(np.float64), start.b

@@ -19,8 +19,7 @@ from typing import Annotated, ClassVar, Literal
 
 from maxmargin import core
 from maxmargin.core import Budget
-from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
@@ -28,7 +27,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     kernel_dual,
     kernel_matrix,
     kernel_rows,
-    needs_a_kernel,
+    not_for_pairs,
     solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, SHRINK_FROM
@@ -95,16 +94,7 @@ class WorkingSet(Solver[State]):
 
     def accepts(self, problem: Problem) -> str | None:
         """Kernel problems with the hinge loss and an exact intercept."""
-        if not isinstance(problem.rows, KernelRows):
-            return needs_a_kernel(self.name)
-        if problem.loss.name != "hinge":
-            return f"working_set minimises the hinge loss. Got {problem.loss.name!r}: use loss='hinge'."
-        if problem.intercept is not Intercept.EXACT:
-            return (
-                "working_set keeps sum_i alpha_i y_i = 0, so it needs intercept='exact'. Without intercept "
-                "use kernel_dual_ascent."
-            )
-        return None
+        return not_for_pairs(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Multipliers of 0, or those of the start with rows of the matrix for all that are not."""

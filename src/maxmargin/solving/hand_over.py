@@ -30,14 +30,16 @@ from maxmargin.tools.changed import changed
 CALL = 40_000.0
 """A step beside its passes, in visits of a stored value: calls from Python, and what they allocate."""
 _ROW = 30.0
-"""To come to a row and to leave it, in visits of a stored value."""
+"""What it costs to come to a row and to leave it, in visits of a stored value."""
 _SWEEPS_TO_JUDGE_BY = 8
+"""Sweeps after which the decay of the gap can be judged."""
 _SWEEPS_FROM_A_START = 16
 """The gap of a good start rises at first: sweeps change its best rows before they have seen the others."""
 _LEAST_SPENT = 0.2
 """The share of the second-order method's cost that the ascent may spend before it is judged: a wrong guess
 then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
+"""The relative gap below which the ascent has nothing to gain."""
 """A relative gap below which sweeps can gain nothing in float64."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
@@ -176,5 +178,5 @@ class HandOver(Solver[State]):
             return f"{state.solver.name}: it had taken over from dual_coordinate_ascent at the last C."
         return (
             f"{state.solver.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them "
-            "would have been the dearer way."
+            "would have been the more expensive way."
         )

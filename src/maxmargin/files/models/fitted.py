@@ -198,7 +198,9 @@ def _svc_attributes(model: SavedKernelModel) -> dict[str, Any]:
     support = np.arange(count) if model.support is None else model.support
     is_sparse = sparse.issparse(model.vectors)
     rest = len(model.classes) > 2 and model.decision == "one_vs_rest"
-    stated = {"multi_class": "ovr" if rest else "ovo", "kernel": str(model.kernel), "tol": model.tol}
+    # Every SVC has the penalty and the formulation that a kernel model must have.
+    stated = {key: model.problem[key] for key in model.problem if key not in ("penalty", "formulation")}
+    stated |= {"multi_class": "ovr" if rest else "ovo", "kernel": str(model.kernel), "tol": model.tol}
     return {
         "kernel_": model.kernel,
         "n_support_": model.counts.astype(np.int32),
@@ -210,5 +212,5 @@ def _svc_attributes(model: SavedKernelModel) -> dict[str, Any]:
         "class_weight_": np.array(model.class_factors or np.ones(len(model.classes)), np.float64),
         "n_iter_": None if each is None else np.array(each, np.int64).clip(max=2**31 - 1).astype(np.int32),
         "fit_status_": None if model.status is None else int(not model.status.certified),
-        "_stated_problem": model.problem | stated,
+        "_stated_problem": stated,
     }

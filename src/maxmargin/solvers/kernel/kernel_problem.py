@@ -10,7 +10,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
-from maxmargin.problem import Problem
+from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.types import Vector
 
@@ -24,6 +24,23 @@ def needs_a_kernel(name: str) -> str:
         f"{name} solves kernel problems. Use maxmargin.kernels.KernelRows(X, kernel) as rows, with "
         "Linear() as kernel for a linear problem, or solver='auto'."
     )
+
+
+def not_for_pairs(name: str, problem: Problem) -> str | None:
+    """Why a solver that moves pairs of multipliers cannot take the problem; None where it can."""
+    if problem.loss.name != "hinge":
+        return (
+            f"{name} minimises the hinge loss, not {problem.loss.name}; for the squared hinge use "
+            "kernel_dual_ascent."
+        )
+    if not isinstance(problem.rows, KernelRows):
+        return needs_a_kernel(name)
+    if problem.intercept is not Intercept.EXACT:
+        return (
+            f"{name} keeps sum_i alpha_i y_i = 0, which intercept='exact' asks for. Got "
+            f"{problem.intercept.value!r}: use kernel_dual_ascent."
+        )
+    return None
 
 
 def kernel_rows(problem: Problem) -> KernelRows:

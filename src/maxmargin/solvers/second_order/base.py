@@ -97,7 +97,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         return 1.0
 
     def init(self, problem: Problem, start: Solution | None) -> Opening | State:
-        """From a sample, from sweeps of dual ascent, at zero, or from a given w, alpha or both."""
+        """Begin with a sample, with sweeps of dual ascent, at zero, or with a given w, alpha or both."""
         if start is not None:
             return self.begin(problem, start, core.ALL_CORES)
         sampler = self.with_options(sampling=False) if self.sampling else None
@@ -105,7 +105,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         return opening or self.begin(problem, Solution(), core.ALL_CORES)
 
     def resume(self, problem: Problem, start: Solution | None, before: Opening | State) -> Opening | State:
-        """With the Hessian of ``before``: most rows have the same curvature, but for the costs' factor."""
+        """Begin with the Hessian of ``before``: most rows have its curvature, but for the costs' factor."""
         if start is None or isinstance(before, Opening):
             return self.init(problem, start)
         factor = problem.total_cost / before.problem.total_cost / self.stiffer(before)
@@ -124,7 +124,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         return state.solution(budget) if isinstance(state, Opening) else self.reached(problem, state)
 
     def at_once(self, tol: float) -> Self:
-        """With steps on small data inside the core."""
+        """The same solver, which takes steps on small data inside the core."""
         return self.with_options(until=tol)
 
     def report(self, state: Opening | State) -> Report:

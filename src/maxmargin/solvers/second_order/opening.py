@@ -27,6 +27,7 @@ from maxmargin.solvers.sizes import ROWS_PER_COLUMN, SAMPLE_AT_LEAST, SAMPLE_AT_
 _ENOUGH = 1e-2
 """The relative gap on the sample; its rows tell no more about the others."""
 _MOST_STEPS = 50
+"""Steps on the sample at most."""
 
 
 def sample_size(problem: Problem) -> int:
@@ -50,7 +51,7 @@ class Opening:
 
     @classmethod
     def of(cls, problem: Problem, sampler: AnySolver | None, sweeps: int, seed: int) -> Opening | None:
-        """By a sample for ``sampler`` where that pays, else by so many sweeps; None where neither is."""
+        """An opening by a sample for ``sampler`` where that pays, else by so many sweeps; or None."""
         opening = None if sampler is None else cls.by_sample(problem, sampler)
         if opening is None and sweeps > 0:
             return cls.by_sweeps(problem, sweeps, seed)
@@ -58,7 +59,7 @@ class Opening:
 
     @classmethod
     def by_sweeps(cls, problem: Problem, sweeps: int, seed: int) -> Opening | None:
-        """By sweeps of dual coordinate ascent; None where that does not take the problem."""
+        """An opening by sweeps of dual coordinate ascent; None where that does not take the problem."""
         solver = DualCoordinateAscent(seed=seed)
         if solver.accepts(problem) is not None:
             return None
@@ -66,7 +67,7 @@ class Opening:
 
     @classmethod
     def by_sample(cls, problem: Problem, solver: AnySolver) -> Opening | None:
-        """With the solver itself; None where a sample would not pay."""
+        """An opening by the solver itself on a sample; None where a sample would not pay."""
         size = sample_size(problem)
         if size == 0:
             return None
@@ -87,7 +88,7 @@ class Opening:
         return self.steps_left <= 0 or report.finished or report.gap <= self.enough
 
     def solution(self, budget: Budget) -> Solution:
-        """Where the whole problem begins."""
+        """The point at which the whole problem begins."""
         solution = self.solver.solution(self.problem, self.state, budget)
         if not self.sampled:
             return solution
@@ -99,5 +100,5 @@ class Opening:
 
     @property
     def estimate(self) -> float:
-        """Of the whole problem's relative gap; a sample tells nothing about it."""
+        """An estimate of the whole problem's relative gap, of which a sample tells nothing."""
         return math.inf if self.sampled else self.solver.report(self.state).gap

@@ -39,6 +39,7 @@ from maxmargin.types import Indices, Vector
 Matrix = NDArray[np.float64]
 
 _BLOCK = 512
+"""Rows that BLAS adds up in one call: they fit into the second-level cache."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -201,7 +202,7 @@ class _Products:
         self.data = data
         self.kept: Indices = np.empty(0, np.int64)
         self.place: Indices = np.full(data.count, -1)
-        """Where in ``kept`` a row is; -1: nowhere."""
+        """The place of every row in ``kept``; -1 where it has none."""
         self.products: Matrix = np.empty((0, 0))
 
     def of(self, free: Indices, budget: Budget) -> Matrix:
@@ -278,7 +279,7 @@ class _ConjugateGradients:
     def __init__(self, system: NewtonSystem, curvatures: Vector, budget: Budget) -> None:
         self.system, self.curvatures, self.budget = system, curvatures, budget
         self.scale = np.ones(len(system.regulariser))
-        """Of the unknowns: the intercept meets every row."""
+        """The scale of the unknowns: the intercept meets every row."""
         if system.has_intercept:
             self.scale[-1] = float(curvatures.sum()) + system.regulariser[-1]
 
@@ -322,7 +323,7 @@ def _solved(factor: Matrix, right: Matrix) -> Matrix:
 
 
 def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
-    """Of the matrix with this lower triangle plus the diagonal, positive definite but for rounding."""
+    """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
     largest = float(np.einsum("ii->i", lower).max())
     ridge = 0.0
     while math.isfinite(largest) and math.isfinite(ridge):

@@ -2,7 +2,7 @@
 """Links from the documentation to code and tests: in the site they lead to pages that show the file.
 
 In the repository ``[Polar](../src/maxmargin/features/polar.py)`` is a link to the file. The site has no
-such files, so every one that is linked becomes a page, and the link leads to the line that defines the name.
+such files, so each that is linked becomes a page, and the link leads to the line that defines the name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LINK = re.compile(r"\[`?([\w.]+)`?\]\(\.\./((?:src|tests)/[\w/]+\.py)\)")
 
 
 def line_of(name: str, text: str) -> int | None:
-    """The line that defines a function, class, constant or, as ``Class.method``, a method, if there is one."""
+    """The line that defines a function, class, constant or, as ``Class.method``, method; None: nowhere."""
     last = name.rpartition(".")[2]
     found = re.search(rf"^[ \t]*(?:def|class) {last}\b|^{last}(?::[^=\n]+)? = ", text, re.MULTILINE)
     return text.count("\n", 0, found.start()) + 1 if found else None

@@ -44,6 +44,8 @@ RIGHT = {
     ("Log", "columns"): [-1],
     ("Polar", "columns"): [-1],  # a column, but one is not enough
     ("Squares", "columns"): [-1],
+    ("Squares", "center"): [-1, -0.5],
+    ("Paraboloid", "columns"): [-1],
     ("Pretrained", "onnx_file"): ["bogus", ""],  # names, of files that are missing
     ("Pretrained", "layer"): ["bogus", ""],
     ("LinearSVC", "class_weight"): [{}],

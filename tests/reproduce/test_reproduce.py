@@ -129,7 +129,10 @@ def test_published_numbers_are_those_of_the_lecture():
 
 
 def test_the_bound_of_pegasos_holds_and_falls(answers):
-    (rows,) = answers[0]["parts"]["pegasos_bound"]["tables"].values()
+    rows, regrets = answers[0]["parts"]["pegasos_bound"]["tables"].values()
+    for row in regrets:
+        assert row["largest regret / bound"] <= 1.0
+        assert row["largest G"] <= row["G allowed"] * (1 + 1e-12)
     n = 569
     for row in rows:
         assert row["bound"] == pytest.approx(2 * np.log(row["T"] + 1) / (row["lambda"] * row["T"]))

@@ -18,6 +18,15 @@ _FOUND = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', 
 _CODE = re.compile(r"<(code|pre|script)\b.*?</\1>", re.DOTALL)
 _UNDER = re.compile(r"\\(max|min|sup|inf)_")
 
+# Browsers align cells by style, not by attribute, set bars of a norm apart from what they enclose, and draw
+# the asterisk of an optimum too high.
+_DRAWN_BETTER = {
+    'columnalign="left"': 'style="text-align: left"',
+    'columnalign="right"': 'style="text-align: right"',
+    '<mo stretchy="false">&#x0007C;</mo>': '<mo stretchy="false" lspace="0" rspace="0">&#x0007C;</mo>',
+    "<mo>&#x0002A;</mo>": "<mo>&#x02217;</mo>",
+}
+
 
 def mathml(formula: str, *, block: bool) -> str:
     """One formula as a ``math`` element; an unknown command or a stray ``&`` is an error."""
@@ -27,8 +36,10 @@ def mathml(formula: str, *, block: bool) -> str:
     found = convert(formula, display="block" if block else "inline")
     if "\\" in found or "<mi>&</mi>" in found:
         raise ValueError(f"latex2mathml does not know all of this formula: {formula}")
+    for name, cure in _DRAWN_BETTER.items():
+        found = found.replace(name, cure)
     # A formula that is wider than the screen is moved, not the page.
-    return f'<div style="overflow-x: auto">{found}</div>' if block else found
+    return f'<div style="overflow: auto hidden; padding: 0.3em 0">{found}</div>' if block else found
 
 
 def with_formulas(page: str) -> str:

@@ -44,6 +44,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     def link(found: re.Match[str]) -> str:
         name, path = found.groups()
         line = line_of(name, (ROOT / path).read_text())
-        return f"[`{name}`](source/{path}.md{f'#__span-0-{line}' if line else ''})"
+        # The name of a test is a sentence, and is shown as one.
+        shown = name[5:].replace("_", " ") if name.startswith("test_") else f"`{name}`"
+        return f"[{shown}](source/{path}.md{f'#__span-0-{line}' if line else ''})"
 
     return LINK.sub(link, markdown)

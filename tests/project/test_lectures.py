@@ -76,6 +76,7 @@ def test_the_line_of_a_name():
 
 def test_on_the_site_links_lead_to_pages_of_their_files():
     given = "see [`line`](../src/maxmargin/plot/styles.py) and [a page](path.md)"
-    found = SOURCES["on_page_markdown"](given)
+    found = SOURCES["on_page_markdown"](given + " [`test_words`](../tests/reductions/test_hard_margin.py)")
+    assert "[words](source/tests/reductions/test_hard_margin.py.md#" in found
     assert re.search(r"\(source/src/maxmargin/plot/styles.py.md#__span-0-\d+\)", found)
     assert "[a page](path.md)" in found

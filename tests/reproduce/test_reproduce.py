@@ -17,15 +17,17 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC as PeerSVC
 from sklearn.svm import LinearSVC as PeerLinearSVC
 
-from maxmargin import Problem
+from maxmargin import Problem, core
 from maxmargin.command_line import main
 from maxmargin.reproduce import PARTS, MissingData, Settings, missing, page_text
 from maxmargin.reproduce.base import Part, Result, Table, new_figure
 from maxmargin.reproduce.chang2010 import EXPANDED, GAUSSIAN, KERNEL_SECONDS, LINEAR
 from maxmargin.reproduce.data import UNDIVIDED, load
 from maxmargin.reproduce.examples import breast_cancer, clouds, disc_and_ring, sectors
+from maxmargin.reproduce.hsieh2008 import _solvers as hsieh_solvers
 from maxmargin.reproduce.runs import best_value, states, timed_trace
 from maxmargin.solvers import DualCoordinateAscent, Pegasos, Subgradient
+from oracles.dual_coordinate_ascent import ascend
 
 
 def save(path: Path, X, y):
@@ -167,11 +169,36 @@ def test_classes_of_rows_obey_complementary_slackness(answers):
 
 
 def test_dual_ascent_ends_below_pegasos(answers):
-    (rows,) = answers[0]["parts"]["hsieh2008"]["tables"].values()
-    assert len(rows) == 12
-    for ascent, pegasos in zip(rows[::2], rows[1::2], strict=True):
-        assert ascent["last"] <= pegasos["last"]
-        assert ascent["last"] < 1e-3
+    values, accuracies = answers[0]["parts"]["hsieh2008"]["tables"].values()
+    assert len(values) == len(accuracies) == 18
+    for plain, shrinking, pegasos in zip(values[::3], values[1::3], values[2::3], strict=True):
+        assert plain["last"] <= pegasos["last"]
+        assert max(plain["last"], shrinking["last"]) < 1e-3
+    for row in accuracies:
+        assert 50 < row["accuracy of the optimum, %"] <= 100
+        if row["seconds to within 0.1"] is not None:
+            assert row["seconds to within 1"] <= row["seconds to within 0.1"]
+            assert abs(row["last difference"]) <= 0.1
+        elif "dual" in row["algorithm"]:
+            assert abs(row["last difference"]) > 0.1
+
+
+def test_nothing_is_added_to_the_lecture_s_ascent():
+    plain, shrinking, _ = hsieh_solvers("hinge").values()
+    added = ("shrinking", "warm_up", "extrapolation", "momentum")
+    assert not any(getattr(plain, name) for name in added)
+    assert plain.relaxation == 1.0
+    assert shrinking == plain.with_options(shrinking=True)
+    # It is the oracle's, sweep by sweep.
+    X, y = breast_cancer()
+    problem = Problem.of(X, y, 0.1, intercept="none")
+    sweeps, state = [np.arange(len(y)) for _ in range(3)], plain.seed
+    for order in sweeps:
+        state = core.shuffle(order, state)
+    (*_, (alpha, w, _)) = ascend(X, y, problem.costs, sweeps, loss="hinge", intercept="none")
+    (*_, (last, _)) = states(problem, plain, steps=3)
+    np.testing.assert_allclose(last.alpha, alpha, atol=1e-10)
+    np.testing.assert_allclose(last.w, w, atol=1e-10)
 
 
 def test_traces_follow_the_primal_value():

@@ -28,7 +28,7 @@ _CLOSE = 0.3
 """Points of accuracy within which a value counts as reproduced."""
 _STAND_INS = {"imdb_tfidf": "imdb_tfidf (for real-sim)"}
 _COLUMNS, _QUICK_COLUMNS = 20_958, 2_000
-"""The columns of real-sim, and those of a quick run; so many, its most frequent ones, its stand-in keeps."""
+"""The columns of real-sim, and those of a quick run: its stand-in keeps so many, the most frequent ones."""
 _STEPS = 100_000
 """Steps of a fit, so that time alone ends it."""
 

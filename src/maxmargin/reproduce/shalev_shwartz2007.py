@@ -141,7 +141,7 @@ def _fixed_T_table(sizes: list[int], by_size: list[dict[int, float]]) -> Table:
 def _fixed_T_finding(sizes: list[int], by_size: list[dict[int, float]]) -> str:
     T = _STEPS[-1]
     ratio = by_size[0][T] / by_size[-1][T]
-    return f"At T = {T:,}, k = {sizes[-1]} is {ratio:.2g} times as near to the optimum as k = 1."
+    return f"At T = {T:,}, k = {sizes[-1]} is {ratio:,.0f} times as near to the optimum as k = 1."
 
 
 def _size_table(sizes: list[int], by_size: list[dict[int, float]]) -> Table:

@@ -229,6 +229,16 @@ void bind_data(nb::module_& m) {
       },
       "order"_a, "bound"_a, "state"_a);
   m.def(
+      "draw_batches",
+      [](Indices order, Integer batch, Indices pool, std::uint64_t state) {
+        require(batch > 0 && batch <= static_cast<Integer>(pool.size()),
+                "a batch must have between 1 and all members of the pool");
+        Random random(state);
+        draw_batches(span(order), batch, span(pool), random);
+        return random.state();
+      },
+      "order"_a, "batch"_a, "pool"_a, "state"_a);
+  m.def(
       "without_private_columns",
       [](const Data& data, const Budget& budget) -> nb::object {
         auto compact = [&] {

@@ -15,9 +15,10 @@ struct PerceptronPass {
   double beta = 0;       // coefficient of the bias feature, so that b = feature * beta
 };
 
-// w += y_i x_i for every row that is on the wrong side or on the plane; `counts` gets 1 more for it.
+// w += y_i x_i for every row that is on the wrong side or on the plane; `counts` gets 1 more for it. Rows
+// are a view, taken by value: behind a reference, where they lie would be read again at every visit.
 template <class Rows>
-PerceptronPass perceptron(const Rows& rows, const double* labels, std::span<const Integer> order, double* w,
+PerceptronPass perceptron(Rows rows, const double* labels, std::span<const Integer> order, double* w,
                           double* counts, double bias_feature, double beta, Watch& watch) {
   PerceptronPass pass{.beta = beta};
   for (const Integer i : order) {  // 1

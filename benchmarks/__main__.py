@@ -176,6 +176,7 @@ def _add_sceptic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="how long fits are drawn")
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     parser.add_argument("--first", type=int, default=0, help="the number of the first fit")
+    parser.add_argument("--processes", type=int, default=2, help="that fit and examine side by side")
 
 
 def _measure_path(options: argparse.Namespace, tell: Tell) -> tuple[Any, Any]:
@@ -223,7 +224,7 @@ PAGES = {
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",
         _add_sceptic_options,
-        lambda given, tell: sceptic.measure(given.minutes, given.seed, given.first, tell),
+        lambda given, tell: sceptic.measure(given.minutes, given.seed, given.first, given.processes, tell),
         lambda given, found, command, warning: sceptic.markdown(found, command, given.seed),
         lambda found: bool(found.findings),
     ),

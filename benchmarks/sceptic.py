@@ -41,7 +41,6 @@ FINDINGS = {
     "warning": "a warning that is no part of the interface",
     "too long": "a fit and its check took more than a minute",
 }
-_PROCESSES = 2
 _AT_A_TIME = 40
 """Fits that a process makes before it tells what it found."""
 _LONGEST = 60
@@ -246,13 +245,13 @@ def _reproduction(seed: int, number: int, case: Case, fault: Fault) -> str:
     return f"{start}\n# {fault.text}\n{case.code()}\n"
 
 
-def measure(minutes: float, seed: int, first: int, tell: Callable[[str], None]) -> Found:
-    """Draw and examine fits for so many minutes, in two processes; the worst findings are printed."""
+def measure(minutes: float, seed: int, first: int, processes: int, tell: Callable[[str], None]) -> Found:
+    """Draw and examine fits for so many minutes, in some processes; the worst findings are printed."""
     start, total, begin = time.monotonic(), Found(), first
-    with ProcessPoolExecutor(_PROCESSES) as pool:
+    with ProcessPoolExecutor(processes) as pool:
         waiting = set()
         while True:
-            while time.monotonic() - start < 60.0 * minutes and len(waiting) < 2 * _PROCESSES:
+            while time.monotonic() - start < 60.0 * minutes and len(waiting) < 2 * processes:
                 waiting.add(pool.submit(examine_numbers, seed, range(begin, begin + _AT_A_TIME)))
                 begin += _AT_A_TIME
             if not waiting:
@@ -281,8 +280,8 @@ arithmetic: fractions of whole numbers, and intervals for exponentials and logar
 separated is checked by a linear program in fractions. Each finding is printed as lines of Python that
 show it again.
 
-{fits:,} fits with {claims:,} certificates were made and examined in {minutes:.1f} minutes by two processes,
-with seed {seed}. {facts}."""
+{fits:,} fits with {claims:,} certificates were made and examined in {minutes:.1f} minutes, with seed
+{seed}. {facts}."""
 
 
 def markdown(found: Found, command: str, seed: int) -> str:

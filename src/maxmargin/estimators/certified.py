@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +120,36 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
         return int(self.n_jobs)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: tuple[Any, Any] | str | None = None,
+        proof: bool = True,
+        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
+    ) -> None:
+        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
+
+        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
+        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
+        """
+        from maxmargin.files.models.saved import save_model
+
+        save_model(self, path, format=format, data=data, proof=proof)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
+
+        It predicts what the saved one does and has its certificate, trace and status where the file has
+        them; what the file does not say, such as C in those of others, is at its default. Nothing
+        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
+        """
+        from maxmargin.files.models.fitted import to_estimator
+        from maxmargin.files.models.saved import load_model
+
+        return to_estimator(load_model(path), cls)
 
 
 def check_solver(estimator: Any) -> None:

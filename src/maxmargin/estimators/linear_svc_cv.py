@@ -18,12 +18,12 @@ import time
 import warnings
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -33,7 +33,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.core import default_threads
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.certified import ShowsProof, check_solver
+from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.folds import (
     CLOSER,
     Data,
@@ -45,16 +45,15 @@ from maxmargin.estimators.folds import (
     settle,
     way_at,
 )
-from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import Positive, check_options, wrong
+from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 
 
-class LinearSVCCV(ClassifierMixin, ShowsProof):
+@dataclass(eq=False, repr=False)
+class LinearSVCCV(LinearParameters):
     """Linear support vector classification with C chosen by cross-validation; every fit is certified.
 
     The parameters of ``LinearSVC`` but for C and warm_start mean what they mean there, and these are added.
@@ -107,55 +106,11 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
     0.1
     """
 
-    def __init__(
-        self,
-        penalty: takes.Penalty = "l2",
-        loss: takes.LossName = "squared_hinge",
-        *,
-        Cs: int | ArrayLike = 10,
-        cv: Any = None,
-        scoring: str | Callable[..., Any] | None = None,
-        refit: takes.Flag = True,
-        dual: takes.Dual = "auto",
-        tol: takes.Tolerance = 1e-4,
-        multi_class: takes.OneVsRest = "ovr",
-        fit_intercept: takes.Flag = True,
-        intercept_scaling: Positive = 1.0,
-        class_weight: takes.ClassWeight = None,
-        verbose: takes.Verbose = 0,
-        random_state: takes.RandomState = None,
-        max_iter: takes.Epochs = 1000,
-        solver: str | AnySolver = "auto",
-        regularize_intercept: takes.Flag = False,
-        max_time: takes.Seconds = None,
-        callback: Callback | None = None,
-        n_jobs: takes.Jobs = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.dual = dual
-        self.tol = tol
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.solver = solver
-        self.regularize_intercept = regularize_intercept
-        self.max_time = max_time
-        self.callback = callback
-        self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _: KW_ONLY
+    Cs: int | ArrayLike = 10
+    cv: Any = None
+    scoring: str | Callable[..., Any] | None = None
+    refit: takes.Flag = True
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every fold at every C until the relative gap is at most ``tol``, and choose.
@@ -175,6 +130,9 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data = Data(X, targets, weights)
         splits = list(check_cv(self.cv, targets, classifier=True).split(X, targets))
+        if not splits:
+            cure = "None takes 5 stratified folds, an int as many as it says."
+            raise wrong(self, "cv", self.cv, "None, an int, or at least one split into rows", cure)
         self.n_splits_ = len(splits)
         folds = make_folds(splits, data)
         ascending = np.argsort(Cs, kind="stable")

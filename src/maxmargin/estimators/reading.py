@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.problem.rows import Rows
+from maxmargin.types import Vector
 
 _TYPES = (np.float64, np.float32)
 _MANY_TARGETS = 10_000
@@ -79,6 +80,14 @@ def _are_plain(X: Any, y: Any) -> bool:
         and X.dtype == np.float64
         and y.dtype.kind in "iub"
     )
+
+
+def checked_weights(sample_weight: ArrayLike | None, rows: Any) -> Vector | None:
+    """The factor on C of each row, none of them negative; None where there are none."""
+    if sample_weight is None:
+        return None
+    weights: Vector = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    return weights
 
 
 def labels_and_codes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
@@ -25,7 +25,7 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_invalid,
 )
-from maxmargin.estimators.reading import labels_and_codes
+from maxmargin.estimators.reading import checked_weights, labels_and_codes
 from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import KernelProblems, all_values, decomposition
@@ -37,6 +37,7 @@ from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVC(CertifiedClassifier):
     """Support vector classification with kernels; every fit proves how close to the optimum it is.
 
@@ -147,52 +148,27 @@ class SVC(CertifiedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        C: takes.Cost = 1.0,
-        kernel: Any = "rbf",
-        degree: Natural = 3,
-        gamma: takes.Gamma = "scale",
-        coef0: AnyNumber = 0.0,
-        shrinking: takes.Flag = True,
-        probability: takes.Probability = False,
-        tol: takes.Tolerance = 1e-3,
-        cache_size: takes.Megabytes = 1000.0,
-        class_weight: takes.ClassWeight = None,
-        verbose: takes.Verbose = 0,
-        max_iter: takes.Steps = -1,
-        decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr",
-        break_ties: takes.Flag = False,
-        random_state: takes.RandomState = None,
-        multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo",
-        solver: str | AnySolver = "auto",
-        max_time: takes.Seconds = None,
-        callback: Callback | None = None,
-        warm_start: takes.Flag = False,
-        n_jobs: takes.Jobs = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.solver = solver
-        self.max_time = max_time
-        self.callback = callback
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+    C: takes.Cost = 1.0
+    kernel: Any = "rbf"
+    degree: Natural = 3
+    gamma: takes.Gamma = "scale"
+    coef0: AnyNumber = 0.0
+    shrinking: takes.Flag = True
+    probability: takes.Probability = False
+    tol: takes.Tolerance = 1e-3
+    cache_size: takes.Megabytes = 1000.0
+    class_weight: takes.ClassWeight = None
+    verbose: takes.Verbose = 0
+    max_iter: takes.Steps = -1
+    decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr"
+    break_ties: takes.Flag = False
+    random_state: takes.RandomState = None
+    multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo"
+    solver: str | AnySolver = "auto"
+    max_time: takes.Seconds = None
+    callback: Callback | None = None
+    warm_start: takes.Flag = False
+    n_jobs: takes.Jobs = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -208,11 +184,7 @@ class SVC(CertifiedClassifier):
         """
         self._check_parameters()
         X, targets = self._checked_data(X, y)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, targets, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = checked_weights(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         kernel = find_kernel(self, X, weights)
         problems = KernelProblems(
@@ -350,36 +322,6 @@ class SVC(CertifiedClassifier):
             codes = kind.decide(scores)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        data: tuple[Any, Any] | str | None = None,
-        proof: bool = True,
-        format: Literal["maxmargin", "libsvm"] = "maxmargin",
-    ) -> None:
-        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
-
-        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
-        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
-        """
-        from maxmargin.files.models.saved import save_model
-
-        save_model(self, path, format=format, data=data, proof=proof)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The fitted estimator of a file that ``save`` or LIBSVM wrote.
-
-        It predicts what the saved one does and has its certificate, trace and status where the file has
-        them; what the file does not say, such as C in those of LIBSVM, is at its default. Nothing in the
-        file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
-        """
-        from maxmargin.files.models.fitted import to_estimator
-        from maxmargin.files.models.saved import load_model
-
-        return to_estimator(load_model(path), cls)
 
     def _check_parameters(self) -> None:
         check_solver(self)

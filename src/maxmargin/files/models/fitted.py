@@ -17,13 +17,13 @@ from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.model import Trace, each_of
 
 if TYPE_CHECKING:
-    from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.estimators.certified import CertifiedClassifier
 
-Estimator = TypeVar("Estimator", bound="LinearSVC | SVC")
+Estimator = TypeVar("Estimator", bound="CertifiedClassifier")
 
 
 def prepared(
-    model: StoredModel | LinearSVC | SVC, data: tuple[Any, Any] | str | None, proof: bool
+    model: StoredModel | CertifiedClassifier, data: tuple[Any, Any] | str | None, proof: bool
 ) -> StoredModel:
     """What is to be written, with the fingerprint of the data and with or without the proof."""
     saved = model if isinstance(model, StoredModel) else from_estimator(model)
@@ -45,7 +45,7 @@ def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
     return fingerprint(X, y)
 
 
-def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
+def from_estimator(estimator: Any) -> StoredModel:
     """What a fitted estimator amounts to.
 
     Left out are ``callback``, a ``random_state`` that is not a number, and a configured solver that is not
@@ -92,7 +92,7 @@ def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
         ) from error
 
 
-def _of_svc(estimator: SVC) -> dict[str, Any]:
+def _of_svc(estimator: Any) -> dict[str, Any]:
     """The fields that only a model with a kernel has."""
     kernel, table = estimator.kernel_, _dense(estimator.dual_coef_)
     k, steps = len(estimator.classes_), getattr(estimator, "n_iter_", None)

@@ -18,7 +18,7 @@ from maxmargin.files.whole import write_whole
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
-    from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.estimators.certified import CertifiedClassifier
     from maxmargin.features.expansion import Expansion
     from maxmargin.files.models.kernel_model import SavedKernelModel
 
@@ -116,7 +116,7 @@ def _recognised(start: bytes) -> Format:
 
 
 def save_model(
-    model: StoredModel | LinearSVC | SVC,
+    model: StoredModel | CertifiedClassifier,
     path: str | os.PathLike[str],
     *,
     format: Format = "maxmargin",

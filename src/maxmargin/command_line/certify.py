@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxmargin.command_line.predict import aligned
 from maxmargin.command_line.shared.answer import Failure, in_words
-from maxmargin.command_line.shared.columns import aligned
 from maxmargin.command_line.shared.options import (
-    Columns,
     DataFile,
-    Format,
     Json,
-    Label,
     ModelFile,
     Reading,
-    ReadingThreads,
-    SkipBadLines,
-    ZeroBased,
     check_readable,
     class_weight_of,
 )
@@ -52,6 +46,7 @@ _SMALLEST_GAP = 1e-9
 def certify(
     model: ModelFile,
     data: DataFile,
+    *,
     C: Annotated[
         float | None,
         typer.Option(
@@ -71,12 +66,7 @@ def certify(
     max_time: Annotated[
         float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
     ] = 60.0,
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: ReadingThreads = None,
+    reading: Reading,
     as_json: Json = False,
 ) -> int:
     """Recompute primal, dual and gap from the two files, and say whether the model's claims hold.
@@ -99,7 +89,6 @@ def certify(
     saved = load_model(model)
     cost = _cost(saved, model, C)
     _check_problem(saved, model)
-    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
         verdict = Verdict(model, data, saved, cost, tol=_gap_to_show(saved, tol))

@@ -13,24 +13,19 @@ import typer
 from maxmargin.command_line.shared.answer import Failure, in_words, print_table
 from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
 from maxmargin.command_line.shared.options import (
+    MODEL_OUTPUT,
     ClassWeight,
-    Columns,
     DataFile,
-    Format,
     Json,
-    Label,
-    Reading,
-    SkipBadLines,
     TestFile,
-    Threads,
-    ZeroBased,
+    TrainingData,
     check_readable,
     check_writable,
     class_weight_of,
     intercept_options,
     seconds_or_none,
 )
-from maxmargin.command_line.shared.picture import check_picture, write_picture
+from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text, labels_of
@@ -48,12 +43,8 @@ _FEWEST_ROWS = 1.0
 @in_words
 def choose(
     data: DataFile,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
-        ),
-    ],
+    output: Annotated[Path, MODEL_OUTPUT],
+    *,
     low: Annotated[float, typer.Option(help="The smallest C.")] = 1e-4,
     high: Annotated[float, typer.Option(help="The largest C.")] = 1e4,
     values: Annotated[int, typer.Option(help="How many values of C, on a logarithmic scale.", min=1)] = 10,
@@ -73,12 +64,7 @@ def choose(
     class_weight: ClassWeight = None,
     test: TestFile = None,
     seed: Annotated[int, typer.Option(help="Of all random choices, those of the folds too.", min=0)] = 0,
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: Threads = None,
+    reading: TrainingData,
     as_json: Json = False,
 ) -> int:
     """Choose C by cross-validation, and write the model of all rows at that C with its proof.
@@ -117,11 +103,10 @@ def choose(
         max_iter=max_iter,
         max_time=seconds_or_none(max_time),
         random_state=seed,
-        n_jobs=threads,
+        n_jobs=reading.threads,
         **intercept_options(intercept),
     )
     model._check_parameters()  # now, and not after an hour of reading
-    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
@@ -212,43 +197,34 @@ class Choice:
 
     def print_words(self) -> None:
         """A table, and what was chosen."""
-        results, best = self.model.cv_results_, self.model.best_index_
+        best, names = self.model.best_index_, ("mean_test_score", "std_test_score", "max_relative_gap")
+        values = [self.model.cv_results_[name] for name in names]
         print_table(
             f"Accuracy on held-out rows, {self.model.n_splits_} folds",
             ("C", "mean", "std", "largest rel. gap", ""),
             [
-                (
-                    f"{C:.4g}",
-                    f"{100 * results['mean_test_score'][k]:.2f} %",
-                    f"{100 * results['std_test_score'][k]:.2f} %",
-                    f"{results['max_relative_gap'][k]:.1e}",
-                    "best" if k == best else "",
-                )
-                for k, C in enumerate(self.model.Cs_)
+                (C, f"{100 * mean:.2f} %", f"{100 * std:.2f} %", gap, "best" if k == best else "")
+                for k, (C, mean, std, gap) in enumerate(zip(self.model.Cs_, *values, strict=True))
             ],
+            (".4g", "", "", ".1e"),
         )
         words = (
             f"C = {self.model.C_:.4g}: {100 * self.model.best_score_:.2f} % of the held-out rows are right."
         )
         if self.as_good:
-            names = [f"{C:.4g}" for C in self.as_good]
-            words += f" As good but for one row or none: C = {some(names, 10)}."
+            as_good = some([f"{C:.4g}" for C in self.as_good], 10)
+            words += f" As good but for one row or none: C = {as_good}."
         typer.echo(words)
         if self.picture is not None:
             typer.echo(f"Score against C: {self.picture}")
 
     def draw(self, path: Path, title: str) -> None:
         """Write the picture."""
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-
-        from maxmargin.plot.styles import line, tidy
+        from maxmargin.plot.styles import line
 
         results, C = self.model.cv_results_, self.model.Cs_
         mean, std = 100 * results["mean_test_score"], 100 * results["std_test_score"]
-        figure, axes = pyplot.subplots(figsize=(7.2, 4.4), layout="constrained")
+        figure, axes = new_figure(7.2, 4.4, title)
         axes.fill_between(
             C, mean - std, mean + std, color="0.9", linewidth=0, label="one deviation of the folds"
         )
@@ -264,7 +240,5 @@ class Choice:
         axes.set_xscale("log")
         axes.set_xlabel("C")
         axes.set_ylabel("accuracy on held-out rows (%)")
-        axes.set_title(title, fontsize=11, loc="left")
         axes.legend(fontsize=8)
-        tidy(axes)
         write_picture(path, figure)

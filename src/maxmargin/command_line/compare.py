@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +13,7 @@ from maxmargin.command_line.shared.answer import (
     DONE,
     INTERCEPTS,
     Failure,
+    attributes,
     in_words,
     print_json,
     print_table,
@@ -26,25 +25,14 @@ from maxmargin.command_line.shared.features import (
     features_in_words,
 )
 from maxmargin.command_line.shared.options import (
-    CacheSize,
-    Coef0,
-    Columns,
     DataFile,
-    Degree,
     Features,
-    Format,
-    Gamma,
     Json,
-    KernelName,
-    Label,
-    Reading,
-    SkipBadLines,
-    Threads,
-    ZeroBased,
+    KernelChoice,
+    TrainingData,
     check_readable,
     check_writable,
     kernel_of,
-    kernel_options,
 )
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
@@ -56,15 +44,16 @@ if TYPE_CHECKING:
 
     from maxmargin.features import Monomials
     from maxmargin.features.expansion import Expansion
+    from maxmargin.files import DataSet
     from maxmargin.problem import Problem
     from maxmargin.proof.model import Model
     from maxmargin.solvers import AnySolver
-    from maxmargin.solving.loop import Progress
 
 
 @in_words
 def compare(
     data: DataFile,
+    *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The picture, PNG or SVG by its suffix.")
     ] = Path("compare.png"),
@@ -75,20 +64,11 @@ def compare(
         str | None,
         typer.Option("--class", help="Of several classes, the one to tell from the rest: the largest."),
     ] = None,
-    kernel: KernelName = None,
-    gamma: Gamma = None,
-    degree: Degree = None,
-    coef0: Coef0 = None,
-    cache_size: CacheSize = None,
+    kernel: KernelChoice,
     features: Features = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 10.0,
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: Threads = None,
+    reading: TrainingData,
     as_json: Json = False,
 ) -> int:
     """Race every solver that takes the problem: one table, and gap against seconds as a picture.
@@ -100,35 +80,43 @@ def compare(
 
     Example: maxmargin compare data.svm --kernel gaussian --gamma 0.5
     """
+    from maxmargin.kernels.names import describe
+
     check_picture("-o", output)
     check_writable(output, data)
     check_readable(data)
-    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
-    own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=features is None)
+    own = kernel.given(needs_kernel=features is None)
     asked = asked_features(features, own)
     memory = own.pop("cache_size", None)
+    stated = {"C": C, "loss": loss, "intercept": intercept}
+    _check(stated)
     with Bars(quiet=as_json) as bars:
-        problem, against, expansion = _read_problem(
-            data, reading, bars, C, loss, intercept, positive, own, asked
-        )
-        solvers = _entrants(problem, memory)
-        runs, left_out = _race(problem, solvers, bars, tol=tol, max_time=max_time, threads=threads)
+        data_set = reading.read(data, bars.reading(data.name))
+        problem, against, expansion = _problem(data_set, positive, own, asked, stated)
+        _ = problem.rows.squared_norms  # shared by all solvers, so that the first one does not pay for it
+        entrants = {name: _certified_evenly(solver) for name, solver in _entrants(problem, memory).items()}
+        limits: dict[str, Any] = {
+            "tol": tol,
+            "max_steps": 10**9,
+            "max_time": max_time,
+            "threads": reading.threads,
+        }
+        models, left_out = race(problem, entrants, bars, **limits)
         bars.finish()
     title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {INTERCEPTS[intercept]}{against}"
-    found: Any = getattr(problem.rows, "kernel", None)
+    seen: Any = problem.rows
+    found = getattr(seen, "kernel", None)
     if found is not None:
         title += f", {found}"
     if expansion is not None:
         title += f", {features_in_words(expansion)}"
-    rows = [run.row() for run in runs]
-    from maxmargin.kernels.names import describe as described
-
-    draw(output, title, [(run.name, *run.curve()) for run in runs], tol)
+    draw(output, title, {name: model.trace for name, model in models.items()}, tol)
+    rows = [_row(name, model) for name, model in models.items()]
     if as_json:
-        data_of = getattr(problem.rows, "data", problem.rows)  # of a kernel's rows, those behind it
-        size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
-        answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
-        answer["kernel"] = None if found is None else described(found)
+        data_of = getattr(seen, "data", seen)  # of a kernel's rows, those behind it
+        size = {"rows": data_of.count, "columns": data_of.columns, "stored": seen.stored}
+        answer = {"data": data, **size, **stated, "tol": tol}
+        answer["kernel"] = None if found is None else describe(found)
         answer["feature_map"] = features_as_json(expansion)
         print_json(answer | {"solvers": rows, "left_out": left_out, "picture": output})
     else:
@@ -136,42 +124,38 @@ def compare(
     return DONE
 
 
-def _read_problem(
-    path: Path,
-    reading: Reading,
-    bars: Bars,
-    C: float,
-    loss: str,
-    intercept: str,
-    positive: str | None,
-    kernel: dict[str, Any],
-    asked: Monomials | None,
-) -> tuple[Problem, str, Expansion | None]:
-    """The problem, the words that say which class is told from which, and the expansion, if any."""
+def _check(stated: dict[str, Any]) -> None:
+    """Refuse a problem that is stated wrongly at once, and not after an hour of reading."""
     import numpy as np
 
     from maxmargin import Problem
     from maxmargin.proof.of_files import rows_of
+
+    Problem.of(rows_of(np.zeros((1, 1))), [1.0], **stated)
+
+
+def _problem(
+    data: DataSet,
+    positive: str | None,
+    kernel: dict[str, Any],
+    asked: Monomials | None,
+    stated: dict[str, Any],
+) -> tuple[Problem, str, Expansion | None]:
+    """The problem, the words that say which class is told from which, and the expansion, if any."""
+    import numpy as np
+
+    from maxmargin.proof.of_files import rows_of
     from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, OneAgainstRest
 
-    # Small enough to be wrong at once, so looked at before a large file is read.
-    Problem.of(rows_of(np.zeros((1, 1))), [1.0], C, loss=loss, intercept=intercept)
-    data = reading.read(path, bars.reading(path.name))
     labels, codes = np.unique(labels_of(data), return_inverse=True)
     k, against = _one_class([label_text(label) for label in labels], codes, positive)
-    X = expanded(data.X, asked, None)
-    kind = OneAgainstRest(len(labels))
-    options: dict[str, Any] = {"C": C, "loss": loss, "intercept": intercept}
-    rows = rows_of(X)
-    if kernel:
-        seen = KernelProblems(labels, codes, rows, kernel_of(kernel, data.X), kind, **options)
-        seen.may_leave_out = 0.0  # solvers are to be compared on all pairs of rows
-        return seen.problem(k), against, None
-    return (
-        ClassProblems(labels, codes, rows, kind, **options).problem(k),
-        against,
-        getattr(X, "expansion", None),
-    )
+    X, kind = expanded(data.X, asked, None), OneAgainstRest(len(labels))
+    if not kernel:
+        problems = ClassProblems(labels, codes, rows_of(X), kind, **stated)
+        return problems.problem(k), against, getattr(X, "expansion", None)
+    seen = KernelProblems(labels, codes, rows_of(X), kernel_of(kernel, data.X), kind, **stated)
+    seen.may_leave_out = 0.0  # solvers are to be compared on all pairs of rows
+    return seen.problem(k), against, None
 
 
 def _one_class(texts: list[str], codes: NDArray[Any], wanted: str | None) -> tuple[int, str]:
@@ -192,30 +176,25 @@ def _one_class(texts: list[str], codes: NDArray[Any], wanted: str | None) -> tup
     return chosen, f", class {texts[chosen]} against {rest}"
 
 
-@dataclass(frozen=True)
-class _Run:
-    name: str
-    model: Model
+def ended(name: str, model: Model) -> dict[str, Any]:
+    """How the run of a solver ended, in plain values."""
+    return {
+        "solver": name,
+        "status": model.status.name.lower(),
+        **attributes(model.certificate, "primal", "dual", "relative_gap"),
+        "seconds": model.trace[-1].seconds if len(model.trace) else 0.0,
+        "steps": model.steps,
+    }
 
-    def row(self) -> dict[str, Any]:
-        certificate, trace = self.model.certificate, self.model.trace
-        seconds, gaps = self.curve()
-        return {
-            "solver": self.name,
-            "status": self.model.status.name.lower(),
-            "message": self.model.message,
-            "primal": certificate.primal,
-            "dual": certificate.dual,
-            "relative_gap": certificate.relative_gap,
-            "seconds": trace[-1].seconds if len(trace) else 0.0,
-            "seconds_certifying": trace.certifying,
-            "steps": self.model.steps,
-            "trace": [{"seconds": s, "relative_gap": g} for s, g in zip(seconds, gaps, strict=True)],
-        }
 
-    def curve(self) -> tuple[list[float], list[float]]:
-        records = list(self.model.trace)
-        return [record.seconds for record in records], [record.relative_gap for record in records]
+def _row(name: str, model: Model) -> dict[str, Any]:
+    trace = [attributes(record, "seconds", "relative_gap") for record in model.trace]
+    certifying = model.trace.certifying
+    return ended(name, model) | {
+        "message": model.message,
+        "seconds_certifying": certifying,
+        "trace": trace,
+    }
 
 
 def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:
@@ -233,40 +212,27 @@ def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver
     return solvers
 
 
-def _race(
+def race(
     problem: Problem,
     solvers: dict[str, AnySolver],
     bars: Bars,
     *,
     tol: float,
     max_time: float,
-    threads: int | None,
-) -> tuple[list[_Run], list[str]]:
+    **limits: Any,
+) -> tuple[dict[str, Model], list[str]]:
+    """The models of the solvers that take the problem, and why the others do not."""
     from maxmargin import solve
 
-    runs: list[_Run] = []
-    left_out: list[str] = []
-    # Shared by all solvers, so that the first one does not pay for it.
-    _ = problem.rows.squared_norms
-    for name, solver in solvers.items():
-        refusal = solver.accepts(problem)
-        if refusal is not None:
-            left_out.append(refusal)
-            continue
-        show: Callable[[Progress], None] | None = bars.solving(name, tol=tol, max_time=max_time)
-        model = solve(
-            problem,
-            _certified_evenly(solver),
-            tol=tol,
-            max_steps=10**9,
-            max_time=max_time,
-            callback=show,
-            threads=threads,
-        )
-        runs.append(_Run(name, model))
+    models: dict[str, Model] = {}
+    refusals = {name: solver.accepts(problem) for name, solver in solvers.items()}
+    for name in (name for name in solvers if refusals[name] is None):
+        show = bars.solving(name, tol=tol, max_time=max_time)
+        model = solve(problem, solvers[name], tol=tol, max_time=max_time, callback=show, **limits)
         if model.status.name == "INTERRUPTED":
             raise KeyboardInterrupt
-    return runs, left_out
+        models[name] = model
+    return models, [refusal for refusal in refusals.values() if refusal is not None]
 
 
 def _certified_evenly(solver: AnySolver) -> AnySolver:
@@ -284,24 +250,18 @@ def _certified_evenly(solver: AnySolver) -> AnySolver:
     return silent(**options)
 
 
+_SHOWN = ("solver", "primal", "dual", "relative_gap", "seconds", "steps")
+"""What the table shows of a run, beside how it ended."""
+
+
 def _print_answer(
     title: str, tol: float, rows: list[dict[str, Any]], left_out: list[str], picture: Path
 ) -> None:
     print_table(
         title,
         ("solver", "primal", "dual", "rel. gap", "seconds", "steps", "ended"),
-        [
-            (
-                row["solver"],
-                f"{row['primal']:.8g}",
-                f"{row['dual']:.8g}",
-                f"{row['relative_gap']:.1e}",
-                f"{row['seconds']:.3g}",
-                str(row["steps"]),
-                row["status"].replace("_", " "),
-            )
-            for row in rows
-        ],
+        [(*(row[key] for key in _SHOWN), row["status"].replace("_", " ")) for row in rows],
+        ("", ".8g", ".8g", ".1e", ".3g"),
     )
     for refusal in left_out:
         typer.echo(f"Left out: {refusal}")

@@ -13,28 +13,18 @@ from maxmargin.command_line.shared.answer import Failure, in_words
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
 from maxmargin.command_line.shared.options import (
-    CacheSize,
+    MODEL_OUTPUT,
     ClassWeight,
-    Coef0,
-    Columns,
     DataFile,
-    Degree,
     Features,
-    Format,
-    Gamma,
     Json,
-    KernelName,
-    Label,
-    Reading,
-    SkipBadLines,
+    KernelChoice,
     TestFile,
-    Threads,
-    ZeroBased,
+    TrainingData,
     check_readable,
     check_writable,
     class_weight_of,
     intercept_options,
-    kernel_options,
     seconds_or_none,
 )
 from maxmargin.command_line.shared.progress import Bars, Clock
@@ -65,12 +55,8 @@ _MODEL_FORMATS = ("maxmargin", "liblinear", "libsvm")
 @in_words
 def train(
     data: DataFile,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
-        ),
-    ] = None,
+    *,
+    output: Annotated[Path | None, MODEL_OUTPUT] = None,
     C: Annotated[
         float | None, typer.Option("-C", help="Weight of the losses; inf: hard margin.", show_default="1")
     ] = None,
@@ -80,11 +66,7 @@ def train(
     solver: Annotated[
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
     ] = None,
-    kernel: KernelName = None,
-    gamma: Gamma = None,
-    degree: Degree = None,
-    coef0: Coef0 = None,
-    cache_size: CacheSize = None,
+    kernel: KernelChoice,
     features: Features = None,
     tol: Annotated[
         float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4; with a kernel 1e-3")
@@ -119,12 +101,7 @@ def train(
         bool, typer.Option("--no-proof", help="A small file: what is claimed, without the multipliers.")
     ] = False,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: Threads = None,
+    reading: TrainingData,
     as_json: Json = False,
 ) -> int:
     """Train a model, prove how close to the best it is, and write it with the proof.
@@ -156,25 +133,19 @@ def train(
         raise Failure(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
         )
-    kind = cast(Any, model_format)
     given = {"C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time}
-    given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": threads}
+    given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
     earlier = None if resume is None else load_model(resume)
-    own = kernel_options(
-        kernel, gamma, degree, coef0, cache_size, needs_kernel=not _has_kernel(earlier) and features is None
-    )
+    own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
     asked = asked_features(features, own)
     _refuse_features(earlier, asked is not None, model_format)
-    estimator: LinearSVC | SVC
-    if kernel is not None or _has_kernel(earlier):
-        _refuse_without_kernel(loss, intercept, model_format)
-        given.pop("loss")
-        estimator = _kernel_estimator(given | own, earlier)
-    else:
-        estimator = _estimator(given, intercept, earlier)
-    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
-    clock = Clock()
-    seconds: dict[str, float] = {}
+    if kernel.kernel is not None or _has_kernel(earlier):
+        _refuse_without_kernel(loss, intercept, model_format, earlier)
+        given = given | own | {"loss": None}
+    elif intercept is not None:
+        given |= intercept_options(intercept)
+    estimator = _estimator(given, earlier)
+    clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
         classes = np.unique(labels_of(data_set))
@@ -188,59 +159,39 @@ def train(
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                save_model(estimator, target, data=fingerprint, proof=not no_proof, format=kind)
+                save_model(
+                    estimator, target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format)
+                )
         seconds["write"] = clock.lap()
     training = Training(estimator, data_set, data, target, model_format, seconds, warned, blocks)
     return report(training, reading, test, as_json=as_json)
 
 
-def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredModel | None) -> LinearSVC:
-    """The linear estimator that the options ask for, its parameters checked."""
-    from maxmargin.estimators import LinearSVC
+def _estimator(given: dict[str, Any], earlier: StoredModel | None) -> LinearSVC | SVC:
+    """The estimator that the options ask for, its parameters checked."""
+    from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.files.models.fitted import to_estimator
 
-    changes = _changes(given)
-    if intercept is not None:
-        changes |= intercept_options(intercept)
-    if earlier is None:
-        estimator = LinearSVC(**(_DEFAULTS | changes))
-    else:
-        estimator = to_estimator(earlier, LinearSVC).set_params(**changes, warm_start=True)
-    estimator._check_parameters()  # now, and not after an hour of reading
-    return estimator
-
-
-def _kernel_estimator(given: dict[str, Any], earlier: StoredModel | None) -> SVC:
-    """The estimator with a kernel that the options ask for, its parameters checked."""
-    from maxmargin.estimators import SVC
-    from maxmargin.files.models.fitted import to_estimator
-
-    changes = _changes(given)
-    if earlier is not None and not _has_kernel(earlier):
-        raise Failure(
-            "--kernel must not be given with --resume of a linear model. Train anew without --resume."
-        )
-    if earlier is None:
-        estimator = SVC(**(_KERNEL_DEFAULTS | changes))
-    else:
-        estimator = to_estimator(earlier, SVC).set_params(**changes, warm_start=True)
-    estimator._check_parameters()
-    return estimator
-
-
-def _changes(given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that were given on the command line."""
     changes = {name: value for name, value in given.items() if value is not None}
     if "max_time" in changes:
         changes["max_time"] = seconds_or_none(changes["max_time"])
-    return changes
+    with_kernel = "kernel" in changes or _has_kernel(earlier)
+    kind: type[LinearSVC | SVC] = SVC if with_kernel else LinearSVC
+    if earlier is None:
+        estimator = kind(**((_KERNEL_DEFAULTS if with_kernel else _DEFAULTS) | changes))
+    else:
+        estimator = to_estimator(earlier, kind).set_params(**changes, warm_start=True)
+    estimator._check_parameters()  # now, and not after an hour of reading
+    return estimator
 
 
 def _has_kernel(model: StoredModel | None) -> bool:
     return hasattr(model, "kernel")
 
 
-def _refuse_without_kernel(loss: str | None, intercept: str | None, model_format: str) -> None:
+def _refuse_without_kernel(
+    loss: str | None, intercept: str | None, model_format: str, earlier: StoredModel | None
+) -> None:
     """Refuse what only linear models have."""
     if loss not in (None, "hinge"):
         raise Failure(
@@ -253,6 +204,10 @@ def _refuse_without_kernel(loss: str | None, intercept: str | None, model_format
         )
     if model_format == "liblinear":
         raise Failure("LIBLINEAR has no kernels. Use --model-format libsvm or maxmargin.")
+    if earlier is not None and not _has_kernel(earlier):
+        raise Failure(
+            "--kernel must not be given with --resume of a linear model. Train anew without --resume."
+        )
 
 
 def _refuse_features(earlier: StoredModel | None, asked: bool, model_format: str) -> None:

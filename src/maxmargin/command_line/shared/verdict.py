@@ -14,15 +14,18 @@ from maxmargin.command_line.shared.answer import (
     DOES_NOT_HOLD,
     DONE,
     INTERCEPTS,
+    attributes,
     print_json,
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.words import percent
+from maxmargin.kernels.names import describe
 from maxmargin.proof.of_files import Finding
 
 if TYPE_CHECKING:
     from maxmargin.files import StoredModel
+    from maxmargin.files.models.stored import Claim
 
 _MOST_PARTS = 10
 """Problems that are listed, at most."""
@@ -140,15 +143,13 @@ class Verdict:
             headings,
             [
                 (
-                    finding.name,
-                    f"{finding.primal:.8g}",
-                    f"{finding.dual:.8g}",
-                    f"{finding.relative_gap:.1e}",
+                    *(finding.name, finding.primal, finding.dual, finding.relative_gap),
                     *([f"{finding.claim.relative_gap:.1e}"] if finding.claim is not None else []),
                     _WORDS[claims][not finding.reasons],
                 )
                 for finding in ordered[:_MOST_PARTS]
             ],
+            ("", ".8g", ".8g", ".1e"),
         )
 
     def _print_worst(self, finding: Finding) -> None:
@@ -198,25 +199,20 @@ class Verdict:
 
 def kernel_described(model: StoredModel) -> dict[str, Any] | None:
     """The kernel in plain values; None for a linear model."""
-    from maxmargin.kernels.names import describe
-
     kernel: Any = getattr(model, "kernel", None)
     return None if kernel is None else describe(kernel)
 
 
 def _finding_as_json(finding: Finding) -> dict[str, Any]:
-    claim = finding.claim
     return {
         "name": finding.name or None,
-        "claimed": None
-        if claim is None
-        else {"primal": claim.primal, "dual": claim.dual, "relative_gap": claim.relative_gap},
-        "primal": finding.primal,
-        "dual": finding.dual,
-        "relative_gap": finding.relative_gap,
-        "best_known": finding.best_known,
+        "claimed": claim_as_json(finding.claim),
+        **attributes(finding, "primal", "dual", "relative_gap", "best_known", "bound_from", "reasons"),
         "at_most_above_optimum": finding.at_most_above,
         "at_least_above_optimum": finding.at_least_above,
-        "bound_from": finding.bound_from,
-        "reasons": finding.reasons,
     }
+
+
+def claim_as_json(claim: Claim | None) -> dict[str, Any] | None:
+    """The values that a file claims; None where it claims none."""
+    return None if claim is None else attributes(claim, "primal", "dual", "relative_gap")

@@ -11,17 +11,16 @@ if TYPE_CHECKING:
     from maxmargin.files.data.fingerprints import fingerprint
     from maxmargin.files.data.libsvm import read_libsvm
     from maxmargin.files.data.reading import DataError, DataSet, read, stream
-    from maxmargin.files.models.kernel_model import SavedKernelModel
-    from maxmargin.files.models.saved import ModelError, SavedModel, load_model, save_model
-    from maxmargin.files.models.stored import StoredModel
+    from maxmargin.files.models.saved import load_model, save_model
+    from maxmargin.files.models.stored import ModelError, SavedKernelModel, SavedModel, StoredModel
 
 # Imported when they are first asked for, so that `maxmargin --help` waits for none of them.
 _HOME = {
     "DataError": "data.reading",
     "DataSet": "data.reading",
-    "ModelError": "models.saved",
-    "SavedKernelModel": "models.kernel_model",
-    "SavedModel": "models.saved",
+    "ModelError": "models.stored",
+    "SavedKernelModel": "models.stored",
+    "SavedModel": "models.stored",
     "StoredModel": "models.stored",
     "fingerprint": "data.fingerprints",
     "load_model": "models.saved",

@@ -48,15 +48,18 @@ class DataError(ValueError):
         text: str | None = None,
     ) -> None:
         super().__init__(problem)
-        self.cure, self.path, self.line, self.column, self.text = cure, path, line, column, text
+        self.line, self.column, self.text = line, column, text
+        self._problem, self._cure = printable(problem), cure
+        self.speak_of(path)
 
-    def __str__(self) -> str:
-        place = [("", self.path), ("line ", self.line), ("column ", self.column)]
+    def speak_of(self, path: str | None) -> None:
+        """Say that it is this file."""
+        self.path = path
+        place = [("", path), ("line ", self.line), ("column ", self.column)]
         where = ", ".join(f"{word}{part}" for word, part in place if part is not None)
-        problem = printable(self.args[0])
-        message = f"{where}: {problem}" if where else problem
+        message = f"{where}: {self._problem}" if where else self._problem
         message += "" if self.text is None else f": '{self.text}'"
-        return message if self.cure is None else f"{message}. {printable(self.cure)}"
+        self.args = (message if self._cure is None else f"{message}. {printable(self._cure)}",)
 
 
 @contextmanager
@@ -65,7 +68,7 @@ def about(path: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        error.path = path
+        error.speak_of(path)
         raise
 
 

@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.files.models.arrays import unjustified
-from maxmargin.files.models.kernel_model import SavedKernelModel
-from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import PROBLEM, ModelError, StoredModel
+from maxmargin.files.models.soundness import PROBLEM
+from maxmargin.files.models.stored import ModelError, SavedKernelModel, SavedModel, StoredModel
 from maxmargin.files.models.text import (
     Header,
     Lines,

@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.shared.answer import Failure, in_words, print_table
-from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.shared.options import (
-    MODEL_OUTPUT,
-    ClassWeight,
-    DataFile,
-    Json,
-    TestFile,
-    TrainingData,
-    check_readable,
-    check_writable,
-    class_weight_of,
-    intercept_options,
-    seconds_or_none,
-)
+from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import some
@@ -42,8 +29,8 @@ _FEWEST_ROWS = 1.0
 
 @in_words
 def choose(
-    data: DataFile,
-    output: Annotated[Path, MODEL_OUTPUT],
+    data: options.DataFile,
+    output: Annotated[Path, options.MODEL_OUTPUT],
     *,
     low: Annotated[float, typer.Option(help="The smallest C.")] = 1e-4,
     high: Annotated[float, typer.Option(help="The largest C.")] = 1e4,
@@ -61,11 +48,11 @@ def choose(
     intercept: Annotated[
         str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
     ] = "exact",
-    class_weight: ClassWeight = None,
-    test: TestFile = None,
+    class_weight: options.ClassWeight = None,
+    test: options.TestFile = None,
     seed: Annotated[int, typer.Option(help="Of all random choices, those of the folds too.", min=0)] = 0,
-    reading: TrainingData,
-    as_json: Json = False,
+    reading: options.TrainingData,
+    as_json: options.Json = False,
 ) -> int:
     """Choose C by cross-validation, and write the model of all rows at that C with its proof.
 
@@ -83,12 +70,10 @@ def choose(
     from maxmargin.estimators import LinearSVCCV
     from maxmargin.files import fingerprint, save_model
 
-    check_writable(output, data, test)
+    options.check_files(output, data, test)
     if picture is not None:
         check_picture("--picture", picture)
-        check_writable(picture, data, test, output)
-    for file in filter(None, (data, test)):
-        check_readable(file)
+        options.check_writable(picture, data, test, output)
     if not 0.0 < low <= high < float("inf"):
         raise Failure(
             f"--low and --high must be finite numbers above 0, the first not above the second. Got {low:g} "
@@ -101,10 +86,10 @@ def choose(
         solver=solver,
         tol=tol,
         max_iter=max_iter,
-        max_time=seconds_or_none(max_time),
+        max_time=options.seconds_or_none(max_time),
         random_state=seed,
         n_jobs=reading.threads,
-        **intercept_options(intercept),
+        **options.intercept_options(intercept),
     )
     model._check_parameters()  # now, and not after an hour of reading
     clock, seconds = Clock(), dict[str, float]()
@@ -113,7 +98,7 @@ def choose(
         classes = np.unique(labels_of(data_set))
         _check_folds(folds, labels_of(data_set))
         if class_weight is not None:
-            model.set_params(class_weight=class_weight_of(class_weight, classes))
+            model.set_params(class_weight=options.class_weight_of(class_weight, classes))
         seconds["read"] = clock.lap()
         problems = len(classes) if len(classes) > 2 else 1
         model.callback = bars.counting("choosing C", (folds + 1) * values * problems)

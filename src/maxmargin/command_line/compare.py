@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import (
     DONE,
     INTERCEPTS,
@@ -23,16 +24,6 @@ from maxmargin.command_line.shared.features import (
     expanded,
     features_as_json,
     features_in_words,
-)
-from maxmargin.command_line.shared.options import (
-    DataFile,
-    Features,
-    Json,
-    KernelChoice,
-    TrainingData,
-    check_readable,
-    check_writable,
-    kernel_of,
 )
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
@@ -52,7 +43,7 @@ if TYPE_CHECKING:
 
 @in_words
 def compare(
-    data: DataFile,
+    data: options.DataFile,
     *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The picture, PNG or SVG by its suffix.")
@@ -64,12 +55,12 @@ def compare(
         str | None,
         typer.Option("--class", help="Of several classes, the one to tell from the rest: the largest."),
     ] = None,
-    kernel: KernelChoice,
-    features: Features = None,
+    kernel: options.KernelChoice,
+    features: options.Features = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 10.0,
-    reading: TrainingData,
-    as_json: Json = False,
+    reading: options.TrainingData,
+    as_json: options.Json = False,
 ) -> int:
     """Race every solver that takes the problem: one table, and gap against seconds as a picture.
 
@@ -83,8 +74,7 @@ def compare(
     from maxmargin.kernels.names import describe
 
     check_picture("-o", output)
-    check_writable(output, data)
-    check_readable(data)
+    options.check_files(output, data)
     own = kernel.given(needs_kernel=features is None)
     asked = asked_features(features, own)
     memory = own.pop("cache_size", None)
@@ -153,7 +143,7 @@ def _problem(
     if not kernel:
         problems = ClassProblems(labels, codes, rows_of(X), kind, **stated)
         return problems.problem(k), against, getattr(X, "expansion", None)
-    seen = KernelProblems(labels, codes, rows_of(X), kernel_of(kernel, data.X), kind, **stated)
+    seen = KernelProblems(labels, codes, rows_of(X), options.kernel_of(kernel, data.X), kind, **stated)
     seen.may_leave_out = 0.0  # solvers are to be compared on all pairs of rows
     return seen.problem(k), against, None
 
@@ -203,13 +193,13 @@ def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver
 
     if not problem.rows.has_kernel:
         return {name: solver() for name, solver in LINEAR_SOLVERS.items()}
-    solvers: dict[str, AnySolver] = {}
-    for name, solver in SOLVERS.items():
-        if solver.takes_kernels:
-            cached = cache_size is not None and hasattr(solver(), "cache_size")
-            options: dict[str, Any] = {"cache_size": cache_size} if cached else {}
-            solvers[name] = solver(**options)
-    return solvers
+    solvers = {name: solver() for name, solver in SOLVERS.items() if solver.takes_kernels}
+    if cache_size is None:
+        return solvers
+    return {
+        name: solver.with_options(cache_size=cache_size) if hasattr(solver, "cache_size") else solver
+        for name, solver in solvers.items()
+    }
 
 
 def race(

@@ -9,24 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from maxmargin.command_line.shared.answer import Failure, in_words
+from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
-from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.shared.options import (
-    MODEL_OUTPUT,
-    ClassWeight,
-    DataFile,
-    Features,
-    Json,
-    KernelChoice,
-    TestFile,
-    TrainingData,
-    check_readable,
-    check_writable,
-    class_weight_of,
-    intercept_options,
-    seconds_or_none,
-)
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.files.data.labels import labels_of
 
@@ -54,9 +39,9 @@ _MODEL_FORMATS = ("maxmargin", "liblinear", "libsvm")
 
 @in_words
 def train(
-    data: DataFile,
+    data: options.DataFile,
     *,
-    output: Annotated[Path | None, MODEL_OUTPUT] = None,
+    output: Annotated[Path | None, options.MODEL_OUTPUT] = None,
     C: Annotated[
         float | None, typer.Option("-C", help="Weight of the losses; inf: hard margin.", show_default="1")
     ] = None,
@@ -66,8 +51,8 @@ def train(
     solver: Annotated[
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
     ] = None,
-    kernel: KernelChoice,
-    features: Features = None,
+    kernel: options.KernelChoice,
+    features: options.Features = None,
     tol: Annotated[
         float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4; with a kernel 1e-3")
     ] = None,
@@ -84,8 +69,8 @@ def train(
         str | None,
         typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.", show_default="exact"),
     ] = None,
-    class_weight: ClassWeight = None,
-    test: TestFile = None,
+    class_weight: options.ClassWeight = None,
+    test: options.TestFile = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -101,8 +86,8 @@ def train(
         bool, typer.Option("--no-proof", help="A small file: what is claimed, without the multipliers.")
     ] = False,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
-    reading: TrainingData,
-    as_json: Json = False,
+    reading: options.TrainingData,
+    as_json: options.Json = False,
 ) -> int:
     """Train a model, prove how close to the best it is, and write it with the proof.
 
@@ -126,9 +111,7 @@ def train(
     target = output or resume
     if target is None:
         raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
-    check_writable(target, data, test)
-    for file in filter(None, (data, test)):
-        check_readable(file)
+    options.check_files(target, data, test)
     if model_format not in _MODEL_FORMATS:
         raise Failure(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
@@ -143,7 +126,7 @@ def train(
         _refuse_without_kernel(loss, intercept, model_format, earlier)
         given = given | own | {"loss": None}
     elif intercept is not None:
-        given |= intercept_options(intercept)
+        given |= options.intercept_options(intercept)
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
@@ -151,7 +134,7 @@ def train(
         classes = np.unique(labels_of(data_set))
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
-            estimator.set_params(class_weight=class_weight_of(class_weight, classes))
+            estimator.set_params(class_weight=options.class_weight_of(class_weight, classes))
         fingerprint = _checked_fingerprint(data_set, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
         seconds["read"] = clock.lap()
@@ -174,7 +157,7 @@ def _estimator(given: dict[str, Any], earlier: StoredModel | None) -> LinearSVC 
 
     changes = {name: value for name, value in given.items() if value is not None}
     if "max_time" in changes:
-        changes["max_time"] = seconds_or_none(changes["max_time"])
+        changes["max_time"] = options.seconds_or_none(changes["max_time"])
     with_kernel = "kernel" in changes or _has_kernel(earlier)
     kind: type[LinearSVC | SVC] = SVC if with_kernel else LinearSVC
     if earlier is None:
@@ -267,13 +250,13 @@ def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> t
 
     count = len(np.unique(labels_of(data_set)))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
-    options = {"tol": estimator.tol, "max_time": limit}
+    goal = {"tol": estimator.tol, "max_time": limit}
     if count > 2:
         pairs = getattr(estimator, "multi_class", "ovr") == "ovo"
         problems = count * (count - 1) // 2 if pairs else count
-        estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, **options)
+        estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, **goal)
     else:
-        estimator.callback = bars.solving("training", **options)
+        estimator.callback = bars.solving("training", **goal)
     blocks: list[int] = []
     if hasattr(estimator, "kernel"):
         estimator.callback = _noting_blocks(estimator.callback, blocks)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -31,7 +30,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from maxmargin.core import default_threads
+from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.folds import (
@@ -140,17 +139,17 @@ class LinearSVCCV(LinearParameters):
         workers = self._workers()
         # The path and each round of folds have an equal share of the time.
         rounds = -(-len(folds) // workers)
-        clock = _Clock(self.max_time)
-        path = fit_path(template, data, Cs[ascending], ways, clock.left / (1 + rounds))
+        budget = Budget(math.inf if self.max_time is None else float(self.max_time), 1)
+        path = fit_path(template, data, Cs[ascending], ways, budget.seconds_left / (1 + rounds))
         template.set_params(n_jobs=max(1, default_threads() // workers))
         scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
         closer = copy(template).set_params(tol=CLOSER * self.tol)
         side_by_side = Parallel(n_jobs=workers, prefer="threads")
 
         def fit_again(place: int, rough: list[int]) -> list[list[Outcome]]:
-            if watch.stopped or clock.left == 0.0:
+            if watch.stopped or budget.spent:
                 return []
-            share, at = clock.left / rounds, path[place : place + 1]
+            share, at = budget.seconds_left / rounds, path[place : place + 1]
             way = way_at(closer, data, float(at[0].C))
             found: list[list[Outcome]] = side_by_side(
                 delayed(fit_fold)(
@@ -161,7 +160,7 @@ class LinearSVCCV(LinearParameters):
             return found
 
         try:
-            share = clock.left / rounds
+            share = budget.seconds_left / rounds
             outcomes = side_by_side(
                 delayed(fit_fold)(template, data, fold, path, ways, scoring, share) for fold in folds
             )
@@ -259,11 +258,8 @@ class LinearSVCCV(LinearParameters):
             if hasattr(self, name):
                 setattr(best, name, getattr(self, name))
         self.best_estimator_ = best
-        self.classes_ = best.classes_
-        self.coef_, self.intercept_ = best.coef_, best.intercept_
-        self.certificate_, self.trace_, self.status_ = best.certificate_, best.trace_, best.status_
-        self.solver_, self.n_iter_ = best.solver_, best.n_iter_
-        self._stated_problem = best._stated_problem
+        fitted = {name: value for name, value in vars(best).items() if name.endswith("_")}
+        self.__dict__.update(fitted, _stated_problem=best._stated_problem)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""
@@ -293,15 +289,3 @@ class LinearSVCCV(LinearParameters):
         """Write ``best_estimator_`` to a file; ``LinearSVC.load`` reads it."""
         check_is_fitted(self, "best_estimator_")
         self.best_estimator_.save(path, data=data, proof=proof, format=format)
-
-
-class _Clock:
-    """The time of all fits together."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self.deadline = math.inf if seconds is None else time.perf_counter() + seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds, 0 once they are over; infinite without a limit."""
-        return max(0.0, self.deadline - time.perf_counter())

@@ -18,7 +18,8 @@ from maxmargin.features.lazy import LazyMonomials
 from maxmargin.problem.rows import Rows
 from maxmargin.types import Vector
 
-_TYPES = (np.float64, np.float32)
+MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+"""What scikit-learn's checks are told of X."""
 _MANY_TARGETS = 10_000
 """Labels from which on to look whether there are only two different ones is quicker than to sort them."""
 
@@ -49,15 +50,7 @@ def _read(estimator: Any, X: Any, y: ArrayLike, *, check_finite: bool) -> tuple[
             estimator.n_features_in_ = plain.shape[1]
             return plain, np.asarray(y)
     if not isinstance(X, LazyMonomials):
-        X, targets = validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=list(_TYPES),
-            order="C",
-            ensure_all_finite=check_finite,
-        )
+        X, targets = validate_data(estimator, X, y, order="C", ensure_all_finite=check_finite, **MATRIX)
         return X, targets
     targets = validate_data(estimator, y=y)
     check_consistent_length(X, targets)
@@ -123,7 +116,7 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
     """
     expansion = getattr(estimator, "expansion_", None)
     if expansion is not None and not isinstance(X, LazyMonomials):
-        X = check_array(X, accept_sparse="csr", dtype=list(_TYPES), estimator=estimator, input_name="X")
+        X = check_array(X, estimator=estimator, input_name="X", **MATRIX)
         if X.shape[1] not in (expansion.columns, expansion.size):
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
@@ -136,7 +129,7 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
         rows = Rows(X)
         scores: NDArray[np.float64] = np.column_stack([rows.scores(w) for w in estimator.coef_])
     else:
-        X = validate_data(estimator, X, accept_sparse="csr", dtype=list(_TYPES), reset=False)
+        X = validate_data(estimator, X, reset=False, **MATRIX)
         scores = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
     scores += estimator.intercept_
     return scores

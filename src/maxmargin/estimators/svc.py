@@ -25,7 +25,7 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_invalid,
 )
-from maxmargin.estimators.reading import checked_weights, labels_and_codes
+from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
 from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import KernelProblems, all_values, decomposition
@@ -66,15 +66,13 @@ class SVC(CertifiedClassifier):
         can. The answer is proven either way.
     probability : bool
         Only False is offered: ``CalibratedClassifierCV(SVC(), ensemble=False)`` gives probabilities.
-    tol : float
-        The relative gap to reach: ``(primal - dual) / |primal|``.
+    tol, verbose, n_jobs
+        As in ``LinearSVC``.
     cache_size : float
         Memory for rows of the kernel matrix, in megabytes, of all problems together; ``cache_use_`` tells
         how much of it was used. The data, and the matrix of a working set, come on top.
     class_weight : dict, "balanced" or None
         Multiplies C for rows of a class.
-    verbose : int
-        If above 0, progress is logged at level INFO by the logger "maxmargin".
     max_iter : int
         Steps of the solver for each problem; -1 sets no limit.
     decision_function_shape : "ovr" or "ovo"
@@ -95,8 +93,6 @@ class SVC(CertifiedClassifier):
         true answer ends the problem it is about. ``Progress.label`` is the pair of classes, or the class.
     warm_start : bool
         Start from the last fit, if it was on as many rows of the same classes.
-    n_jobs : int or None
-        Threads; None means OMP_NUM_THREADS or all cores, -1 all cores.
 
     Attributes
     ----------
@@ -123,12 +119,8 @@ class SVC(CertifiedClassifier):
         With gamma as a number.
     certificate_ : Certificate, PairCertificates or Certificates
         The proof; for several problems one for each, and ``worst``.
-    trace_ : Trace or list of Trace
-        The certificates on the way.
-    status_ : Status
-        Why the fit ended; for several problems the status of the worst certificate.
-    solver_ : str
-        What ran and why, in one sentence.
+    trace_, status_, solver_
+        As in ``LinearSVC``: of several problems one trace for each, and the status of the worst.
     cache_use_ : CacheUse
         Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
@@ -241,9 +233,7 @@ class SVC(CertifiedClassifier):
             check_consistent_length(X, targets)
         else:
             self._refuse_sparse_matrix(X)
-            X, targets = validate_data(
-                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-            )
+            X, targets = validate_data(self, X, y, order="C", **MATRIX)
         if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix: a row and a column for every example. Input "
@@ -290,9 +280,7 @@ class SVC(CertifiedClassifier):
         check_is_fitted(self)
         if not isinstance(self.kernel_, Function):
             self._refuse_sparse_matrix(X)
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
-            )
+            X = validate_data(self, X, order="C", reset=False, **MATRIX)
         return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads()))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -24,14 +24,12 @@ from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
 from maxmargin.types import Indices, Vector
-
-Matrix = NDArray[np.float64]
 
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
@@ -79,8 +77,7 @@ class Decomposition(ABC):
 
     def coefficients(self, table: Matrix, k: int, owners: Indices) -> Vector:
         """The coefficients of one problem for all columns of a table; ``owners`` are their classes."""
-        line: Vector = table[k]
-        return line
+        return np.asarray(table[k])
 
     def joined(self, sums: Any) -> Sequence[Any]:
         """What each problem sums up to, given the sums of every line over the columns of each class.
@@ -110,8 +107,7 @@ class OneAgainstRest(Decomposition):
 
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
         """The class with the largest score."""
-        largest: NDArray[np.intp] = scores.argmax(axis=1)
-        return largest
+        return np.asarray(scores.argmax(axis=1))
 
 
 class OneAgainstOne(Decomposition):
@@ -133,8 +129,7 @@ class OneAgainstOne(Decomposition):
         """The class with most votes; of several the first, as LIBSVM has it."""
         first, second = self._members
         won = scores > 0
-        winners: NDArray[np.intp] = (won @ first + ~won @ second).argmax(axis=1)
-        return winners
+        return np.asarray((won @ first + ~won @ second).argmax(axis=1))
 
     def class_scores(self, scores: Matrix) -> Matrix:
         """The votes of each class, and less than half a vote more by how clearly they were won.
@@ -145,8 +140,7 @@ class OneAgainstOne(Decomposition):
         lost = scores < 0
         votes = ~lost @ first + lost @ second
         sums = scores @ (first - second)
-        joined: Matrix = votes + sums / (3.0 * (np.abs(sums) + 1.0))
-        return joined
+        return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
 
     @property
     def _members(self) -> tuple[Matrix, Matrix]:

@@ -15,11 +15,10 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.kernels.base import Kernel, Linear
 from maxmargin.kernels.expansions import Expansions, row_blocks
+from maxmargin.problem.rows import Matrix
 from maxmargin.reductions.class_problems import Decomposition, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Vector
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,12 @@ from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.inseparable import InseparableError, equal_rows
 from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, Matrix
+from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.linear_kernel import Columns, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes

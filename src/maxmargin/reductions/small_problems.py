@@ -24,14 +24,6 @@ from maxmargin.types import Vector
 STORY = "working_set: for few rows all of them are in the set, and all values of the kernel are at hand."
 
 
-class Part(NamedTuple):
-    """One of the problems: which rows of the matrix, their labels and costs."""
-
-    which: NDArray[np.intp]
-    y: Vector
-    costs: Vector
-
-
 class Parts(NamedTuple):
     """Problems in a row: number p has the rows ``begins[p]`` to ``begins[p + 1]`` of each array."""
 
@@ -39,15 +31,6 @@ class Parts(NamedTuple):
     y: Vector
     costs: Vector
     begins: NDArray[np.intp]
-
-
-def one_after_the_other(parts: Sequence[Part]) -> Parts:
-    """Problems, put in a row."""
-    begins = np.cumsum([0, *(len(part.which) for part in parts)])
-    if len(parts) == 1:
-        return Parts(*parts[0], begins)
-    which, y, costs = map(np.concatenate, zip(*parts, strict=True))
-    return Parts(which, y, costs, begins)
 
 
 class SmallModels(Models):

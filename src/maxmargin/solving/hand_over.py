@@ -39,8 +39,7 @@ _LEAST_SPENT = 0.2
 """The share of the second-order method's cost that the ascent may spend before it is judged: a wrong guess
 then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
-"""The relative gap below which the ascent has nothing to gain."""
-"""A relative gap below which sweeps can gain nothing in float64."""
+"""The relative gap below which sweeps can gain nothing in float64."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
 

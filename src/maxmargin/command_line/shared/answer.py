@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a command answers: in words or as one JSON object, with an exit code, and never with a traceback."""
+"""How a command answers: in words or as one JSON object, with an exit code, never with a traceback.
+
+At the end stands what Ctrl-C does while a model is trained and written.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,11 @@ import inspect
 import json
 import math
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields, is_dataclass
 from itertools import zip_longest
 from typing import Any, get_type_hints
@@ -156,3 +162,31 @@ def print_table(
         console.print(table)
     lines = captured.get().splitlines()
     typer.echo("\n".join([*([title] if title else []), *(line.rstrip() for line in lines)]) + "\n")
+
+
+@contextmanager
+def _interrupts_go_to(handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is told of signals
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) == handler:
+            signal.signal(signal.SIGINT, before)
+
+
+def one_interrupt() -> AbstractContextManager[None]:
+    """The first Ctrl-C ends the training; later ones are ignored, lest they take away what it leaves."""
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    return _interrupts_go_to(interrupt)
+
+
+def no_interrupt() -> AbstractContextManager[None]:
+    """Ctrl-C waits the moment that the writing of a finished model takes."""
+    return _interrupts_go_to(signal.SIG_IGN)

@@ -186,6 +186,13 @@ class KernelChoice:
         return options
 
 
+def check_files(path: Path, *inputs: Path | None) -> None:
+    """Refuse now what could not be written or read later."""
+    check_writable(path, *inputs)
+    for file in filter(None, inputs):
+        check_readable(file)
+
+
 def check_writable(path: Path, *inputs: Path | None) -> None:
     """Refuse now what could not be written later, perhaps after an hour, or would replace an input."""
     if any(file is not None and file.exists() and path.exists() and path.samefile(file) for file in inputs):

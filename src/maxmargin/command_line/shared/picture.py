@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +11,6 @@ from maxmargin.command_line.shared.answer import Failure
 if TYPE_CHECKING:
     from maxmargin.proof.model import Trace
 
-# Okabe and Ito's colours, and a marker each, so that lines can be told apart without colours.
-_STYLES = (
-    ("#0072B2", "o"),
-    ("#D55E00", "s"),
-    ("#009E73", "^"),
-    ("#CC79A7", "D"),
-    ("#E69F00", "v"),
-    ("#56B4E9", "P"),
-    ("#000000", "X"),
-)
 _LOWEST = 1e-16
 """The smallest gap that is drawn: a logarithmic axis has no place for 0."""
 
@@ -32,8 +21,7 @@ End = tuple[str, str, float, float]
 def draw(path: Path, title: str, runs: dict[str, Trace], tol: float) -> None:
     """Write the picture, PNG or SVG by the suffix, whole or not at all."""
     figure, axes = new_figure(8.4, 4.8, title)
-    styled = zip(runs.items(), cycle(_STYLES))
-    ends = [_line(axes, name, trace, *style) for (name, trace), style in styled]
+    ends = [_line(axes, name, trace, k) for k, (name, trace) in enumerate(runs.items())]
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("time, certificates included (seconds)")
@@ -90,7 +78,10 @@ def write_picture(path: Path, figure: Any) -> None:
     pyplot.close(figure)
 
 
-def _line(axes: Any, name: str, trace: Trace, colour: str, marker: str) -> End | None:
+def _line(axes: Any, name: str, trace: Trace, k: int) -> End | None:
+    """The k-th line."""
+    from maxmargin.plot.styles import line
+
     points = [
         (at.seconds, max(at.relative_gap, _LOWEST))
         for at in trace
@@ -99,9 +90,9 @@ def _line(axes: Any, name: str, trace: Trace, colour: str, marker: str) -> End |
     if not points:
         return None
     xs, ys = zip(*points, strict=True)
-    axes.plot(xs, ys, color=colour, linewidth=1.8, zorder=3)
-    axes.plot(xs[-1:], ys[-1:], color=colour, marker=marker, markersize=6.5, linestyle="none", zorder=4)
-    return name, colour, float(xs[-1]), float(ys[-1])
+    style = line(k) | {"linewidth": 1.8, "markevery": [len(xs) - 1]}
+    axes.plot(xs, ys, zorder=3, **style)
+    return name, style["color"], float(xs[-1]), float(ys[-1])
 
 
 def _limit_gaps(axes: Any, runs: dict[str, Trace], tol: float) -> None:

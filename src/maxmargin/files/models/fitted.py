@@ -13,7 +13,7 @@ from maxmargin.files.data.reading import printable
 from maxmargin.files.models.soundness import PROBLEM
 from maxmargin.files.models.stored import Claim, ModelError, SavedKernelModel, SavedModel, StoredModel
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.names import describe, from_description
+from maxmargin.kernels.names import SHORT_NAMES, describe, from_description
 from maxmargin.proof.model import Trace, each_of
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.tools.parameters import rules
@@ -23,24 +23,8 @@ if TYPE_CHECKING:
 
 Estimator = TypeVar("Estimator", bound="CertifiedClassifier")
 _PLAIN = (str, bool, int, float, type(None))
-_TRUE_OR_FALSE = (
-    "fit_intercept",
-    "regularize_intercept",
-    "warm_start",
-    "shrinking",
-    "probability",
-    "break_ties",
-)
-_SVC_NAMES = {
-    "linear": "linear",
-    "polynomial": "poly",
-    "gaussian": "rbf",
-    "laplacian": "laplacian",
-    "chi_squared": "chi2",
-    "sigmoid": "sigmoid",
-    "precomputed": "precomputed",
-}
-"""What ``SVC`` calls the kernels that it has a name for."""
+_TRUE_OR_FALSE: tuple[str, ...] = ("fit_intercept", "regularize_intercept", "warm_start")
+_TRUE_OR_FALSE += ("shrinking", "probability", "break_ties")
 
 
 def prepared(
@@ -295,8 +279,10 @@ def _stated(model: StoredModel) -> dict[str, Any]:
     if len(model.classes) > 2 and model.decision == "one_vs_rest":
         stated["multi_class"] = "ovr"
     described = describe(model.kernel)
-    name = _SVC_NAMES.get(described.pop("kernel"))
-    return stated | ({"kernel": model.kernel} if name is None else {"kernel": name, **described})
+    name = described.pop("kernel")
+    if name == "sum":
+        return stated | {"kernel": model.kernel}
+    return stated | described | {"kernel": SHORT_NAMES.get(name, name)}
 
 
 def _from_json(stored: dict[str, Any], kind: type[Any]) -> dict[str, Any]:

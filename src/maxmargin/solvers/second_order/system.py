@@ -20,13 +20,12 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import CompiledRows, RowSpace
+from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
 from maxmargin.solvers.sizes import (
     FULL_STEP_COLUMNS,
     FULL_STEP_COLUMNS_OF_HINGE,
@@ -35,8 +34,6 @@ from maxmargin.solvers.sizes import (
 )
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
-
-Matrix = NDArray[np.float64]
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""

@@ -98,7 +98,7 @@ class Outcome:
     relative_gap: float
     shortfall: str
     model: LinearSVC | None = None
-    """Where this fold has its best score, so that a closer fit need not begin again."""
+    """The model where this fold has its best score, so that a closer fit need not begin again."""
 
 
 def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the parameters of an estimator to a kernel: names, gamma="scale" and gamma="auto", callables."""
+"""The kernel that parameters of an estimator stand for: names, gamma="scale" or "auto", callables."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class KernelRows(RowSpace):
 
     has_kernel: ClassVar[bool] = True
     spare: core.SpareMemory | None = None
-    """Where problems that come one after the other find memory for rows of the kernel matrix."""
+    """The memory for rows of the kernel matrix that problems hand on from one to the next."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ class Validity:
 
     valid: bool
     smallest_eigenvalue: float
-    """That of the kernel matrix of the rows looked at; of its symmetric part, if it is not symmetric."""
+    """The smallest one of the kernel matrix of the rows looked at, or of its symmetric part."""
     vector: Vector
     """A unit vector v over those rows: with v'Kv < 0 beyond rounding if ``valid`` is false and the
     matrix is symmetric, else for the smallest eigenvalue."""

@@ -150,7 +150,7 @@ class OneAgainstOne(Decomposition):
         return each[first], each[second]
 
     def together(self, certificates: Sequence[Certificate], labels: Sequence[Any]) -> Certificates:
-        """As one that also knows the pairs."""
+        """The certificates as one that also knows the pairs."""
         return PairCertificates(certificates, labels)
 
     def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
@@ -203,7 +203,7 @@ class Part(NamedTuple):
     """What is of one problem alone."""
 
     which: Indices | None
-    """Its rows; None: all of them, in their own order."""
+    """The rows of the problem; None: all of them, in their own order."""
     y: Vector
     """Their labels."""
     weights: Vector
@@ -314,7 +314,7 @@ class ClassProblems:
         return Part(None, np.where(positive, 1.0, -1.0), weights)
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
-        """As LIBLINEAR and scikit-learn's ``LinearSVC`` do it, the rest has the factor 1."""
+        """The rest has the factor 1, as LIBLINEAR and scikit-learn's ``LinearSVC`` do it."""
         if self.class_weight is None:
             return self.weights
         return self.weights * np.where(positive, self.factors[k], 1.0)
@@ -400,7 +400,7 @@ class KernelProblems(ClassProblems):
         """What pairs of rows may be worth that a problem leaves out; None: as little as nobody notices."""
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
-        """As LIBSVM would do it, every row has the factor of its own class."""
+        """Every row has the factor of its own class, as LIBSVM would do it."""
         return self._all_weights
 
     def part(self, k: int) -> Part:

@@ -45,7 +45,7 @@ from maxmargin.types import Vector
 logger = logging.getLogger("maxmargin")
 
 Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
-"""Where problem k starts, and what is known of it."""
+"""The start of problem k, and what is known of it."""
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ class KernelFit:
         budget: Budget,
         told: Callback | None,
     ) -> Model:
-        """At most so many steps of the solver, which moves multipliers of pairs of rows."""
+        """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
         return solve(
             problem,
             self._way.with_seed(self.running.seed + k),

@@ -75,7 +75,7 @@ _PATIENCE = 10
 
 @dataclass
 class State:
-    """Where the method stands. Arrays over rows leave out those of cost 0, whose box is empty."""
+    """The state of the method. Arrays over rows leave out those of cost 0, whose box is empty."""
 
     system: NewtonSystem
     active: Indices | slice
@@ -159,7 +159,7 @@ class InteriorPoint(Solver[State]):
         return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """At zero or at the start's w, with mu by the gap there: all conditions but g = 0 hold."""
+        """Begin at zero or at the start's w, with mu by the gap there: all conditions but g = 0 hold."""
         system = NewtonSystem(problem)
         v = np.zeros(len(system.regulariser))
         dual = 0.0

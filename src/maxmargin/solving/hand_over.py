@@ -51,7 +51,7 @@ def sweep_cost(problem: Problem, visited: int) -> float:
 
 @dataclass
 class State:
-    """Where the run stands, and with which solver."""
+    """The state of the run, and the solver that is running."""
 
     inner: Any
     """The state of the solver that is running."""
@@ -145,7 +145,7 @@ class HandOver(Solver[State]):
         state.inner, state.solver = self.second.init(problem, start), self.second
 
     def sweeps_left(self, gaps: list[float]) -> float:
-        """Until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
+        """The sweeps until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
 
         A sweep that thinks itself there is asked for another while no proof says so: then until a tenth.
         """
@@ -167,7 +167,7 @@ class HandOver(Solver[State]):
         return state.solver.report(state.inner)._replace(story=self._story(state))
 
     def at_once(self, tol: float) -> HandOver:
-        """The same, with a second-order method that takes several steps in a call."""
+        """The solver with a second-order method that takes several steps in a call."""
         return changed(self, second=self.second.at_once(tol))
 
     def _story(self, state: State) -> str:

@@ -32,7 +32,7 @@ from maxmargin.solving.ways import Way, find_way
 logger = logging.getLogger("maxmargin")
 
 _SECONDS_BETWEEN_CALLS = 0.1
-"""Between two calls of a callback while no certificate is made."""
+"""Seconds between two calls of a callback while no certificate is made."""
 _DEFAULT_STEPS = 1000
 """The limit on steps where none is given."""
 NO_LIMIT = sys.maxsize
@@ -171,7 +171,7 @@ def solve_after(
     start: Solution | None = None,
     known: Certificate | None = None,
 ) -> tuple[Model, Any]:
-    """As ``solve``, after a run on the same rows that ended in the state ``before``; and its own state.
+    """The answer of ``solve`` after a run on the same rows that ended in ``before``, and its own state.
 
     That is None where nothing was left to do, and where another way than the first had to go on.
     """
@@ -192,7 +192,7 @@ def solve_after(
 
 
 class _Run:
-    """Where a run stands: the solver's state, the best certificate so far, the trace, and why it ends."""
+    """The state of a run: the solver's own, the best certificate so far, the trace, and why it ends."""
 
     def __init__(self, problem: Problem, way: Way, limits: Limits, start: Solution | None) -> None:
         self.problem, self.way, self.limits, self.start = problem, way, limits, start

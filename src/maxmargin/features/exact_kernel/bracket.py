@@ -165,7 +165,7 @@ def draw_rows(count: int, landmarks: int) -> Any:
 
 
 def _least(value: Callable[[float], float], most: float) -> tuple[float, float]:
-    """Where a function is least from 0 to ``most``, about, and its value there; 1 and 0 are looked at."""
+    """The place from 0 to ``most`` where a function is about least, and its value; 1 and 0 are tried."""
     found = minimize_scalar(value, bounds=(0.0, most), method="bounded")
     least, place = min((value(t), t) for t in (float(found.x), 1.0, 0.0))
     return place, least

@@ -114,7 +114,7 @@ def stream_text(path: str, options: Options, *, block: int | None = None) -> Ite
 
 
 Position = dict[str, Any]
-"""Where something stands in the text: line, column and text of a ``DataError``."""
+"""The place of something in the text: line, column and text of a ``DataError``."""
 _NOWHERE: Position = {}
 
 
@@ -124,7 +124,7 @@ class _Chunk(NamedTuple):
     values: NDArray[Any] = np.empty(0)
     indices: NDArray[Any] = np.empty(0, np.int32)
     ends: NDArray[np.int32] = np.empty(0, np.int32)
-    """Where each row ends in ``values``."""
+    """The place in ``values`` where each row ends."""
     labels: Vector = np.empty(0)
     skipped: int = 0
     dropped: int = 0

@@ -188,7 +188,7 @@ def _sparse_chunks(parts: _Parts, rows: int, columns: int, options: Options, who
 
 
 def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
-    """Where rows end, for as many rows at a time as make a chunk."""
+    """The ends of rows, for as many rows at a time as make a chunk."""
     step = rows if whole else _ROWS_AT_A_TIME
     begin = 0
     for first in range(0, rows, step):

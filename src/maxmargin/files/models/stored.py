@@ -158,7 +158,7 @@ class StoredModel(ABC):
         return labels
 
     def in_order(self, order: NDArray[np.intp]) -> Self:
-        """The same model with its classes in another order: place p is taken by class ``order[p]``.
+        """The model with its classes in another order: place p is taken by class ``order[p]``.
 
         What is proven is left out unless the order stays: proofs speak of rows in the order of the classes.
         """
@@ -193,7 +193,7 @@ class SavedModel(StoredModel):
     expansion: Expansion | None = None
     """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
     support: SavedKernelModel | None = None
-    """The same model as its support vectors with the linear kernel, which files of LIBSVM hold."""
+    """The model as its support vectors with the linear kernel, which files of LIBSVM hold."""
 
     def _contradictions(self) -> Iterator[str]:
         return linear_contradictions(self)

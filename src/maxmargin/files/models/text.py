@@ -107,7 +107,7 @@ class Header:
         self.values, self.end = values, end
 
     def line(self, name: str) -> int:
-        """Where a keyword stands."""
+        """The line in which a keyword stands."""
         return self.values[name][0]
 
     def words(self, name: str, count: int | None = None) -> list[bytes]:

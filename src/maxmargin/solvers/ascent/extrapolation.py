@@ -285,7 +285,7 @@ def _is_due(problem: Problem, state: State) -> bool:
 
 
 def most_moves(problem: Problem, state: State) -> int:
-    """So many that a fit still needs no more memory than one copy of the rows in float32 would take.
+    """The moves with which a fit still needs no more memory than one copy of the rows in float32.
 
     A smaller copy may be held already, and to extrapolate takes a change of w and a few numbers per row.
     """

@@ -34,7 +34,7 @@ from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback, Limits, Progress, solve_after
+from maxmargin.solving.loop import Callback, Limits, Watch, solve_after
 from maxmargin.solving.ways import find_way
 from maxmargin.types import Vector
 
@@ -89,7 +89,7 @@ def path(
     limits = Limits.of(tol, max_steps, max_time, threads=threads)
     values = _checked(Cs)
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
-    walk = _Walk(problem, solver, limits, _Teller(callback))
+    walk = _Walk(problem, solver, limits, Watch(callback))
     walk.along(np.unique(values).tolist())
     models = tuple(walk.models[C] for C in values.tolist())
     return Path(values, models, time.perf_counter() - started, problem)
@@ -136,7 +136,7 @@ def whole_path(
             "values of C of your own."
         )
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
-    walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), _Teller(callback))
+    walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), Watch(callback))
     try:
         walk.everywhere(low, high, tol)
     except KeyboardInterrupt:  # between two fits, which take one themselves
@@ -151,14 +151,8 @@ def whole_path(
 class _Walk:
     """The way along C."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: str | AnySolver,
-        limits: Limits,
-        teller: _Teller,
-    ) -> None:
-        self.problem, self.solver, self.limits, self.teller = problem, solver, limits, teller
+    def __init__(self, problem: Problem, solver: str | AnySolver, limits: Limits, watch: Watch) -> None:
+        self.problem, self.solver, self.limits, self.watch = problem, solver, limits, watch
         self.tol, self.budget = limits.tol, limits.budget
         self.models: dict[float, Model] = {}
         """The models by their C."""
@@ -244,7 +238,7 @@ class _Walk:
             self.last[1] if self.last[0] == way.solver else None,
             here,
             way,
-            replace(self.limits, callback=self.teller.at(C)),
+            replace(self.limits, callback=self.watch.of(C)),
             start=None if known is None else start_of(known),
             known=known,
         )
@@ -252,7 +246,7 @@ class _Walk:
         if state is not None or not self.solved:
             self.last = way.solver, state
             bisect.insort(self.solved, C)
-        if self.teller.stopped:
+        if self.watch.stopped:
             self.end = Status.STOPPED
         elif self.budget.spent:
             self.end = Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
@@ -279,22 +273,3 @@ def _checked(Cs: ArrayLike) -> Vector:
     if len(wrong):
         raise ValueError(f"Every C must be a finite number above 0. Got {wrong[0]} instead.")
     return values
-
-
-class _Teller:
-    """Tells a callback the C, and remembers whether it wanted to stop: a certified model does not say."""
-
-    def __init__(self, callback: Callback | None) -> None:
-        self.callback = callback
-        self.stopped = False
-
-    def at(self, C: float) -> Callback | None:
-        callback = self.callback
-        if callback is None:
-            return None
-
-        def tell(progress: Progress) -> bool:
-            self.stopped |= bool(callback(replace(progress, label=C)))
-            return self.stopped
-
-        return tell

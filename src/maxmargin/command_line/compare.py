@@ -180,11 +180,7 @@ def ended(name: str, model: Model) -> dict[str, Any]:
 def _row(name: str, model: Model) -> dict[str, Any]:
     trace = [attributes(record, "seconds", "relative_gap") for record in model.trace]
     certifying = model.trace.certifying
-    return ended(name, model) | {
-        "message": model.message,
-        "seconds_certifying": certifying,
-        "trace": trace,
-    }
+    return ended(name, model) | {"message": model.message, "seconds_certifying": certifying, "trace": trace}
 
 
 def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:

@@ -29,27 +29,12 @@ from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import ClassProblems, decomposition
 from maxmargin.reductions.ladders import Begin, linear_tolerance
-from maxmargin.solving.loop import Callback, Progress
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.types import Indices, Vector
 
 CLOSER = 0.01
 """The share of tol that is the goal at the chosen C. Within tol a few held-out rows near the plane may be
 on the wrong side of it, and as few decide which score is best."""
-
-
-class Watch:
-    """The callback of all fits: once it has been told to stop, it stops all of them."""
-
-    def __init__(self, callback: Callback | None) -> None:
-        self.callback = callback
-        self.stopped = False
-
-    def __call__(self, progress: Progress) -> bool:
-        """Whether to stop."""
-        if not self.stopped and self.callback is not None:
-            self.stopped = bool(self.callback(progress))
-        return self.stopped
 
 
 @dataclass

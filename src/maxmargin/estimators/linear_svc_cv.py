@@ -33,20 +33,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import check_solver
-from maxmargin.estimators.folds import (
-    CLOSER,
-    Data,
-    Outcome,
-    Watch,
-    fit_fold,
-    fit_path,
-    make_folds,
-    settle,
-    way_at,
-)
+from maxmargin.estimators.folds import CLOSER, Data, Outcome, fit_fold, fit_path, make_folds, settle, way_at
 from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
+from maxmargin.solving.loop import Watch
 from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 

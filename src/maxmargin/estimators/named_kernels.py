@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.kernels.base import (
-    Factor,
-    Function,
-    Kernel,
-    Precomputed,
-)
+from maxmargin.kernels.base import Factor, Function, Kernel, Precomputed
 from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
 from maxmargin.kernels.validity import is_valid, validity_on
 from maxmargin.tools.one_blas_thread import one_blas_thread

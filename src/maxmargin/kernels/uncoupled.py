@@ -72,11 +72,7 @@ def whole(count: int) -> Blocks:
 
 @np.errstate(over="ignore")
 def split(
-    rows: Rows,
-    kernel: Kernel,
-    total_cost: float,
-    error: float,
-    which: NDArray[np.int64] | None = None,
+    rows: Rows, kernel: Kernel, total_cost: float, error: float, which: NDArray[np.int64] | None = None
 ) -> Blocks:
     """Blocks that widen the gap of a certificate by ``error`` at most, or ``whole`` where none pay.
 

@@ -67,12 +67,7 @@ def coefficients_of(w: Vector, rows: Matrix) -> Vector:
 
 
 def solve_on_columns(
-    seen: Problem,
-    columns: Columns,
-    tol: float,
-    seed: int,
-    budget: Budget,
-    callback: Callback | None,
+    seen: Problem, columns: Columns, tol: float, seed: int, budget: Budget, callback: Callback | None
 ) -> Model:
     """Solve a problem on columns until it proves ``seen``, the same through a kernel, to ``tol``.
 

@@ -338,11 +338,7 @@ def _dual(problem: Problem, state: State, alpha: Vector, combined: Vector) -> fl
 
 
 def _best_alpha(
-    problem: Problem,
-    state: State,
-    equations: _Equations,
-    vanishing: NDArray[np.bool_],
-    budget: Budget,
+    problem: Problem, state: State, equations: _Equations, vanishing: NDArray[np.bool_], budget: Budget
 ) -> Vector:
     """The iterate's alpha, or its neighbour on the walls: rows are at 0 or C there, or free."""
     upper = problem.upper[state.active]

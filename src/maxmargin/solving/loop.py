@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,24 @@ class Progress:
 
 
 Callback = Callable[[Progress], bool | None]
+
+
+class Watch:
+    """A callback of several runs: once it has been told to stop, it stops all of them."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
+        self.stopped = False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether to stop."""
+        if not self.stopped and self.callback is not None:
+            self.stopped = bool(self.callback(progress))
+        return self.stopped
+
+    def of(self, label: Any) -> Callback | None:
+        """The callback of one of the runs, which is told this label; None where nobody watches."""
+        return None if self.callback is None else lambda progress: self(replace(progress, label=label))
 
 
 def solve(

@@ -28,12 +28,7 @@ from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import is_compiled, nearly_full
-from maxmargin.solvers.sizes import (
-    FEW_VALUES,
-    LARGEST_SIDE,
-    UNBLOCKED_COLUMNS,
-    UNBLOCKED_COLUMNS_OF_FEW,
-)
+from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving import hand_over
 from maxmargin.tools.changed import changed
 

@@ -84,12 +84,10 @@ CacheSize = Annotated[
     typer.Option("--cache-size", help="Memory for kernel values, in megabytes.", show_default="1000"),
 ]
 ClassWeight = Annotated[
-    str | None,
-    typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
+    str | None, typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1")
 ]
 TestFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
+    Path | None, typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False)
 ]
 MODEL_OUTPUT: Any = typer.Option(
     "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False

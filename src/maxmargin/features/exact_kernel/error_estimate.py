@@ -43,10 +43,7 @@ def draw_pairs(rows: NDArray[np.int64], random: np.random.Generator) -> NDArray[
 
 
 def measure_error(
-    X: Any,
-    pairs: NDArray[np.int64],
-    mapped: Callable[[Any], Any],
-    kernel: Kernel,
+    X: Any, pairs: NDArray[np.int64], mapped: Callable[[Any], Any], kernel: Kernel
 ) -> ErrorEstimate:
     """Compares the inner products of the map with the kernel on the pairs."""
     if not len(pairs):

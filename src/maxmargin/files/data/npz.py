@@ -225,11 +225,7 @@ def _sparse_shape(parts: _Parts) -> tuple[int, int]:
 
 
 def _csr(
-    values: NDArray[Any],
-    indices: NDArray[Any],
-    offsets: NDArray[np.int64],
-    columns: int,
-    options: Options,
+    values: NDArray[Any], indices: NDArray[Any], offsets: NDArray[np.int64], columns: int, options: Options
 ) -> Any:
     narrow = max(len(values), columns, options.columns or 0) < 2**31
     index_type = np.int32 if narrow else np.int64

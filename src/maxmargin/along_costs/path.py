@@ -71,14 +71,10 @@ def path(
         the smallest: a large C is reached from smaller ones for less than a fit of its own would take.
     solver : str or Solver
         For all of them; "auto" chooses for every C.
-    tol : float
-        Relative gap ``(primal - dual) / |primal|`` to reach at every C.
-    max_steps : int, optional
-        Steps of the solver at one C.
+    tol, max_steps, threads
+        As in ``solve``, at every C.
     max_time : float, optional
         Seconds for the whole path.
-    threads : int, optional
-        At most this many; by default OMP_NUM_THREADS or all the processor's cores.
     callback : callable, optional
         Called with a ``Progress`` as by ``solve``; its ``label`` is the C. A true answer ends the path.
 

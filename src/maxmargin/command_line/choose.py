@@ -15,7 +15,7 @@ from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import some
-from maxmargin.files.data.labels import label_text, labels_of
+from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,8 +95,8 @@ def choose(
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
-        classes = np.unique(labels_of(data_set))
-        _check_folds(folds, labels_of(data_set))
+        classes = np.unique(data_set.y)
+        _check_folds(folds, data_set.y)
         if class_weight is not None:
             model.set_params(class_weight=options.class_weight_of(class_weight, classes))
         seconds["read"] = clock.lap()
@@ -106,7 +106,7 @@ def choose(
             warned = _fit(model, data_set)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                save_model(model.best_estimator_, output, data=fingerprint(data_set.X, labels_of(data_set)))
+                save_model(model.best_estimator_, output, data=fingerprint(data_set.X, data_set.y))
         seconds["write"] = clock.lap()
     choice = Choice(model, data_set.X.shape[0], picture)
     if picture is not None:
@@ -136,7 +136,7 @@ def _fit(model: LinearSVCCV, data_set: DataSet) -> list[str]:
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(data_set.X, labels_of(data_set))
+        model.fit(data_set.X, data_set.y)
     model.best_estimator_.set_params(callback=None)
     if data_set.feature_names is not None:
         model.best_estimator_.feature_names_in_ = np.array(data_set.feature_names, dtype=object)

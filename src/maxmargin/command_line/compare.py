@@ -28,7 +28,7 @@ from maxmargin.command_line.shared.features import (
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import some
-from maxmargin.files.data.labels import label_text, labels_of
+from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -137,7 +137,7 @@ def _problem(
     from maxmargin.proof.of_files import rows_of
     from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, OneAgainstRest
 
-    labels, codes = np.unique(labels_of(data), return_inverse=True)
+    labels, codes = np.unique(data.y, return_inverse=True)
     k, against = _one_class([label_text(label) for label in labels], codes, positive)
     X, kind = expanded(data.X, asked, None), OneAgainstRest(len(labels))
     if not kernel:

@@ -13,7 +13,6 @@ from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.progress import Bars, Clock
-from maxmargin.files.data.labels import labels_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,7 +130,7 @@ def train(
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
-        classes = np.unique(labels_of(data_set))
+        classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
             estimator.set_params(class_weight=options.class_weight_of(class_weight, classes))
@@ -226,7 +225,7 @@ def _checked_fingerprint(data_set: DataSet, path: Path, earlier: StoredModel | N
     """The fingerprint of the data; refuses data that a model to resume was not trained on."""
     from maxmargin.files import fingerprint
 
-    found = fingerprint(data_set.X, labels_of(data_set))
+    found = fingerprint(data_set.X, data_set.y)
     if earlier is not None and earlier.fingerprint not in (None, found):
         size = f"{earlier.rows} rows and {earlier.features} columns"
         own = f"{data_set.X.shape[0]} rows and {data_set.X.shape[1]} columns"
@@ -248,7 +247,7 @@ def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> t
 
     from maxmargin.proof.inseparable import InseparableError
 
-    count = len(np.unique(labels_of(data_set)))
+    count = len(np.unique(data_set.y))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
     goal = {"tol": estimator.tol, "max_time": limit}
     if count > 2:
@@ -263,7 +262,7 @@ def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> t
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            estimator.fit(X, labels_of(data_set))
+            estimator.fit(X, data_set.y)
         except InseparableError as error:
             raise Failure(
                 f"{error.certificate.statement} No model was written. Give -C a finite value, which allows "

@@ -252,9 +252,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
-        scores = self.decision_function(X)
-        labels: NDArray[Any] = self.classes_[decomposition(len(self.classes_), pairs=False).decide(scores)]
-        return labels
+        kind = decomposition(len(self.classes_), pairs=False)
+        return self.classes_.take(kind.decide(self.decision_function(X)))
 
     def _check_parameters(self) -> None:
         check_solver(self)

@@ -17,7 +17,7 @@ import os
 import warnings
 from collections.abc import Callable
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -33,7 +33,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import check_solver
-from maxmargin.estimators.folds import CLOSER, Data, Outcome, fit_fold, fit_path, make_folds, settle, way_at
+from maxmargin.estimators.folds import CLOSER, Data, Fits, Outcome, make_folds, settle
 from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
@@ -126,35 +126,31 @@ class LinearSVCCV(LinearParameters):
         self.n_splits_ = len(splits)
         folds = make_folds(splits, data)
         ascending = np.argsort(Cs, kind="stable")
-        ways = [way_at(template, data, float(C)) for C in Cs[ascending]]
+        scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
+        fits = Fits(template, data, scoring)
+        ways = [fits.way_at(float(C)) for C in Cs[ascending]]
         workers = self._workers()
         # The path and each round of folds have an equal share of the time.
         rounds = -(-len(folds) // workers)
         budget = Budget(math.inf if self.max_time is None else float(self.max_time), 1)
-        path = fit_path(template, data, Cs[ascending], ways, budget.seconds_left / (1 + rounds))
+        path = fits.path(Cs[ascending], ways, budget.seconds_left / (1 + rounds))
         template.set_params(n_jobs=max(1, default_threads() // workers))
-        scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
-        closer = copy(template).set_params(tol=CLOSER * self.tol)
+        closer = replace(fits, template=copy(template).set_params(tol=CLOSER * self.tol))
         side_by_side = Parallel(n_jobs=workers, prefer="threads")
 
         def fit_again(place: int, rough: list[int]) -> list[list[Outcome]]:
             if watch.stopped or budget.spent:
                 return []
             share, at = budget.seconds_left / rounds, path[place : place + 1]
-            way = way_at(closer, data, float(at[0].C))
+            way = closer.way_at(float(at[0].C))
             found: list[list[Outcome]] = side_by_side(
-                delayed(fit_fold)(
-                    closer, data, folds[i], at, [way], scoring, share, outcomes[i][place].model
-                )
-                for i in rough
+                delayed(closer.fold)(folds[i], at, [way], share, outcomes[i][place].model) for i in rough
             )
             return found
 
         try:
             share = budget.seconds_left / rounds
-            outcomes = side_by_side(
-                delayed(fit_fold)(template, data, fold, path, ways, scoring, share) for fold in folds
-            )
+            outcomes = side_by_side(delayed(fits.fold)(fold, path, ways, share) for fold in folds)
             settle(outcomes, float(self.tol), fit_again)
         except BaseException:
             watch.stopped = True  # threads that are still at it

@@ -308,8 +308,7 @@ class SVC(CertifiedClassifier):
             codes = kind.class_scores(scores).argmax(axis=1)
         else:
             codes = kind.decide(scores)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
+        return np.asarray(self.classes_[codes])
 
     def _check_parameters(self) -> None:
         check_solver(self)

@@ -138,8 +138,7 @@ class KernelRows(RowSpace):
             budget=budget,
             tell=tell,
         )
-        sums: Vector = out[0]
-        return sums
+        return out.ravel()
 
     def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
         """Two passes over the rows, instead of a product for each pair of them."""

@@ -25,7 +25,7 @@ from maxmargin.command_line.shared.answer import (
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
-from maxmargin.files.data.labels import class_codes, label_text, labels_of
+from maxmargin.files.data.labels import class_codes, label_text
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
 from maxmargin.proof.of_files import Alphas, Finding, Part, judge_alone, judge_proof, parts
@@ -63,7 +63,7 @@ class Verdict:
 
     def look_at(self, data: DataSet, class_weight: Any, max_time: float, bars: Bars) -> None:
         """Recompute what the model is worth on these data, if they can be those that it is about."""
-        model, labels = self.model, labels_of(data)
+        model, labels = self.model, data.y
         X = aligned(data, model, self.data_path) if data.feature_names is not None else data.X
         rows, columns = X.shape
         if columns < model.features and hasattr(X, "resize") and hasattr(X, "indptr"):

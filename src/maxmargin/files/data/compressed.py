@@ -33,8 +33,6 @@ class TextSource:
         self._file = open_file(path)
         try:
             status = os.fstat(self._file.fileno())
-            if stat.S_ISDIR(status.st_mode):
-                raise DataError("this is a folder", "Name a file in it.")
             self.size: int | None = status.st_size if stat.S_ISREG(status.st_mode) else None
             """Bytes of the file; None for a pipe."""
             self._stream, self.compressed = _decompressed(io.BufferedReader(self._file, 1 << 16))

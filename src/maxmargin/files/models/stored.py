@@ -154,8 +154,7 @@ class StoredModel(ABC):
 
     def classes_of(self, scores: Vector) -> NDArray[Any]:
         """The classes that the answer of ``decision_function`` stands for."""
-        labels: NDArray[Any] = self.classes[self.kind.decide(scores)]
-        return labels
+        return self.classes.take(self.kind.decide(scores))
 
     def in_order(self, order: NDArray[np.intp]) -> Self:
         """The model with its classes in another order: place p is taken by class ``order[p]``.
@@ -206,8 +205,7 @@ class SavedModel(StoredModel):
     def _scores(self, X: Any) -> Vector:
         if self.expansion is not None:
             return self._expanded_scores(X, self.expansion)
-        scores: Vector = np.asarray(X @ self.coef[:, : X.shape[1]].T, np.float64) + self.intercept
-        return scores
+        return np.asarray(X @ self.coef[:, : X.shape[1]].T, np.float64) + self.intercept
 
     def _expanded_scores(self, X: Any, expansion: Expansion) -> Vector:
         """The monomials of each row are formed in turn, so that memory does not grow with their number."""

@@ -215,8 +215,7 @@ class Moves:
         G, g = scale[:, np.newaxis] * G * scale, scale * g
         if not (np.isfinite(G).all() and np.isfinite(g).all()):
             return None
-        t: Vector = scale * np.linalg.lstsq(G, g, rcond=_SINGULAR)[0]
-        return t
+        return np.asarray(scale * np.linalg.lstsq(G, g, rcond=_SINGULAR)[0])
 
 
 def extrapolate(moves: Moves, at: Quadratic, budget: Budget) -> tuple[Vector, Vector, float] | None:

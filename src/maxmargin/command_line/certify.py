@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words
 from maxmargin.command_line.shared.progress import Bars
-
-if TYPE_CHECKING:
-    from maxmargin.files import StoredModel
 
 
 @in_words
@@ -55,12 +53,11 @@ def certify(
     Example: maxmargin certify liblinear.model data.svm -C 1
     """
     from maxmargin.command_line.shared.verdict import SMALLEST_GAP, Verdict
-    from maxmargin.files import load_model
 
     if tol is not None and not 0 < tol < 1:
         raise Failure(f"--tol must be above 0 and below 1. Got {tol:g} instead. It is a relative gap.")
     options.check_readable(data)
-    saved = load_model(model)
+    saved = files.load_model(model)
     cost = _cost(saved, model, C)
     _check_problem(saved, model)
     weight = saved.problem.get("class_weight")
@@ -76,7 +73,7 @@ def certify(
     return verdict.tell(as_json=as_json)
 
 
-def _cost(model: StoredModel, path: Path, given: float | None) -> float:
+def _cost(model: files.StoredModel, path: Path, given: float | None) -> float:
     """C, from the file or from the command line, never from both."""
     stated = model.problem.get("C")
     if given is not None:
@@ -100,7 +97,7 @@ def _cost(model: StoredModel, path: Path, given: float | None) -> float:
     )
 
 
-def _refuse_for_own(model: StoredModel, path: Path, option: str) -> None:
+def _refuse_for_own(model: files.StoredModel, path: Path, option: str) -> None:
     if model.format == "maxmargin":
         raise Failure(
             f"{option} is for files of LIBLINEAR and LIBSVM. {path} says itself what was minimised. "
@@ -108,7 +105,7 @@ def _refuse_for_own(model: StoredModel, path: Path, option: str) -> None:
         )
 
 
-def _check_problem(model: StoredModel, path: Path) -> None:
+def _check_problem(model: files.StoredModel, path: Path) -> None:
     """Refuse models of problems that are not the one whose dual is known here."""
     if model.problem.get("penalty", "l2") != "l2":
         raise Failure(

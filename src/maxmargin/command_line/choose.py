@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import maxmargin
+from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
@@ -20,8 +22,6 @@ from maxmargin.files.data.labels import label_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.estimators import LinearSVCCV
-    from maxmargin.files import DataSet
 
 _FEWEST_ROWS = 1.0
 """Rows by which a score may differ, in the mean over the folds, and be as good as another."""
@@ -67,8 +67,6 @@ def choose(
     from sklearn.model_selection import StratifiedKFold
 
     from maxmargin.command_line.shared.report import Training, report
-    from maxmargin.estimators import LinearSVCCV
-    from maxmargin.files import fingerprint, save_model
 
     options.check_files(output, data, test)
     if picture is not None:
@@ -79,7 +77,7 @@ def choose(
             f"--low and --high must be finite numbers above 0, the first not above the second. Got {low:g} "
             f"and {high:g} instead."
         )
-    model = LinearSVCCV(
+    model = maxmargin.LinearSVCCV(
         loss=loss,
         Cs=np.geomspace(low, high, values),
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
@@ -106,7 +104,9 @@ def choose(
             warned = _fit(model, data_set)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                save_model(model.best_estimator_, output, data=fingerprint(data_set.X, data_set.y))
+                files.save_model(
+                    model.best_estimator_, output, data=files.fingerprint(data_set.X, data_set.y)
+                )
         seconds["write"] = clock.lap()
     choice = Choice(model, data_set.X.shape[0], picture)
     if picture is not None:
@@ -130,7 +130,7 @@ def _check_folds(folds: int, labels: NDArray[Any]) -> None:
         )
 
 
-def _fit(model: LinearSVCCV, data_set: DataSet) -> list[str]:
+def _fit(model: maxmargin.LinearSVCCV, data_set: files.DataSet) -> list[str]:
     """Fit; what it warned of. How the model of all rows ended is said in words later."""
     import numpy as np
 
@@ -147,7 +147,7 @@ def _fit(model: LinearSVCCV, data_set: DataSet) -> list[str]:
 class Choice:
     """How C was chosen."""
 
-    model: LinearSVCCV
+    model: maxmargin.LinearSVCCV
     rows: int
     picture: Path | None
 

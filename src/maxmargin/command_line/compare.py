@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import maxmargin
+from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import (
     DONE,
@@ -35,9 +37,6 @@ if TYPE_CHECKING:
 
     from maxmargin.features import Monomials
     from maxmargin.features.expansion import Expansion
-    from maxmargin.files import DataSet
-    from maxmargin.problem import Problem
-    from maxmargin.proof.model import Model
     from maxmargin.solvers import AnySolver
 
 
@@ -118,19 +117,18 @@ def _check(stated: dict[str, Any]) -> None:
     """Refuse a problem that is stated wrongly at once, and not after an hour of reading."""
     import numpy as np
 
-    from maxmargin import Problem
     from maxmargin.proof.of_files import rows_of
 
-    Problem.of(rows_of(np.zeros((1, 1))), [1.0], **stated)
+    maxmargin.Problem.of(rows_of(np.zeros((1, 1))), [1.0], **stated)
 
 
 def _problem(
-    data: DataSet,
+    data: files.DataSet,
     positive: str | None,
     kernel: dict[str, Any],
     asked: Monomials | None,
     stated: dict[str, Any],
-) -> tuple[Problem, str, Expansion | None]:
+) -> tuple[maxmargin.Problem, str, Expansion | None]:
     """The problem, the words that say which class is told from which, and the expansion, if any."""
     import numpy as np
 
@@ -166,7 +164,7 @@ def _one_class(texts: list[str], codes: NDArray[Any], wanted: str | None) -> tup
     return chosen, f", class {texts[chosen]} against {rest}"
 
 
-def ended(name: str, model: Model) -> dict[str, Any]:
+def ended(name: str, model: maxmargin.Model) -> dict[str, Any]:
     """How the run of a solver ended, in plain values."""
     return {
         "solver": name,
@@ -177,13 +175,13 @@ def ended(name: str, model: Model) -> dict[str, Any]:
     }
 
 
-def _row(name: str, model: Model) -> dict[str, Any]:
+def _row(name: str, model: maxmargin.Model) -> dict[str, Any]:
     trace = [attributes(record, "seconds", "relative_gap") for record in model.trace]
     certifying = model.trace.certifying
     return ended(name, model) | {"message": model.message, "seconds_certifying": certifying, "trace": trace}
 
 
-def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:
+def _entrants(problem: maxmargin.Problem, cache_size: float | None) -> dict[str, AnySolver]:
     """The solvers for such rows; those that have a cache get the one asked for."""
     from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
 
@@ -199,22 +197,20 @@ def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver
 
 
 def race(
-    problem: Problem,
+    problem: maxmargin.Problem,
     solvers: dict[str, AnySolver],
     bars: Bars,
     *,
     tol: float,
     max_time: float,
     **limits: Any,
-) -> tuple[dict[str, Model], list[str]]:
+) -> tuple[dict[str, maxmargin.Model], list[str]]:
     """The models of the solvers that take the problem, and why the others do not."""
-    from maxmargin import solve
-
-    models: dict[str, Model] = {}
+    models: dict[str, maxmargin.Model] = {}
     refusals = {name: solver.accepts(problem) for name, solver in solvers.items()}
     for name in (name for name in solvers if refusals[name] is None):
         show = bars.solving(name, tol=tol, max_time=max_time)
-        model = solve(problem, solvers[name], tol=tol, max_time=max_time, callback=show, **limits)
+        model = maxmargin.solve(problem, solvers[name], tol=tol, max_time=max_time, callback=show, **limits)
         if model.status.name == "INTERRUPTED":
             raise KeyboardInterrupt
         models[name] = model

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import maxmargin
 from maxmargin.command_line.compare import ended, race
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json, print_table
 from maxmargin.command_line.shared.options import Json, check_writable
@@ -16,7 +17,6 @@ from maxmargin.command_line.shared.progress import Bars
 
 if TYPE_CHECKING:
     from maxmargin.kernels import Kernel
-    from maxmargin.problem import Problem
 
 
 @in_words
@@ -60,7 +60,7 @@ class _Trial:
     """A problem for every solver, and rows to try their answers on."""
 
     title: str
-    problem: Problem
+    problem: maxmargin.Problem
     names: list[str]
     X_test: Any
     y_test: Any
@@ -68,32 +68,31 @@ class _Trial:
 
 def _plane(C: float, loss: str) -> _Trial:
     """A linear problem."""
-    from maxmargin import Problem
     from maxmargin.solvers import LINEAR_SOLVERS
 
     X, y, X_test, y_test = _breast_cancer()
-    problem = Problem.of(X, y, C, loss=loss, intercept="regularised")
+    problem = maxmargin.Problem.of(X, y, C, loss=loss, intercept="regularised")
     title = f"Breast cancer: {X.shape[0]} rows, {X.shape[1]} columns"
     return _Trial(title, problem, list(LINEAR_SOLVERS), X_test, y_test)
 
 
 def _curved(C: float, kernel: Kernel) -> _Trial:
     """A problem with a kernel."""
-    from maxmargin import Problem
     from maxmargin.kernels import KernelRows
     from maxmargin.solvers import SOLVERS
 
     X, y, X_test, y_test = _digits()
     title = f"Digits 3 and 8, {kernel}, hinge loss: {X.shape[0]} rows, {X.shape[1]} columns"
     names = [name for name, solver in SOLVERS.items() if solver.takes_kernels]
-    return _Trial(title, Problem.of(KernelRows(X, kernel), y, C), names, kernel(X_test, X), y_test)
+    return _Trial(
+        title, maxmargin.Problem.of(KernelRows(X, kernel), y, C), names, kernel(X_test, X), y_test
+    )
 
 
 def _raced(trial: _Trial, tol: float, max_time: float, *, quiet: bool) -> dict[str, Any]:
     """What every solver made of a problem, and what "auto" would take."""
     import numpy as np
 
-    from maxmargin import choose_solver
     from maxmargin.solvers import SOLVERS
 
     solvers = {name: SOLVERS[name]() for name in trial.names}
@@ -106,7 +105,7 @@ def _raced(trial: _Trial, tol: float, max_time: float, *, quiet: bool) -> dict[s
         predicted = np.where(trial.X_test @ model.w + model.b > 0, 1.0, -1.0)
         accuracy = float((predicted == trial.y_test).mean())
         rows.append(ended(name, model) | {"test_accuracy": accuracy, "notes": model.notes})
-    return {"solvers": rows, "auto": choose_solver(trial.problem)[1], "left_out": left_out}
+    return {"solvers": rows, "auto": maxmargin.choose_solver(trial.problem)[1], "left_out": left_out}
 
 
 def _breast_cancer() -> tuple[Any, Any, Any, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from maxmargin import files
 from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_words, print_json
 from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
@@ -19,8 +20,6 @@ from maxmargin.files.data.labels import class_codes, label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from maxmargin.files import DataSet, StoredModel
 
 
 @in_words
@@ -46,12 +45,10 @@ def predict(
 
     Example: maxmargin predict model.mm test.svm -o labels.txt
     """
-    from maxmargin.files import load_model
-
     target = None if output is None or str(output) == "-" else output
     if target is not None:
         check_writable(target, data, model)
-    saved = load_model(model)
+    saved = files.load_model(model)
     tally = _Tally()
     lines: list[str] = []
     with Bars(quiet=as_json or target is None) as bars:
@@ -96,7 +93,7 @@ class Piece:
 
 
 def predictions(
-    model: StoredModel, reading: Layout, path: Path, progress: Callable[[int, int], None] | None
+    model: files.StoredModel, reading: Layout, path: Path, progress: Callable[[int, int], None] | None
 ) -> Iterator[Piece]:
     """The predictions for a file, piece by piece in its order."""
     import numpy as np
@@ -115,7 +112,7 @@ def predictions(
         yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped)
 
 
-def aligned(data: DataSet, model: StoredModel, path: Path) -> Any:
+def aligned(data: files.DataSet, model: files.StoredModel, path: Path) -> Any:
     """X with its columns in the order of the model's; refuses a table that lacks some of them."""
     ours, theirs = model.feature_names, data.feature_names
     if theirs is None or ours == theirs:
@@ -183,7 +180,7 @@ class _Tally:
         counts = attributes(self, "rows", "accuracy", "skipped")
         return counts | {"right": right, "dropped_values": self.dropped}
 
-    def sentences(self, model: StoredModel) -> Iterator[str]:
+    def sentences(self, model: files.StoredModel) -> Iterator[str]:
         if self.accuracy is not None:
             yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.rows} rows."
         elif self.labelled and self.rows:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+import maxmargin
+from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
@@ -17,9 +19,7 @@ from maxmargin.command_line.shared.progress import Bars, Clock
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.estimators import SVC, LinearSVC
-    from maxmargin.files import DataSet, StoredModel
-    from maxmargin.solving.loop import Callback, Progress
+    from maxmargin.solving.loop import Callback
 
 # What an option left out stands for, unless a model to resume says otherwise.
 _DEFAULTS: dict[str, Any] = {
@@ -32,7 +32,7 @@ _DEFAULTS: dict[str, Any] = {
     "random_state": 0,
 }
 _KERNEL_DEFAULTS: dict[str, Any] = {"tol": 1e-3, "max_time": 60.0, "random_state": 0}
-"""The others are those of SVC."""
+"""The others are those of the estimator."""
 _MODEL_FORMATS = ("maxmargin", "liblinear", "libsvm")
 
 
@@ -105,7 +105,6 @@ def train(
     import numpy as np
 
     from maxmargin.command_line.shared.report import Training, report
-    from maxmargin.files import load_model, save_model
 
     target = output or resume
     if target is None:
@@ -117,7 +116,7 @@ def train(
         )
     given = {"C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
-    earlier = None if resume is None else load_model(resume)
+    earlier = None if resume is None else files.load_model(resume)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
     asked = asked_features(features, own)
     _refuse_features(earlier, asked is not None, model_format)
@@ -141,7 +140,7 @@ def train(
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                save_model(
+                files.save_model(
                     estimator, target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format)
                 )
         seconds["write"] = clock.lap()
@@ -149,16 +148,17 @@ def train(
     return report(training, reading, test, as_json=as_json)
 
 
-def _estimator(given: dict[str, Any], earlier: StoredModel | None) -> LinearSVC | SVC:
+def _estimator(
+    given: dict[str, Any], earlier: files.StoredModel | None
+) -> maxmargin.LinearSVC | maxmargin.SVC:
     """The estimator that the options ask for, its parameters checked."""
-    from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.files.models.fitted import to_estimator
 
     changes = {name: value for name, value in given.items() if value is not None}
     if "max_time" in changes:
         changes["max_time"] = options.seconds_or_none(changes["max_time"])
     with_kernel = "kernel" in changes or _has_kernel(earlier)
-    kind: type[LinearSVC | SVC] = SVC if with_kernel else LinearSVC
+    kind: type[maxmargin.LinearSVC | maxmargin.SVC] = maxmargin.SVC if with_kernel else maxmargin.LinearSVC
     if earlier is None:
         estimator = kind(**((_KERNEL_DEFAULTS if with_kernel else _DEFAULTS) | changes))
     else:
@@ -167,12 +167,12 @@ def _estimator(given: dict[str, Any], earlier: StoredModel | None) -> LinearSVC 
     return estimator
 
 
-def _has_kernel(model: StoredModel | None) -> bool:
+def _has_kernel(model: files.StoredModel | None) -> bool:
     return hasattr(model, "kernel")
 
 
 def _refuse_without_kernel(
-    loss: str | None, intercept: str | None, model_format: str, earlier: StoredModel | None
+    loss: str | None, intercept: str | None, model_format: str, earlier: files.StoredModel | None
 ) -> None:
     """Refuse what only linear models have."""
     if loss not in (None, "hinge"):
@@ -192,7 +192,7 @@ def _refuse_without_kernel(
         )
 
 
-def _refuse_features(earlier: StoredModel | None, asked: bool, model_format: str) -> None:
+def _refuse_features(earlier: files.StoredModel | None, asked: bool, model_format: str) -> None:
     """Refuse features where a model cannot have them, or its text cannot say them."""
     if asked and _has_kernel(earlier):
         raise Failure(
@@ -221,11 +221,9 @@ def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> 
         )
 
 
-def _checked_fingerprint(data_set: DataSet, path: Path, earlier: StoredModel | None) -> str:
+def _checked_fingerprint(data_set: files.DataSet, path: Path, earlier: files.StoredModel | None) -> str:
     """The fingerprint of the data; refuses data that a model to resume was not trained on."""
-    from maxmargin.files import fingerprint
-
-    found = fingerprint(data_set.X, data_set.y)
+    found = files.fingerprint(data_set.X, data_set.y)
     if earlier is not None and earlier.fingerprint not in (None, found):
         size = f"{earlier.rows} rows and {earlier.features} columns"
         own = f"{data_set.X.shape[0]} rows and {data_set.X.shape[1]} columns"
@@ -237,7 +235,9 @@ def _checked_fingerprint(data_set: DataSet, path: Path, earlier: StoredModel | N
     return found
 
 
-def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> tuple[list[str], int | None]:
+def _fit(
+    estimator: maxmargin.LinearSVC | maxmargin.SVC, X: Any, data_set: files.DataSet, bars: Bars
+) -> tuple[list[str], int | None]:
     """Fit with a progress bar; how it ended is said in words later.
 
     Returns other warnings, and the most blocks that rows of a problem with a kernel were split into.
@@ -278,7 +278,7 @@ def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> t
 def _noting_blocks(show: Callback | None, blocks: list[int]) -> Callback:
     """The callback, which also notes into how many blocks the rows of its problem were split."""
 
-    def note(progress: Progress) -> bool | None:
+    def note(progress: maxmargin.Progress) -> bool | None:
         problem = None if progress.certificate is None else progress.certificate.problem
         split: Any = None if problem is None else getattr(problem.rows, "blocks", None)
         if split is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxmargin import files
 from maxmargin.command_line.shared.answer import Failure
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
@@ -19,7 +20,6 @@ from maxmargin.files.data.labels import label_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from maxmargin.files import DataSet
     from maxmargin.kernels import Kernel
 
 DataFile = Annotated[
@@ -110,11 +110,9 @@ class Layout:
     skip_bad_lines: SkipBadLines = False
     threads: ReadingThreads = None
 
-    def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> DataSet:
+    def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> files.DataSet:
         """The data of the whole file."""
-        from maxmargin.files import read
-
-        return read(path, progress=progress, **vars(self))
+        return files.read(path, progress=progress, **vars(self))
 
     def stream(
         self,
@@ -123,18 +121,17 @@ class Layout:
         width: int | None = None,
         labelled: bool = True,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[DataSet]:
+    ) -> Iterator[files.DataSet]:
         """The file piece by piece; with ``width``, as a model of so many features sees it.
 
         All columns of a table are read, since their names, not their places, say which the model knows.
         """
-        from maxmargin.files import stream
         from maxmargin.files.data.reading import file_format
 
         options = vars(self) | {"labelled": labelled, "progress": progress}
         if width is not None and file_format(str(path), self.format) in ("libsvm", "npz"):
             options |= {"columns": width, "ignore_extra": True}
-        return stream(path, **options)
+        return files.stream(path, **options)
 
 
 @dataclass(frozen=True)

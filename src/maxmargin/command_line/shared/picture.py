@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import maxmargin
 from maxmargin.command_line.shared.answer import Failure
-
-if TYPE_CHECKING:
-    from maxmargin.proof.model import Trace
 
 _LOWEST = 1e-16
 """The smallest gap that is drawn: a logarithmic axis has no place for 0."""
@@ -18,7 +16,7 @@ End = tuple[str, str, float, float]
 """The name, the colour and the last point of a line."""
 
 
-def draw(path: Path, title: str, runs: dict[str, Trace], tol: float) -> None:
+def draw(path: Path, title: str, runs: dict[str, maxmargin.Trace], tol: float) -> None:
     """Write the picture, PNG or SVG by the suffix, whole or not at all."""
     figure, axes = new_figure(8.4, 4.8, title)
     ends = [_line(axes, name, trace, k) for k, (name, trace) in enumerate(runs.items())]
@@ -78,7 +76,7 @@ def write_picture(path: Path, figure: Any) -> None:
     pyplot.close(figure)
 
 
-def _line(axes: Any, name: str, trace: Trace, k: int) -> End | None:
+def _line(axes: Any, name: str, trace: maxmargin.Trace, k: int) -> End | None:
     """The k-th line."""
     from maxmargin.plot.styles import line
 
@@ -95,7 +93,7 @@ def _line(axes: Any, name: str, trace: Trace, k: int) -> End | None:
     return name, style["color"], float(xs[-1]), float(ys[-1])
 
 
-def _limit_gaps(axes: Any, runs: dict[str, Trace], tol: float) -> None:
+def _limit_gaps(axes: Any, runs: dict[str, maxmargin.Trace], tol: float) -> None:
     """Room above and below what is drawn; a gap above 1 says nothing that 1 does not say."""
     gaps = [at.relative_gap for trace in runs.values() for at in trace]
     gaps = [max(gap, _LOWEST) for gap in gaps if gap < float("inf")]

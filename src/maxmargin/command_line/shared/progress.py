@@ -13,13 +13,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
+import maxmargin
 from maxmargin.command_line.shared.words import seconds_in_words
 from maxmargin.files.data.labels import problem_text
 
 if TYPE_CHECKING:
     from types import TracebackType
-
-    from maxmargin.solving.loop import Progress
 
 
 class Bars:
@@ -61,14 +60,16 @@ class Bars:
 
         return show
 
-    def solving(self, name: str, *, tol: float, max_time: float) -> Callable[[Progress], None] | None:
+    def solving(
+        self, name: str, *, tol: float, max_time: float
+    ) -> Callable[[maxmargin.Progress], None] | None:
         """A callback for one problem: the gap now, and the time left."""
         if not self.shown:
             return None
         bar = self._add(name)
         left = TimeLeft(tol, max_time)
 
-        def show(progress: Progress) -> None:
+        def show(progress: maxmargin.Progress) -> None:
             gap, how = gap_now(progress)
             left.saw(progress.seconds, gap)
             self._show(bar, share_done(gap, tol), _gap_words(gap, how, left.seconds))
@@ -77,7 +78,7 @@ class Bars:
 
     def solving_classes(
         self, name: str, *, count: int, tol: float, max_time: float, pairs: bool = False
-    ) -> Callable[[Progress], None] | None:
+    ) -> Callable[[maxmargin.Progress], None] | None:
         """A callback for one class against the rest, or one pair, at a time, or several side by side."""
         if not self.shown:
             return None
@@ -86,7 +87,7 @@ class Bars:
         lock = threading.Lock()
         one, many = ("pair", "pairs") if pairs else ("class", "classes")
 
-        def show(progress: Progress) -> None:
+        def show(progress: maxmargin.Progress) -> None:
             gap, how = gap_now(progress)
             with lock:
                 done = classes.saw(progress)
@@ -95,13 +96,13 @@ class Bars:
 
         return show
 
-    def counting(self, name: str, count: int) -> Callable[[Progress], None] | None:
+    def counting(self, name: str, count: int) -> Callable[[maxmargin.Progress], None] | None:
         """A callback for many fits, some of them side by side: how many have got where they should."""
         if not self.shown:
             return None
         bar, clock, lock, done = self._add(name), Clock(), threading.Lock(), 0
 
-        def show(progress: Progress) -> None:
+        def show(progress: maxmargin.Progress) -> None:
             nonlocal done
             with lock:
                 done = min(done + (progress.relative_gap <= progress.tol), count)
@@ -123,7 +124,7 @@ class Bars:
         self._bars.update(bar, completed=share, words=words)
 
 
-def gap_now(progress: Progress) -> tuple[float, str]:
+def gap_now(progress: maxmargin.Progress) -> tuple[float, str]:
     """The relative gap now, and whether it is certified or the solver's own estimate."""
     if progress.estimate < progress.relative_gap:  # never where it is NaN
         return max(progress.estimate, 0.0), "estimated"
@@ -198,7 +199,7 @@ class ClassesDone:
         self._running: dict[int, tuple[Any, float]] = {}
         self._clock = Clock()
 
-    def saw(self, progress: Progress) -> float:
+    def saw(self, progress: maxmargin.Progress) -> float:
         """Note a callback; answers the share of all work that is done."""
         thread = threading.get_ident()
         label, _ = self._running.get(thread, (progress.label, 0.0))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import typer
 
-from maxmargin import Rows, core
+import maxmargin
+from maxmargin import core, files
 from maxmargin.command_line.predict import predictions
 from maxmargin.command_line.shared.answer import (
     DONE,
@@ -26,7 +27,6 @@ from maxmargin.command_line.shared.answer import (
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
-from maxmargin.files import load_model
 from maxmargin.files.data.labels import label_text, problem_text
 from maxmargin.kernels.names import describe
 from maxmargin.proof.model import each_of
@@ -34,11 +34,7 @@ from maxmargin.proof.model import each_of
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
     from maxmargin.command_line.shared.options import Reading
-    from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.features.expansion import Expansion
-    from maxmargin.files import DataSet
-    from maxmargin.proof.certificate import Certificate
-    from maxmargin.proof.model import Trace
 
 _ENDINGS = {
     "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
@@ -80,8 +76,8 @@ _MOST_CLASSES = 10
 class Training:
     """What was trained from what, and where it lies."""
 
-    estimator: LinearSVC | SVC
-    data_set: DataSet
+    estimator: maxmargin.LinearSVC | maxmargin.SVC
+    data_set: files.DataSet
     data: Path
     target: Path
     model_format: str
@@ -95,17 +91,17 @@ class Training:
     """How C was chosen, where it was."""
 
     @property
-    def certificates(self) -> list[Certificate]:
+    def certificates(self) -> list[maxmargin.Certificate]:
         """One per problem."""
         return list(each_of(self.estimator.certificate_))
 
     @property
-    def worst(self) -> Certificate:
+    def worst(self) -> maxmargin.Certificate:
         """What the model as a whole is worth."""
         return max(self.certificates, key=lambda certificate: certificate.relative_gap)
 
     @property
-    def traces(self) -> list[Trace]:
+    def traces(self) -> list[maxmargin.Trace]:
         """One per problem."""
         each = self.estimator.trace_
         return each if isinstance(each, list) else [each]
@@ -175,7 +171,7 @@ def _report(training: Training, reading: Reading, test: Path | None, *, as_json:
 
 def _test(training: Training, reading: Reading, test: Path, *, quiet: bool) -> tuple[int, int]:
     """How many rows of the test data the written model gets right, and of how many."""
-    model = load_model(training.target)
+    model = files.load_model(training.target)
     right = count = 0
     try:
         with Bars(quiet=quiet) as bars:
@@ -293,7 +289,7 @@ def kernel_in_words(training: Training) -> str:
 def _held_as(training: Training) -> str:
     """The encoding in which the core holds rows of these data for this kernel."""
     estimator: Any = training.estimator
-    rows = Rows(training.data_set.X, check_finite=False)
+    rows = maxmargin.Rows(training.data_set.X, check_finite=False)
     return core.kernel_encoding(estimator.kernel_.compiled, rows.stored_data)
 
 

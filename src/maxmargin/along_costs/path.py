@@ -12,7 +12,7 @@ To solve is nothing where the gap of the start is within tol: see other_costs.py
 the data. A first leap over one value is tried when the gap of a start one value ahead is small enough.
 
 ``whole_path`` chooses the values of C itself, so that every C between them is within tol: see
-between_costs.py. A step up to the next value is as long as the bound on the last one suggests; where the
+model_path.py. A step up to the next value is as long as the bound on the last one suggests; where the
 bound is too large all the same, the step is halved.
 """
 
@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.along_costs.between_costs import Segment
-from maxmargin.along_costs.model_path import Path
+from maxmargin.along_costs.model_path import Path, Segment
 from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate

@@ -15,11 +15,10 @@ from numbers import Real
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.tools.parameters import AnyNumber, NotNegative, Range, check_options
 
 Factor = tuple[str, str, float, float, int]
@@ -54,7 +53,7 @@ class Kernel(ABC):
         """The kernel as the core knows it."""
         return core.KernelSum([(coefficient, list(factors)) for coefficient, factors in self.terms])
 
-    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``k(x_i, z_j)`` for all rows of X and Z (default: X)."""
         # The core compares rows of one type, so what has few values must not become sparse by itself.
         first = X if isinstance(X, Rows) else Rows(X, keep_zeros=Z is not None)
@@ -216,7 +215,7 @@ class Precomputed(_Simple):
 
     form: ClassVar = ("given", "power")
 
-    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """The matrix of all values."""
         if Z is not None:
             raise ValueError("With a precomputed kernel the values are given: there is no second argument.")
@@ -230,7 +229,7 @@ class Function(_Simple):
     form: ClassVar = Precomputed.form
     function: Callable[[Any, Any], Any]
 
-    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """The matrix of all values."""
         values = np.asarray(self.function(X, X if Z is None else Z), np.float64)
         shape = (_count(X), _count(X if Z is None else Z))

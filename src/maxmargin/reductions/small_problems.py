@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
+from maxmargin.problem.rows import Matrix
 from maxmargin.proof.certificate import Certificate, SmallProofs, certify_each
 from maxmargin.proof.model import Model, Models, Record, Status, Trace
 from maxmargin.solvers.sizes import MOST_ROUNDS
@@ -105,7 +106,7 @@ class SmallModels(Models):
 
 
 def solve_small(
-    matrix: NDArray[np.float64],
+    matrix: Matrix,
     parts: Parts,
     tol: float,
     tiny: int,

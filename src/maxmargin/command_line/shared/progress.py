@@ -11,14 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import maxmargin
 from maxmargin.command_line.shared.words import seconds_in_words
 from maxmargin.files.data.labels import problem_text
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 
 class Bars:
@@ -42,9 +39,7 @@ class Bars:
         self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bars.stop()
 
     def reading(self, name: str) -> Callable[[int, int], None] | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import os
 import stat
-from types import TracebackType
 from typing import Any
 
 from maxmargin.files.data.reading import DataError, open_file
@@ -84,9 +83,7 @@ class TextSource:
     def __enter__(self) -> TextSource:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
 

@@ -22,6 +22,7 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.files.data.compressed import bound
 from maxmargin.files.data.reading import DataError, DataSet, Options, about, checked, open_file
+from maxmargin.types import Indices
 
 _VALUES_AT_A_TIME = 1 << 18
 """Values of a chunk, 2 MiB of numbers."""
@@ -187,7 +188,7 @@ def _sparse_chunks(parts: _Parts, rows: int, columns: int, options: Options, who
         raise indptr.error(f"must end with {data.count}, the number of values. Got {begin} instead")
 
 
-def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
+def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[Indices]:
     """The ends of rows, for as many rows at a time as make a chunk."""
     step = rows if whole else _ROWS_AT_A_TIME
     begin = 0
@@ -225,7 +226,7 @@ def _sparse_shape(parts: _Parts) -> tuple[int, int]:
 
 
 def _csr(
-    values: NDArray[Any], indices: NDArray[Any], offsets: NDArray[np.int64], columns: int, options: Options
+    values: NDArray[Any], indices: NDArray[Any], offsets: Indices, columns: int, options: Options
 ) -> Any:
     narrow = max(len(values), columns, options.columns or 0) < 2**31
     index_type = np.int32 if narrow else np.int64

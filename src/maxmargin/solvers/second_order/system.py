@@ -177,7 +177,7 @@ class Hessian:
 
 
 Factor: TypeAlias = "_OnColumns | _OnRows | _ConjugateGradients"
-"""A system that is ready to be solved for one right-hand side or several: ``solve`` gives the step p for the
+"""A system that is ready to be solved for one right-hand side or several: ``solve`` gives the step p for a
 gradient g; the intercept's part is its last number."""
 
 

@@ -249,13 +249,12 @@ def _fit(
 
     count = len(np.unique(data_set.y))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
-    goal = {"tol": estimator.tol, "max_time": limit}
     if count > 2:
         pairs = getattr(estimator, "multi_class", "ovr") == "ovo"
         problems = count * (count - 1) // 2 if pairs else count
-        estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, **goal)
+        estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, max_time=limit)
     else:
-        estimator.callback = bars.solving("training", **goal)
+        estimator.callback = bars.solving("training", tol=estimator.tol, max_time=limit)
     blocks: list[int] = []
     if hasattr(estimator, "kernel"):
         estimator.callback = _noting_blocks(estimator.callback, blocks)

@@ -17,6 +17,9 @@ import maxmargin
 from maxmargin.command_line.shared.words import seconds_in_words
 from maxmargin.files.data.labels import problem_text
 
+Show = Callable[["maxmargin.Progress"], None]
+"""A callback of a fit."""
+
 
 class Bars:
     """Bars that come and go; outside a terminal they cost nothing and show nothing."""
@@ -44,65 +47,56 @@ class Bars:
 
     def reading(self, name: str) -> Callable[[int, int], None] | None:
         """A callback that is told how many bytes have been read."""
-        if not self.shown:
-            return None
-        bar = self._add(f"reading {name}")
 
-        def show(done: int, total: int) -> None:
-            share = done / total if total else 0.0
-            words = f"{done / 2**20:.0f} of {total / 2**20:.0f} MiB" if total else f"{done / 2**20:.0f} MiB"
-            self._show(bar, min(share, 1.0), words)
+        def seen(done: int, total: int) -> tuple[float, str]:
+            in_all = f" of {total / 2**20:.0f}" if total else ""
+            return min(done / total, 1.0) if total else 0.0, f"{done / 2**20:.0f}{in_all} MiB"
 
-        return show
+        return self._showing(f"reading {name}", seen)
 
-    def solving(
-        self, name: str, *, tol: float, max_time: float
-    ) -> Callable[[maxmargin.Progress], None] | None:
+    def solving(self, name: str, *, tol: float, max_time: float) -> Show | None:
         """A callback for one problem: the gap now, and the time left."""
-        if not self.shown:
-            return None
-        bar = self._add(name)
         left = TimeLeft(tol, max_time)
 
-        def show(progress: maxmargin.Progress) -> None:
+        def seen(progress: maxmargin.Progress) -> tuple[float, str]:
             gap, how = gap_now(progress)
             left.saw(progress.seconds, gap)
-            self._show(bar, share_done(gap, tol), _gap_words(gap, how, left.seconds))
+            return share_done(gap, tol), _gap_words(gap, how, left.seconds)
 
-        return show
+        return self._showing(name, seen)
 
-    def solving_classes(
-        self, name: str, *, count: int, tol: float, max_time: float, pairs: bool = False
-    ) -> Callable[[maxmargin.Progress], None] | None:
+    def solving_classes(self, name: str, *, count: int, max_time: float, pairs: bool) -> Show | None:
         """A callback for one class against the rest, or one pair, at a time, or several side by side."""
-        if not self.shown:
-            return None
-        bar = self._add(name)
         classes = ClassesDone(count, max_time)
-        lock = threading.Lock()
         one, many = ("pair", "pairs") if pairs else ("class", "classes")
 
-        def show(progress: maxmargin.Progress) -> None:
-            gap, how = gap_now(progress)
-            with lock:
-                done = classes.saw(progress)
-                words = f"{classes.done} of {count} {many}, {one} {problem_text(progress.label)}: "
-                self._show(bar, done, words + _gap_words(gap, how, classes.seconds_left))
+        def seen(progress: maxmargin.Progress) -> tuple[float, str]:
+            done, now = classes.saw(progress), _gap_words(*gap_now(progress), classes.seconds_left)
+            return done, f"{classes.done} of {count} {many}, {one} {problem_text(progress.label)}: {now}"
 
-        return show
+        return self._showing(name, seen)
 
-    def counting(self, name: str, count: int) -> Callable[[maxmargin.Progress], None] | None:
+    def counting(self, name: str, count: int) -> Show | None:
         """A callback for many fits, some of them side by side: how many have got where they should."""
+        clock, done = Clock(), 0
+
+        def seen(progress: maxmargin.Progress) -> tuple[float, str]:
+            nonlocal done
+            done = min(done + (progress.relative_gap <= progress.tol), count)
+            left = clock.seconds * (count - done) / done if 0 < done < count else None
+            return done / count, f"{done} of {count} fits{_left_words(left)}"
+
+        return self._showing(name, seen)
+
+    def _showing(self, name: str, seen: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
+        """A callback that shows what ``seen`` makes of what it is told: the share done, and words."""
         if not self.shown:
             return None
-        bar, clock, lock, done = self._add(name), Clock(), threading.Lock(), 0
+        bar, lock = self._add(name), threading.Lock()
 
-        def show(progress: maxmargin.Progress) -> None:
-            nonlocal done
-            with lock:
-                done = min(done + (progress.relative_gap <= progress.tol), count)
-                left = clock.seconds * (count - done) / done if 0 < done < count else None
-                self._show(bar, done / count, f"{done} of {count} fits{_left_words(left)}")
+        def show(*told: Any) -> None:
+            with lock:  # fits side by side tell of themselves from several threads
+                self._show(bar, *seen(*told))
 
         return show
 

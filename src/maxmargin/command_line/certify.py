@@ -10,7 +10,7 @@ import typer
 
 from maxmargin import files
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import Failure, in_words
+from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.progress import Bars
 
 
@@ -38,6 +38,13 @@ def certify(
     max_time: Annotated[
         float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
     ] = 60.0,
+    independent: Annotated[
+        bool,
+        typer.Option(
+            "--independent",
+            help="Judge with a checker in exact arithmetic that shares no code with the rest: slow.",
+        ),
+    ] = False,
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> int:
@@ -45,6 +52,8 @@ def certify(
 
     Neither file is trusted. Models without proof and those of LIBLINEAR and LIBSVM are measured instead:
     at most, and at least, so far above the optimum. Models with a kernel are taken as well.
+
+    With --independent, a checker of its own recomputes the values as fractions, without any rounding.
 
     Exit code 0: it holds, or is within --tol of the optimum; 1: it does not, or is not; 2: wrong input.
 
@@ -54,6 +63,14 @@ def certify(
     """
     from maxmargin.command_line.shared.verdict import SMALLEST_GAP, Verdict
 
+    if independent:
+        given = C, class_weight, tol, reading.format, reading.columns
+        if any(option is not None for option in given) or reading.skip_bad_lines:
+            raise Failure(
+                "--independent takes --label, --zero-based and --json alone: it judges what a model of "
+                "maxmargin claims, and reads LIBSVM text and CSV. Leave the other options out."
+            )
+        return _judge_independently(model, data, reading, as_json=as_json)
     if tol is not None and not 0 < tol < 1:
         raise Failure(f"--tol must be above 0 and below 1. Got {tol:g} instead. It is a relative gap.")
     options.check_readable(data)
@@ -71,6 +88,18 @@ def certify(
         verdict.look_at(reading.read(data, bars.reading(data.name)), weight, max_time, bars)
         bars.finish()
     return verdict.tell(as_json=as_json)
+
+
+def _judge_independently(model: Path, data: Path, reading: options.Reading, *, as_json: bool) -> int:
+    """The verdict of the checker that shares nothing with the rest."""
+    from maxmargin.independent.checker import check
+
+    verdict = check(model, data, label=reading.label, zero_based=reading.zero_based)
+    if as_json:
+        print_json(verdict.as_json())
+    else:
+        typer.echo("\n".join(verdict.lines))
+    return DONE if verdict.holds else DOES_NOT_HOLD
 
 
 def _cost(model: files.StoredModel, path: Path, given: float | None) -> float:

@@ -29,6 +29,7 @@ from maxmargin.command_line.shared.features import (
 )
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.solver_options import Options, entrants
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
 
@@ -54,6 +55,11 @@ def compare(
         str | None,
         typer.Option("--class", help="Of several classes, the one to tell from the rest: the largest."),
     ] = None,
+    solver: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this one; may be given several times.", show_default="all"),
+    ] = None,
+    option: Options = None,
     kernel: options.KernelChoice,
     features: options.Features = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
@@ -69,6 +75,8 @@ def compare(
     Example: maxmargin compare data.svm --loss squared_hinge --max-time 5 -o compare.svg
 
     Example: maxmargin compare data.svm --kernel gaussian --gamma 0.5
+
+    Example: maxmargin compare data.svm --solver pegasos --solver subgradient --option polish=0
     """
     from maxmargin.kernels.names import describe
 
@@ -76,21 +84,20 @@ def compare(
     options.check_files(output, data)
     own = kernel.given(needs_kernel=features is None)
     asked = asked_features(features, own)
-    memory = own.pop("cache_size", None)
+    solvers = {name: _certified_evenly(one) for name, one in _entrants(solver, option, own).items()}
     stated = {"C": C, "loss": loss, "intercept": intercept}
     _check(stated)
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
         problem, against, expansion = _problem(data_set, positive, own, asked, stated)
         _ = problem.rows.squared_norms  # shared by all solvers, so that the first one does not pay for it
-        entrants = {name: _certified_evenly(solver) for name, solver in _entrants(problem, memory).items()}
         limits: dict[str, Any] = {
             "tol": tol,
             "max_steps": 10**9,
             "max_time": max_time,
             "threads": reading.threads,
         }
-        models, left_out = race(problem, entrants, bars, **limits)
+        models, left_out = race(problem, solvers, bars, **limits)
         bars.finish()
     title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {INTERCEPTS[intercept]}{against}"
     seen: Any = problem.rows
@@ -105,6 +112,7 @@ def compare(
         data_of = getattr(seen, "data", seen)  # of a kernel's rows, those behind it
         size = {"rows": data_of.count, "columns": data_of.columns, "stored": seen.stored}
         answer = {"data": data, **size, **stated, "tol": tol}
+        answer["options"] = option or []
         answer["kernel"] = None if found is None else describe(found)
         answer["feature_map"] = features_as_json(expansion)
         print_json(answer | {"solvers": rows, "left_out": left_out, "picture": output})
@@ -181,19 +189,21 @@ def _row(name: str, model: maxmargin.Model) -> dict[str, Any]:
     return ended(name, model) | {"message": model.message, "seconds_certifying": certifying, "trace": trace}
 
 
-def _entrants(problem: maxmargin.Problem, cache_size: float | None) -> dict[str, AnySolver]:
-    """The solvers for such rows; those that have a cache get the one asked for."""
+def _entrants(
+    names: list[str] | None, given: list[str] | None, kernel: dict[str, Any]
+) -> dict[str, AnySolver]:
+    """The solvers that are asked for, or all that take the kernel or none; with the options they have."""
     from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
 
-    if not problem.rows.has_kernel:
-        return {name: solver() for name, solver in LINEAR_SOLVERS.items()}
-    solvers = {name: solver() for name, solver in SOLVERS.items() if solver.takes_kernels}
-    if cache_size is None:
-        return solvers
-    return {
-        name: solver.with_options(cache_size=cache_size) if hasattr(solver, "cache_size") else solver
-        for name, solver in solvers.items()
-    }
+    cache_size = kernel.pop("cache_size", None)
+    every = list(LINEAR_SOLVERS)
+    if kernel:
+        every = [name for name in SOLVERS if SOLVERS[name].takes_kernels]
+    for name in names or []:
+        if name not in every:
+            raise Failure(f"--solver must be one of {', '.join(every)} here. Got {name!r} instead.")
+    chosen = [name for name in every if not names or name in names]
+    return entrants(chosen, given, cache_size=cache_size)
 
 
 def race(

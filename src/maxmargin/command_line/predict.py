@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_words, print_json
 from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import some
+from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files.data.labels import class_codes, label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_SURE, _OPEN = "sure", "open"
+"""What ``--sure`` writes after a label."""
 
 
 @in_words
@@ -36,6 +40,10 @@ def predict(
     scores: Annotated[
         bool, typer.Option("--scores", help="After each label the decision values, separated by tabs.")
     ] = False,
+    sure: Annotated[
+        bool,
+        typer.Option("--sure", help="After each label sure, or open: a better fit might change the label."),
+    ] = False,
     reading: Layout,
     as_json: Json = False,
 ) -> int:
@@ -49,10 +57,11 @@ def predict(
     if target is not None:
         check_writable(target, data, model)
     saved = files.load_model(model)
+    is_sure = sureness_of(saved, model) if sure else None
     tally = _Tally()
     lines: list[str] = []
     with Bars(quiet=as_json or target is None) as bars:
-        pieces = tally.of(predictions(saved, reading, data, bars.reading(data.name)))
+        pieces = tally.of(predictions(saved, reading, data, bars.reading(data.name), is_sure))
         if target is not None:
             _write_file(target, pieces, scores=scores)
         elif as_json:
@@ -66,6 +75,8 @@ def predict(
         if target is None:
             rows = [line.rstrip("\n").split("\t") for line in lines]
             answer["labels"] = [row[0] for row in rows]
+            if sure:
+                answer["sure"] = [row.pop(1) == _SURE for row in rows]
             if scores:
                 answer["scores"] = [[float(score) for score in row[1:]] for row in rows]
         print_json(answer)
@@ -90,10 +101,32 @@ class Piece:
     skipped: int
     dropped: int
     """Values in columns that the model does not have."""
+    sure: NDArray[Any] | None = None
+    """Whether the best model gives each row the same label, where that was asked."""
+
+
+def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
+    """What tells of each row whether the best model gives it the same label."""
+    from maxmargin.files.models.fitted import to_estimator
+    from maxmargin.files.models.stored import widened
+
+    if model.optimum is None:
+        raise Failure(
+            f"--sure needs a model file that says where the best model is. {path} does not say it. Train "
+            "the model with maxmargin train, whose files do."
+        )
+    kind: Any = maxmargin.SVC if isinstance(model, files.SavedKernelModel) else maxmargin.LinearSVC
+    estimator = to_estimator(model, kind)
+    vars(estimator).pop("feature_names_in_", None)  # columns are brought into their order before
+    return lambda X: estimator.is_sure(widened(X, model.features))
 
 
 def predictions(
-    model: files.StoredModel, reading: Layout, path: Path, progress: Callable[[int, int], None] | None
+    model: files.StoredModel,
+    reading: Layout,
+    path: Path,
+    progress: Callable[[int, int], None] | None,
+    is_sure: Callable[[Any], NDArray[Any]] | None = None,
 ) -> Iterator[Piece]:
     """The predictions for a file, piece by piece in its order."""
     import numpy as np
@@ -109,7 +142,8 @@ def predictions(
             right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
         scores = found.reshape(len(labels), -1)
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
-        yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped)
+        sure = None if is_sure is None else is_sure(X)
+        yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped, sure)
 
 
 def aligned(data: files.DataSet, model: files.StoredModel, path: Path) -> Any:
@@ -135,11 +169,14 @@ def aligned(data: files.DataSet, model: files.StoredModel, path: Path) -> Any:
 
 
 def _lines(piece: Piece, *, scores: bool) -> list[str]:
-    labels = [label_text(label) for label in piece.labels.tolist()]
-    if not scores:
-        return [f"{label}\n" for label in labels]
-    rows = piece.scores.tolist()
-    return ["\t".join([label, *map(repr, row)]) + "\n" for label, row in zip(labels, rows, strict=True)]
+    rows = [[label_text(label)] for label in piece.labels.tolist()]
+    if piece.sure is not None:
+        for row, sure in zip(rows, piece.sure.tolist(), strict=True):
+            row.append(_SURE if sure else _OPEN)
+    if scores:
+        for row, values in zip(rows, piece.scores.tolist(), strict=True):
+            row += map(repr, values)
+    return ["\t".join(row) + "\n" for row in rows]
 
 
 def _write_file(path: Path, pieces: Iterator[Piece], *, scores: bool) -> None:
@@ -158,6 +195,7 @@ class _Tally:
     def __init__(self) -> None:
         self.rows = self.known = self.right = self.skipped = self.dropped = 0
         self.labelled = False
+        self.sure: int | None = None
 
     def of(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """The pieces, which are counted as they pass."""
@@ -168,6 +206,8 @@ class _Tally:
             self.skipped += piece.skipped
             self.dropped += piece.dropped
             self.labelled |= piece.labelled
+            if piece.sure is not None:
+                self.sure = (self.sure or 0) + int(piece.sure.sum())
             yield piece
 
     @property
@@ -178,7 +218,7 @@ class _Tally:
     def as_json(self) -> dict[str, Any]:
         right = self.right if self.known else None
         counts = attributes(self, "rows", "accuracy", "skipped")
-        return counts | {"right": right, "dropped_values": self.dropped}
+        return counts | {"right": right, "dropped_values": self.dropped, "sure_rows": self.sure}
 
     def sentences(self, model: files.StoredModel) -> Iterator[str]:
         if self.accuracy is not None:
@@ -188,6 +228,9 @@ class _Tally:
         if self.known and self.known < self.rows:
             unknown = self.rows - self.known
             yield f"{unknown} rows have labels that the model does not know; they count as wrong."
+        if self.sure is not None and self.rows:
+            count = f"{percent(self.sure / self.rows)}, {self.sure} of {self.rows} rows"
+            yield f"Sure: {count} have the label that the best model gives them."
         if self.dropped:
             yield (
                 f"{self.dropped} values in columns that the model does not have were left out; it was "

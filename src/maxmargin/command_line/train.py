@@ -15,6 +15,7 @@ from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.solver_options import Options, configured
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,6 +51,7 @@ def train(
     solver: Annotated[
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
     ] = None,
+    option: Options = None,
     kernel: options.KernelChoice,
     features: options.Features = None,
     tol: Annotated[
@@ -100,6 +102,8 @@ def train(
 
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
 
+    Example: maxmargin train data.svm -o model.mm --solver pegasos --option batch=16 --option eta=0.1
+
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
     """
     import numpy as np
@@ -114,7 +118,8 @@ def train(
         raise Failure(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
         )
-    given = {"C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time}
+    chosen = configured(solver, option, cache_size=kernel.cache_size)
+    given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
     earlier = None if resume is None else files.load_model(resume)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)

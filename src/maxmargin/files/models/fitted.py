@@ -15,6 +15,7 @@ from maxmargin.files.models.stored import Claim, ModelError, SavedKernelModel, S
 from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.names import SHORT_NAMES, describe, from_description
 from maxmargin.proof.model import Trace, each_of
+from maxmargin.proof.sure import Neighbourhood
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.tools.parameters import rules
 
@@ -77,6 +78,7 @@ def from_estimator(estimator: Any) -> StoredModel:
         and [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs],
         "certificates": proofs,
         "traces": [traces] if isinstance(traces, Trace) else traces,
+        "optimum": _places(estimator),
         "status": getattr(estimator, "status_", None),
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
@@ -119,6 +121,14 @@ def _of_svc(estimator: Any) -> dict[str, Any]:
     }
 
 
+def _places(estimator: Any) -> list[Neighbourhood] | None:
+    """Where the best models are, as far as that is known."""
+    from maxmargin.estimators.sureness import places_of
+
+    known = "_places" in estimator.__dict__ or "_outline" in estimator.__dict__
+    return places_of(estimator) if known and hasattr(estimator, "certificate_") else None
+
+
 def _dense(matrix: Any) -> Any:
     return np.ascontiguousarray(matrix.toarray() if sparse.issparse(matrix) else matrix, np.float64)
 
@@ -155,6 +165,7 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         "solver_": model.solver,
         "feature_names_in_": None if names is None else np.array(names, object),
         "_stated_problem": {**model.problem, "tol": model.tol},
+        "_places": model.optimum,
     }
     if isinstance(model, SavedKernelModel):
         fitted |= _svc_attributes(model)
@@ -244,13 +255,15 @@ def _item(value: Any) -> Any:
 
 
 def _solver_to_json(solver: AnySolver) -> dict[str, Any]:
-    """The name of a solver with its options; nothing for one that is not of the registry."""
+    """The name of a solver with its options; nothing for one that is not of the registry or has others."""
     if SOLVERS.get(solver.name) is not type(solver):
         return {}
     options: Any = solver
-    described = {"name": solver.name}
+    described: dict[str, Any] = {"name": solver.name}
     for option in fields(options):
         value = _item(getattr(options, option.name))
+        if not isinstance(value, _PLAIN):
+            return {}  # step sizes as a function of t, or one by one
         infinite = isinstance(value, float) and not np.isfinite(value)  # which JSON does not have
         described[option.name] = str(value) if infinite else value
     return described

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How far the values of a kernel that the core computes can be from the exact ones.
 
-Every kernel offered is a sum of products of factors, and each factor is a power, an exponential or a tanh of
-what two rows have in common (core/kernel/kernels.hpp). What they have in common is at most the root of what
-each has in common with itself. So for every kernel there are lengths r_i with
+Every kernel offered is a sum of products of factors, and each factor is a power, an exponential or a tanh
+of what two rows have in common (core/kernel/kernels.hpp). What they have in common is at most the root of
+what each has in common with itself. So for every kernel there are lengths r_i with
 
     |k(x_i, x_j)| <= r_i r_j      and      |computed value - k(x_i, x_j)| <= value_error r_i r_j
 
@@ -27,7 +27,7 @@ _EXPONENTIAL = 16.0
 _STEEPEST = 0.86
 """The largest slope of exp(-gamma t^2), in units of the root of gamma: sqrt(2 / e), rounded up."""
 _DIRECT_COLUMNS = 64
-"""Up to so many columns, distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
+"""Columns up to which distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
 
 
 class Rounding(NamedTuple):

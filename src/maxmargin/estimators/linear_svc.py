@@ -260,7 +260,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
-        return self.classes_.take(self._kind.decide(self.decision_function(X)))
+        scores = self.decision_function(X)
+        return self.classes_.take(self._kind.decide(scores))
 
     @property
     def _kind(self) -> Decomposition:

@@ -32,17 +32,8 @@ from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
 from maxmargin.types import Indices, Vector
 
-_OUTLINE: tuple[str, ...] = (
-    "labels",
-    "codes",
-    "kind",
-    "C",
-    "loss",
-    "intercept",
-    "intercept_scaling",
-    "weights",
-)
-_OUTLINE += ("class_weight", "factors", "left_out", "_no_cost")
+_OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
+_OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost")
 """What remains of problems without the values of their rows."""
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below

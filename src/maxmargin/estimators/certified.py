@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -127,6 +127,21 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         if gap <= self.tol:
             self.status_ = Status.CERTIFIED if models.proven else Status.NOT_PROVEN
         return "" if self.status_.certified else self.status_.sentence(gap, float(self.tol), worst.steps)
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
+    ) -> Self:
+        """Train until the relative gap of every problem is at most ``tol``.
+
+        X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can.
+        ``LinearSVC`` also takes what ``Monomials(lazy=True)`` gives, and ``SVC`` with a precomputed kernel a
+        matrix of shape (n_samples, n_samples). y : one label per row. sample_weight : one factor on C per
+        row, not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, if it can.
+        """
+        self._fit_once(X, y, sample_weight)
+        if until_sure is not None:
+            self._go_on_until_sure(until_sure, X, y, sample_weight)
+        return self
 
     @abstractmethod
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -160,20 +160,6 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
-
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
-    ) -> Self:
-        """Train until the relative gap is at most ``tol``.
-
-        X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can; or
-        what ``Monomials(lazy=True)`` gives. y : one label per row. sample_weight : one factor on C per row,
-        not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, as far as it can.
-        """
-        self._fit_once(X, y, sample_weight)
-        if until_sure is not None:
-            self._go_on_until_sure(until_sure, X, y, sample_weight)
-        return self
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()

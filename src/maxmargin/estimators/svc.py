@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -173,20 +173,6 @@ class SVC(CertifiedClassifier):
         tags.input_tags.pairwise = is_precomputed(self.kernel)
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
-
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
-    ) -> Self:
-        """Train until the relative gap of every problem is at most ``tol``.
-
-        X : array or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples) for a
-        precomputed kernel. y : one label per row. sample_weight : one factor on C per row, not negative.
-        until_sure : rows; the fit goes on until ``is_sure`` of all of them, as far as it can.
-        """
-        self._fit_once(X, y, sample_weight)
-        if until_sure is not None:
-            self._go_on_until_sure(until_sure, X, y, sample_weight)
-        return self
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()

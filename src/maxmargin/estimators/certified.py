@@ -134,7 +134,7 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         """Train until the relative gap of every problem is at most ``tol``.
 
         X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can.
-        ``LinearSVC`` also takes what ``Monomials(lazy=True)`` gives, and ``SVC`` with a precomputed kernel a
+        ``LinearSVC`` takes what ``Monomials(lazy=True)`` gives, and ``SVC`` with a precomputed kernel a
         matrix of shape (n_samples, n_samples). y : one label per row. sample_weight : one factor on C per
         row, not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, if it can.
         """

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.problem import Problem
+from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
 from maxmargin.types import Indices, Tell, Vector
@@ -59,6 +60,16 @@ class RowClass(IntEnum):
     """alpha = C, margin at most 0: slack of 1 or more."""
 
 
+class Off(NamedTuple):
+    """Bounds on rounding."""
+
+    per_length: float
+    """The margin of a row is off by this times its length, and by the constant."""
+    constant: float
+    combined: float
+    """The length of the vector that ``w_of_alpha`` is off by."""
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """A primal point, a feasible dual point, and the gap between their values."""
@@ -80,6 +91,14 @@ class Certificate:
     """y_i (<w, x_i> + b)."""
     w_of_alpha: Vector
     """sum_i alpha_i y_i x_i, equal to w at an optimum."""
+    derived: Off | None = None
+    """How far the last two are off, where they come from other certificates."""
+
+    def off(self, rows: RowSpace) -> Off:
+        """How far margins and ``w_of_alpha`` can be from the exact ones; ``rows`` are the problem's."""
+        if self.derived is not None:
+            return self.derived
+        return Off(*rows.score_error(self.w), rows.combined_error(self.alpha))
 
     @property
     def gap(self) -> float:
@@ -288,7 +307,7 @@ def certify(
     proof = _proof(problem, primal, dual)
     if proof.relative_gap > tol and _is_rounding(problem, proof):
         proof = _twofold(problem, proof)
-    return proof if known is None else _better_of(proof, known)
+    return proof if known is None else _better_of(problem, proof, known)
 
 
 def _primal_point(problem: Problem, w: Vector, budget: core.Budget, tell: Tell | None) -> _PrimalPoint:
@@ -371,12 +390,16 @@ def _twofold(problem: Problem, proof: Certificate) -> Certificate:
     return changed(best, dual=max(lower, proof.dual))
 
 
-def _better_of(proof: Certificate, known: Certificate) -> Certificate:
+def _better_of(problem: Problem, proof: Certificate, known: Certificate) -> Certificate:
     """The better primal point of two proofs with the better dual point; in doubt, what is known is kept."""
     primal = proof if proof.primal < known.primal else known
     dual = proof if proof.dual > known.dual else known
     point, bound = (primal.w, primal.b, primal.primal), (dual.alpha, dual.dual, dual.alpha_from)
-    merged = Certificate(proof.problem, *point, *bound, primal.margins, dual.w_of_alpha)
+    derived = None
+    if primal.derived is not None or dual.derived is not None:
+        rows = problem.rows
+        derived = Off(*primal.off(rows)[:2], dual.off(rows).combined)
+    merged = Certificate(proof.problem, *point, *bound, primal.margins, dual.w_of_alpha, derived)
     return merged._with_interval(primal.__dict__.get("b_interval"))
 
 

@@ -242,7 +242,7 @@ class Problem:
         if self.loss.name not in ("hinge", "squared_hinge"):
             return 1.0
         linear = self.linear_gain(alpha)
-        quadratic = linear - self.dual_of(alpha, w)
+        quadratic = linear - self.objective.dual(alpha, self.rows.squared_norm(w), 0.0)
         return min(1.0, max(0.0, 0.5 * linear / quadratic)) if quadratic > 0 else 1.0
 
     def linear_gain(self, alpha: Vector) -> float:

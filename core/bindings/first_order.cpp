@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Subgradients and dual coordinate ascent.
+// Subgradients, the perceptron and dual coordinate ascent.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -98,21 +98,37 @@ void bind_first_order(nb::module_& m) {
       "stochastic_subgradient",
       [](const AnyData& data, const BoundExamples& examples, ConstIndices order, ConstVector steps,
          Iterate& iterate, RecentSteps& recent, Integer batch, double lambda, double radius,
-         double bias_feature, bool bias_shrinks, const Budget& budget) {
+         double bias_feature, bool bias_shrinks, double bias_pace, const Budget& budget) {
         data.require_lengths(examples.labels.size(), iterate.v.size());
         data.require_rows(span(order));
         require(iterate.u.empty() || iterate.u.size() == iterate.v.size(),
                 "u must be as long as v, or empty");
         require(batch > 0 && order.size() >= steps.size() * static_cast<std::size_t>(batch),
                 "one batch of rows per step is needed");
-        const StepRule rule{batch, lambda, radius, {bias_feature, bias_shrinks}};
+        const StepRule rule{batch, lambda, radius, {bias_feature, bias_shrinks, bias_pace}};
         return interruptibly(budget, [&](Watch& watch) {
           return stochastic_subgradient(data.rows(), examples, rule, span(order), span(steps), iterate,
                                         recent, watch);
         });
       },
       "data"_a, "examples"_a, "order"_a, "steps"_a, "iterate"_a, "recent"_a, nb::kw_only(), "batch"_a,
-      "lambda_"_a, "radius"_a, "bias_feature"_a, "bias_shrinks"_a, "budget"_a);
+      "lambda_"_a, "radius"_a, "bias_feature"_a, "bias_shrinks"_a, "bias_pace"_a, "budget"_a);
+
+  m.def(
+      "perceptron",
+      [](const AnyData& data, ConstVector labels, ConstIndices order, Vector w, Vector mistakes,
+         double bias_feature, double beta, const Budget& budget) {
+        data.require_lengths(labels.size(), w.size());
+        data.require_lengths(mistakes.size(), w.size());
+        data.require_rows(span(order));
+        const PerceptronPass pass = interruptibly(budget, [&](Watch& watch) {
+          return perceptron(data.rows(), labels.data(), span(order), w.data(), mistakes.data(),
+                            bias_feature, beta, watch);
+        });
+        return std::make_tuple(pass.visited, pass.mistakes, pass.beta);
+      },
+      "data"_a, "labels"_a, "order"_a, "w"_a, "mistakes"_a, nb::kw_only(), "bias_feature"_a, "beta"_a,
+      "budget"_a);
 }
 
 }  // namespace maxmargin

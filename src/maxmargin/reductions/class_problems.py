@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
+from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import Rows, RowSpace
@@ -464,6 +465,7 @@ class KernelProblems(ClassProblems):
         if isinstance(kernel, Linear):
             self.plain_rows = Rows(X, check_finite=False) if given else rows
         self.kernel = Precomputed() if given else kernel
+        self._source = kernel, X
         self.matrix = matrix
         """All values of the kernel, where they are at hand."""
         self.kernel.refuse_negative(rows)
@@ -499,6 +501,7 @@ class KernelProblems(ClassProblems):
     def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
         rows = KernelRows(self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
+        rows.rounding, rows.source = self.rounding, self.source
         rows.spare = self._spare
         if len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
             costs = self.C * weights
@@ -506,6 +509,20 @@ class KernelProblems(ClassProblems):
             rows.blocks = split(self.rows, self.kernel, float(costs.sum()), error, rows.which)
             self.left_out = max(self.left_out, rows.blocks.left_out)
         return rows
+
+    @cached_property
+    def source(self) -> tuple[Kernel, core.Data]:
+        """The kernel and the data that all its values come from, also those of a matrix at hand."""
+        kernel, X = self._source
+        if self.matrix is None or isinstance(kernel, Precomputed | Function):
+            return self.kernel, self.rows.stored_data
+        rows = X if isinstance(X, Rows) else Rows(X, check_finite=False, keep_zeros=True)
+        return kernel, rows.stored_data
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding of the kernel's values."""
+        return rounding_of(*self.source)
 
     def problem(self, k: int) -> Problem:
         """One of the problems, with rows of its own: how they fall into blocks depends on its labels."""

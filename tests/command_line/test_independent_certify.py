@@ -88,7 +88,6 @@ def test_both_find_that_sound_models_hold(folder, tmp_path, name):
         assert ours["dual"] == pytest.approx(theirs["dual"], rel=1e-9)
 
 
-@pytest.mark.xfail(strict=False, reason="rounding is not a part of the proof")
 @pytest.mark.parametrize("name", KINDS)
 def test_models_hold_as_they_are_saved(folder, name):
     verdict = check(folder / f"{name}.mm", folder / f"{name}.svm")

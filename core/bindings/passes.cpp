@@ -73,6 +73,12 @@ void bind_objective(nb::module_& m) {
           },
           "alpha"_a, "squared_length"_a, "reach"_a, Released())
       .def(
+          "worth_of_excess",
+          [](Self self, ConstVector alpha, double reach) {
+            return self.worth_of_excess(self.rows(alpha), reach);
+          },
+          "alpha"_a, "reach"_a, Released())
+      .def(
           "reach", [](Self self, double upper, double largest) { return self.reach(upper, largest); },
           "upper"_a, "largest"_a, Released())
       .def(

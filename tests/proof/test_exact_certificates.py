@@ -13,6 +13,7 @@ from benchmarks.sceptic import Found, examine
 from benchmarks.sceptic_cases import Case
 from maxmargin import LinearSVC
 
+
 LINEAR = {"loss": "hinge", "random_state": 0, "n_jobs": 1}
 
 

@@ -218,7 +218,7 @@ class KernelRows(RowSpace):
         return per_length, self.blocks.left_out * float(sizes.sum())
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
-        """``<w, phi(x_i)>`` in twofold precision, or None for many rows and for kernels without such values."""
+        """``<w, phi(x_i)>`` in twofold precision, or None for many rows and kernels without such values."""
         kernel, data = self._computed_from
         values = np.count_nonzero(w) * self.count * data.columns
         if len(self.blocks) > 1 or values > _TWOFOLD_VALUES or not core.has_twofold(kernel.compiled):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How far the values of a kernel that the core computes can be from the exact ones.
 
-Every kernel offered is a sum of products of factors, and each factor is a power, an exponential or a tanh of
-what two rows have in common (core/kernel/kernels.hpp). What they have in common is at most the root of what
-each has in common with itself. So for every kernel there are lengths r_i with
+Every kernel offered is a sum of products of factors, and each factor is a power, an exponential or a tanh
+of what two rows have in common (core/kernel/kernels.hpp). What they have in common is at most the root of
+what each has in common with itself. So for every kernel there are lengths r_i with
 
     |k(x_i, x_j)| <= r_i r_j      and      |computed value - k(x_i, x_j)| <= value_error r_i r_j
 
@@ -27,7 +27,7 @@ _EXPONENTIAL = 16.0
 _STEEPEST = 0.86
 """The largest slope of exp(-gamma t^2), in units of the root of gamma: sqrt(2 / e), rounded up."""
 _DIRECT_COLUMNS = 64
-"""Up to so many columns, distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
+"""Columns up to which distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
 
 
 class Rounding(NamedTuple):
@@ -52,12 +52,10 @@ def rounding_of(kernel: Kernel, data: core.Data) -> Rounding:
         for factor in factors:
             own, own_error = _of_factor(factor, data, terms, packing, direct)
             size *= own
-            error += own_error
+            error += own_error + error * own_error
         squares += size
         worst = max(worst, error)
-    # Errors of factors multiply as well as add up: hardly, while they are small.
-    value_error = worst * 1.1 if worst < 0.01 else math.inf
-    return Rounding(np.sqrt(squares) * (1.0 + 4.0 * terms * UNIT), value_error)
+    return Rounding(np.sqrt(squares) * (1.0 + 4.0 * terms * UNIT), 1.01 * worst)
 
 
 def _of_factor(
@@ -76,8 +74,8 @@ def _of_factor(
         return own, degree * ((terms + 2.0) * UNIT + 2.1 * packing)
     ones = np.ones(data.count)
     if shape == "tanh":
-        return ones, (terms * UNIT + 2.1 * packing) * most + _EXPONENTIAL * UNIT
+        return ones, min((terms * UNIT + 2.1 * packing) * most, 2.0) + _EXPONENTIAL * UNIT
     # The exponent is a sum of numbers that are not negative, or else a difference of such sums.
     exponent = terms * UNIT * (1.0 if direct else 4.0 * most)
     moved = 2.0 * packing * math.sqrt(most)  # both rows, in units of 1 / sqrt(gamma)
-    return ones, math.expm1(min(exponent, 1.0)) + _STEEPEST * moved + _EXPONENTIAL * UNIT
+    return ones, min(math.expm1(min(exponent, 1.0)) + _STEEPEST * moved, 1.0) + _EXPONENTIAL * UNIT

@@ -196,9 +196,10 @@ class Problem:
         return self.total_cost * self.loss.at_zero
 
     def dual(self, alpha: Vector) -> float:
-        """A lower bound on the dual objective, equal but for rounding; ``-inf`` where alpha is not feasible.
+        """A lower bound on the dual objective, equal but for rounding; ``-inf`` if alpha is not feasible.
 
-        Rounding may leave the sum of alpha_i y_i at a little more than 0, and the bound takes it into account.
+        Rounding may leave the sum of alpha_i y_i at a little more than 0, and the bound takes that into
+        account.
         """
         if np.any(alpha < 0) or np.any(alpha > self.upper):
             return -np.inf
@@ -210,8 +211,8 @@ class Problem:
     def dual_of(self, alpha: Vector, w: Vector, upper: float | None = None) -> float:
         """A lower bound on the best value: the dual objective of an alpha in its box, rounding included.
 
-        ``w`` is the computed ``sum_i alpha_i y_i x_i``, and ``upper`` a bound from above on the best value, if
-        one is known. Where b is exact, what alpha lacks for balance counts as often as b can be large.
+        ``w`` is the computed ``sum_i alpha_i y_i x_i``, and ``upper`` a bound from above on the best value,
+        if one is known. Where b is exact, what alpha lacks for balance counts as often as b can be large.
         """
         return self.objective.dual(alpha, self.rows.squared_norm_of(alpha, w), self.reach(upper))
 

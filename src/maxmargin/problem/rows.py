@@ -78,8 +78,8 @@ class RowSpace(ABC):
         """The mean of ``|x_i|^2`` over all rows."""
         return float(self.squared_norms.mean())
 
-    # What a proof needs to know of rounding. A sum of k products is off by at most k roundings of the sum of
-    # their magnitudes, in whatever order it is computed, and that sum is at most |w| |x_i|.
+    # What a proof needs to know of rounding. A sum of k products is off by at most k roundings of the sum
+    # of their magnitudes, in whatever order it is computed, and that sum is at most |w| |x_i|.
 
     @property
     def longest(self) -> int:
@@ -111,7 +111,7 @@ class RowSpace(ABC):
         return (np.count_nonzero(sizes) + _ROUNDINGS) * UNIT * core.dot(sizes, self.lengths)
 
     def squared_norm_of(self, coefficients: Vector, combined: Vector) -> float:
-        """An upper bound on the squared length of the exact sum, of which ``combined`` is the computed one."""
+        """An upper bound on the squared length of the exact sum; ``combined`` is the computed one."""
         return (math.sqrt(self.squared_norm(combined)) + self.combined_error(coefficients)) ** 2 * (
             1.0 + _ROUNDINGS * UNIT
         )

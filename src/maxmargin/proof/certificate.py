@@ -339,8 +339,8 @@ def _is_rounding(problem: Problem, proof: Certificate) -> bool:
 def _twofold(problem: Problem, proof: Certificate) -> Certificate:
     """The same two points with bounds in twofold precision, where those are better.
 
-    Where C is so large that what rounding takes from a margin of 1 can be seen in the objective, a w that is
-    longer by as much makes up for it.
+    Where C is so large that what rounding takes from a margin of 1 can be seen in the objective, a w that
+    is longer by as much makes up for it.
     """
     rows, objective, lacking = problem.rows, problem.objective, np.empty(problem.rows.count)
     w, b, best = proof.w, proof.b, proof

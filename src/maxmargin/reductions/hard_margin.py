@@ -35,6 +35,7 @@ from maxmargin.proof.hard_margin import (
 from maxmargin.proof.inseparable import (
     InseparableError,
     equal_rows,
+    meets_exactly,
     proof_by_least_squares,
     proof_by_weights,
     scale_of,
@@ -246,5 +247,5 @@ class _Search:
                 raise InseparableError(proof)
         if near:
             proof = proof_by_weights(self.problem, best.alpha)
-            if proof is not None and proof.meets:
+            if proof is not None and meets_exactly(self.problem, proof, self.budget):
                 raise InseparableError(proof)

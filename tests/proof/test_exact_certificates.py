@@ -13,7 +13,6 @@ from benchmarks.sceptic import Found, examine
 from benchmarks.sceptic_cases import Case
 from maxmargin import LinearSVC
 
-
 LINEAR = {"loss": "hinge", "random_state": 0, "n_jobs": 1}
 
 
@@ -69,7 +68,6 @@ def test_no_value_is_on_the_wrong_side(case):
     assert examine(case, Found()) == []
 
 
-@pytest.mark.xfail(strict=False, reason="proofs of inseparability are not exact")
 def test_what_can_be_separated_is_not_said_to_be_inseparable():
     assert examine(next_to_nothing(), Found()) == []
 

@@ -418,7 +418,7 @@ class ClassProblems:
         return kept
 
     def _lengths(self) -> tuple[Vector, float]:
-        """The lengths of all rows, and the error of what they have in common, as far as kernels have one."""
+        """The lengths of all rows, and the error of values of the kernel: none where there is none."""
         return self.rows.lengths, 0.0
 
     def statement(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import maxmargin.independent
 from maxmargin import SVC, LinearSVC
 from maxmargin.command_line import app
-from maxmargin.independent.checker import check, rounded
+from maxmargin.independent.checker import rounded
 from maxmargin.independent.readers import Unreadable, class_of, read_data
 from written_files import parts_of, signed, write_libsvm
 
@@ -130,7 +130,7 @@ def test_both_find_other_weights(folder, tmp_path):
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "hard margin"])
 def test_both_find_a_best_model_that_is_said_to_be_nearer_than_it_is_shown_to_be(folder, tmp_path, name):
     def nearer(described, arrays):
-        described["optimum"][0]["radius"] *= 0.5
+        described["optimum"][0]["radius"] = 0.0
 
     (code, said), (own_code, own) = tampered(folder, tmp_path, name, nearer)
     assert (code, own_code) == (1, 1)

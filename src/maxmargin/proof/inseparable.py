@@ -221,7 +221,7 @@ def proof_by_least_squares(
     """
     size = problem.rows.columns + 2
     most = _MOST_VALUES // size
-    if len(candidates) > most and most < 2 * size:
+    if not len(candidates) or (len(candidates) > most and most < 2 * size):
         return None
     order = np.random.default_rng(0).permutation(candidates)
     for count in sorted({min(8 * size, most, len(order)), min(most, len(order))}):

@@ -27,11 +27,7 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import HINGE
-from maxmargin.proof.hard_margin import (
-    HardMarginCertificate,
-    certify_hard_margin,
-    refuse_fixed_intercept,
-)
+from maxmargin.proof.hard_margin import HardMarginCertificate, certify_hard_margin, refuse_fixed_intercept
 from maxmargin.proof.inseparable import (
     InseparableError,
     equal_rows,

@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.proof.certificate import certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
@@ -25,7 +24,6 @@ from maxmargin.solving.loop import Callback, solve
 from maxmargin.solving.ways import find_way
 from maxmargin.types import Vector
 
-Matrix = NDArray[np.float64]
 Columns = Problem | Matrix
 
 _MOST_RUNS = 4
@@ -71,12 +69,7 @@ def coefficients_of(w: Vector, rows: Matrix) -> Vector:
 
 
 def solve_on_columns(
-    seen: Problem,
-    columns: Columns,
-    tol: float,
-    seed: int,
-    budget: Budget,
-    callback: Callback | None,
+    seen: Problem, columns: Columns, tol: float, seed: int, budget: Budget, callback: Callback | None
 ) -> Model:
     """Solve a problem on columns until it proves ``seen``, the same through a kernel, to ``tol``.
 

@@ -214,7 +214,10 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
     problem, claim, place = part.problem, part.claim, part.place
     assert claim is not None
     assert place is not None
-    values = {"primal": claim.primal, "dual": claim.dual, "margins": problem.margins(part.w, part.b)}
+    assert part.alpha is not None
+    values: dict[str, Any] = {"primal": claim.primal, "dual": claim.dual, "alpha": part.alpha}
+    values["margins"] = problem.margins(part.w, part.b)
+    values["w_of_alpha"] = problem.rows.combine(part.alpha * problem.y)
     per_length, constant = problem.rows.score_error(part.w)
     side = Side(
         problem.y,

@@ -23,7 +23,15 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from maxmargin.independent.arithmetic import Interval, Vector, exponential, root_above, total
-from maxmargin.independent.values import ZERO, ExactProblem, boxed, lemma_bound, margins, primal
+from maxmargin.independent.values import (
+    ZERO,
+    ExactProblem,
+    boxed,
+    lemma_bound,
+    lower_bound,
+    margins,
+    primal,
+)
 
 
 class Place(NamedTuple):
@@ -65,14 +73,14 @@ def wrong_place(
 def _radius(problem: ExactProblem, w: Vector, b: Fraction, alpha: Sequence[Fraction]) -> Fraction:
     """A radius around w that w* is within."""
     upper = primal(problem, w, b).high
-    gap = upper - lemma_bound(problem, alpha, upper)
-    most = root_above(2 * gap)
+    most = root_above(2 * (upper - lower_bound(problem, alpha, upper)))
     if problem.intercept == "regularised":
         return most
+    gap = upper - lemma_bound(problem, alpha, upper)
     v = problem.rows.combine([a * y for a, y in zip(boxed(problem, alpha), problem.y, strict=True)])
     places = w.numerators.keys() | v.numerators.keys()
     difference = Vector({place: w[place] - v[place] for place in places})
-    apart = min(root_above(problem.rows.squared_norm(difference).high), most)
+    apart = min(root_above(problem.rows.squared_norm(difference).high), root_above(2 * gap))
     return min(most, apart / 2 + root_above(max(gap - apart**2 / 4, ZERO)))
 
 

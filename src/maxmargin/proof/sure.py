@@ -111,7 +111,7 @@ def _radius(proof: Certificate, side: Side) -> float:
     if side.hard:
         # The feasible point is (w, b) over the smallest margin, which is 1 but for rounding.
         most += abs(math.sqrt(core.dot(proof.w, proof.w)) - math.sqrt(2.0 * proof.primal))
-    elif side.intercept is not Intercept.REGULARISED:
+    elif side.intercept is not Intercept.REGULARISED and proof.dual > 0.0:  # 0 is a bound without alpha
         apart = min(_distance(proof, side), most)
         most = min(most, 0.5 * apart + math.sqrt(max(gap - 0.25 * apart**2, 0.0)))
     return _up(most)

@@ -339,7 +339,7 @@ void bind_kernels(nb::module_& m) {
       .def_prop_ro("encoding", [](BoundMatrix& self) { return std::string(name_of(self->holding())); })
       .def_prop_ro("cached_bytes", [](BoundMatrix& self) { return self->cached_bytes(); })
       .def_prop_ro("computed_rows", [](BoundMatrix& self) { return self->computed(); })
-      .def_prop_ro("dear", [](BoundMatrix& self) { return self->dear(); })
+      .def_prop_ro("expensive", [](BoundMatrix& self) { return self->expensive(); })
       .def_prop_ro("keeps_all", [](BoundMatrix& self) { return self->keeps_all(); })
       .def(
           "subset",

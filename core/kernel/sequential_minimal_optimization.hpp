@@ -16,7 +16,7 @@
 namespace maxmargin {
 
 template <class Matrix>
-class SequentialMinimalOptimization {
+class SequentialMinimalOptimization final : public AnySequentialMinimalOptimization {
  public:
   SequentialMinimalOptimization(Matrix& matrix, std::span<const double> diagonal, bool second_order,
                                 bool shrinking)
@@ -27,8 +27,8 @@ class SequentialMinimalOptimization {
     activate_all();
   }
 
-  // At most `most` pairs, until no pair violates by more than `tolerance`.
-  PairReport run(KernelDual& dual, Integer most, double tolerance, const Budget& budget, Watch& watch) {
+  PairReport run(KernelDual& dual, Integer most, double tolerance, const Budget& budget,
+                 Watch& watch) override {
     PairReport report;
     Ends ends = find_ends(dual);
     const double enough = std::max(tolerance, rounding_of_f(dual));

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/any_kernel_matrix.hpp"
 #include "kernel/free_multipliers.hpp"
 #include "kernel/kernel_dual.hpp"
 #include "machine/budget.hpp"
@@ -183,7 +184,7 @@ class SmallDual {
 //
 // A Matrix is one of KernelMatrix, which computes values when they are needed, and GivenMatrix.
 template <class Matrix>
-class WorkingSet {
+class WorkingSet final : public AnyWorkingSet {
  public:
   using Value = typename Matrix::Value;
   using Small = SmallDual<Value>;
@@ -195,8 +196,7 @@ class WorkingSet {
     chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
   }
 
-  // So many rounds, or fewer where there is nothing left to do; returns their number.
-  Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) {
+  Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) override {
     dual.look();
     for (Integer round = 0; round < rounds; ++round) {
       if (dual.state.primal <= dual.state.dual || dual.state.violation() <= 0) return round;
@@ -247,9 +247,7 @@ class WorkingSet {
     return steps;
   }
 
-  // Moves the free multipliers, if there are `most` of them or fewer, to where up to `systems` steps of
-  // Newton's method lead; returns the number of these steps. In single precision there are none.
-  Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) {
+  Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) override {
     if constexpr (std::is_same_v<Value, double>) {
       const Integer count = free_.find(dual);
       if (count < 2 || count > most) return 0;

@@ -15,7 +15,7 @@ using Output = nb::ndarray<nb::c_contig, nb::device::cpu>;
 // The place for results of type T, with its size checked.
 template <class T>
 T* place_for(const Output& out, Integer count) {
-  require(out.dtype() == nb::dtype<T>() && static_cast<Integer>(out.size()) == count,
+  require(out.dtype() == nb::dtype<T>() && length(out) == count,
           "a place of the right type is needed for every monomial");
   return static_cast<T*>(out.data());
 }

@@ -25,14 +25,12 @@ Intercept intercept_of(const std::string& name) {
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, ConstVector labels, ConstVector costs,
                  const std::string& intercept, double number)
-      : Objective{any_loss(loss), span(labels), span(costs), intercept_of(intercept), number},
-        arrays{labels, costs} {
-    require(labels.size() == costs.size(), "one number per row is needed");
-  }
+      : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
+                  number},
+        arrays{labels, costs} {}
   template <class Array>
   auto rows(const Array& array) const {
-    require(array.size() == costs.size(), "one number per row is needed");
-    return span(array);
+    return per_row(array, length(costs));
   }
   std::array<ConstVector, 2> arrays;
 };
@@ -42,82 +40,61 @@ std::tuple<double, double, double> told(const BestIntercept& best) { return {bes
 void bind_objective(nb::module_& m) {
   using Self = const BoundObjective&;
   using Released = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<BoundObjective>(m, "Objective")
-      .def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(), "loss"_a,
-           "labels"_a, "costs"_a, "intercept"_a, "number"_a)
-      .def(
-          "loss_sum", [](Self self, ConstVector margins) { return self.loss_sum(self.rows(margins)); },
-          "margins"_a, Released())
-      .def(
-          "multipliers",
-          [](Self self, ConstVector margins, Vector out) {
-            self.multipliers(self.rows(margins), self.rows(out).data());
-          },
-          "margins"_a, "out"_a, Released())
-      .def(
-          "primal",
-          [](Self self, ConstVector margins, double b, double squared_length, double score_error) {
-            return self.primal(self.rows(margins), b, squared_length, score_error);
-          },
-          "margins"_a, "b"_a, "squared_length"_a, "score_error"_a = 0.0, Released())
-      .def(
-          "dual",
-          [](Self self, ConstVector alpha, double squared_length) {
-            return self.dual(self.rows(alpha), squared_length);
-          },
-          "alpha"_a, "squared_length"_a, Released())
-      .def(
-          "make_feasible", [](Self self, Vector alpha) { self.make_feasible(self.rows(alpha)); }, "alpha"_a,
-          Released())
-      .def(
-          "best_intercept",
-          [](Self self, ConstVector scores) { return told(self.best_intercept(self.rows(scores))); },
-          "scores"_a, Released())
-      .def(
-          "take_best_intercept",
-          [](Self self, Vector scores) { return told(self.take_best_intercept(self.rows(scores))); },
-          "scores"_a, Released())
-      .def(
-          "intercepts_without_loss",
-          [](Self self, ConstVector scores) { return self.intercepts_without_loss(self.rows(scores)); },
-          "scores"_a, Released())
-      .def(
-          "largest_violation",
-          [](Self self, ConstVector margins, ConstVector alpha, double b) {
-            return self.largest_violation(self.rows(margins), self.rows(alpha), b);
-          },
-          "margins"_a, "alpha"_a, "b"_a = 0.0, Released());
+  nb::class_<BoundObjective> objective(m, "Objective");
+  objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(),
+                "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a);
+  define_loop(objective, "loss_sum", {"margins"},
+              [](Self self, ConstVector margins) { return self.loss_sum(self.rows(margins)); });
+  define_loop(objective, "multipliers", {"margins", "out"}, [](Self self, ConstVector margins, Vector out) {
+    self.multipliers(self.rows(margins), self.rows(out).data());
+  });
+  objective.def(
+      "primal",
+      [](Self self, ConstVector margins, double b, double squared_length, double score_error) {
+        return self.primal(self.rows(margins), b, squared_length, score_error);
+      },
+      "margins"_a, "b"_a, "squared_length"_a, "score_error"_a = 0.0, Released());
+  define_loop(objective, "dual", {"alpha", "squared_length"},
+              [](Self self, ConstVector alpha, double squared_length) {
+                return self.dual(self.rows(alpha), squared_length);
+              });
+  define_loop(objective, "make_feasible", {"alpha"},
+              [](Self self, Vector alpha) { self.make_feasible(self.rows(alpha)); });
+  define_loop(objective, "best_intercept", {"scores"},
+              [](Self self, ConstVector scores) { return told(self.best_intercept(self.rows(scores))); });
+  define_loop(objective, "take_best_intercept", {"scores"},
+              [](Self self, Vector scores) { return told(self.take_best_intercept(self.rows(scores))); });
+  define_loop(objective, "intercepts_without_loss", {"scores"}, [](Self self, ConstVector scores) {
+    return self.intercepts_without_loss(self.rows(scores));
+  });
+  objective.def(
+      "largest_violation",
+      [](Self self, ConstVector margins, ConstVector alpha, double b) {
+        return self.largest_violation(self.rows(margins), self.rows(alpha), b);
+      },
+      "margins"_a, "alpha"_a, "b"_a = 0.0, Released());
 }
 
 }  // namespace
 
 void bind_passes(nb::module_& m) {
   bind_objective(m);
-  m.def("relative_gap", &relative_gap, "primal"_a, "dual"_a);
-  m.def(
-      "dot",
-      [](ConstVector a, ConstVector b) {
-        require(a.size() == b.size(), "vectors of one length are needed");
-        return sum_of_products(span(a), span(b));
-      },
-      "a"_a, "b"_a);
-  m.def(
-      "row_classes",
-      [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
-        for (const std::size_t size : {alpha.size(), costs.size(), out.size()}) {
-          require(size == margins.size(), "one number per row is needed");
-        }
-        row_classes(span(margins), alpha.data(), costs.data(), by_margins, out.data());
-      },
-      "margins"_a, "alpha"_a, "costs"_a, "by_margins"_a, "out"_a);
-  m.def(
-      "weighted_quantile",
-      [](ConstVector values, ConstVector weights, double level, double ridge) {
-        require(values.size() == weights.size(), "one weight per value is needed");
-        nb::gil_scoped_release unlocked;
-        return weighted_quantile(span(values), span(weights), level, ridge);
-      },
-      "values"_a, "weights"_a, "level"_a, "ridge"_a);
+  define(m, "relative_gap", {"primal", "dual"}, &relative_gap);
+  define(m, "dot", {"a", "b"}, [](ConstVector a, ConstVector b) {
+    require(a.size() == b.size(), "vectors of one length are needed");
+    return sum_of_products(span(a), span(b));
+  });
+  define(m, "row_classes", {"margins", "alpha", "costs", "by_margins", "out"},
+         [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
+           const Integer rows = length(margins);
+           row_classes(span(margins), per_row(alpha, rows).data(), per_row(costs, rows).data(), by_margins,
+                       per_row(out, rows).data());
+         });
+  define_loop(m, "weighted_quantile", {"values", "weights", "level", "ridge"},
+              [](ConstVector values, ConstVector weights, double level, double ridge) {
+                require(values.size() == weights.size(), "one weight per value is needed");
+                return weighted_quantile(span(values), span(weights), level, ridge);
+              });
 }
 
 }  // namespace maxmargin

@@ -8,40 +8,24 @@
 namespace maxmargin {
 
 void bind_rows(nb::module_& m) {
-  m.def(
-      "scores",
-      [](const AnyData& data, ConstVector w, Vector out, const Budget& budget) {
-        data.require_lengths(out.size(), w.size());
-        nb::gil_scoped_release unlocked;
-        scores(data.rows(), w.data(), span(out), budget);
-      },
-      "data"_a, "w"_a, "out"_a, "budget"_a);
-  m.def(
-      "combine",
-      [](const AnyData& data, ConstVector coefficients, Vector out, const Budget& budget) {
-        data.require_lengths(coefficients.size(), out.size());
-        nb::gil_scoped_release unlocked;
-        combine(data.rows(), coefficients.data(), span(out), budget);
-      },
-      "data"_a, "coefficients"_a, "out"_a, "budget"_a);
-  m.def(
-      "add_rows",
-      [](const AnyData& data, ConstIndices order, ConstVector coefficients, Vector w) {
-        data.require_rows(span(order));
-        require(order.size() == coefficients.size(), "one number per row is needed");
-        require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
-        nb::gil_scoped_release unlocked;
-        add_rows(data.rows(), span(order), coefficients.data(), w.data());
-      },
-      "data"_a, "order"_a, "coefficients"_a, "w"_a);
-  m.def(
-      "squared_norms",
-      [](const AnyData& data, Vector out, const Budget& budget) {
-        require(static_cast<Integer>(out.size()) == data.count(), "one number per row is needed");
-        nb::gil_scoped_release unlocked;
-        squared_norms(data.rows(), span(out), budget);
-      },
-      "data"_a, "out"_a, "budget"_a);
+  define_loop(m, "scores", {"data", "w", "out", "budget"},
+              [](const AnyData& data, ConstVector w, Vector out, const Budget& budget) {
+                scores(data.rows(), data.per_column(w).data(), data.per_row(out), budget);
+              });
+  define_loop(m, "combine", {"data", "coefficients", "out", "budget"},
+              [](const AnyData& data, ConstVector coefficients, Vector out, const Budget& budget) {
+                combine(data.rows(), data.per_row(coefficients).data(), data.per_column(out), budget);
+              });
+  define_loop(m, "add_rows", {"data", "order", "coefficients", "w"},
+              [](const AnyData& data, ConstIndices order, ConstVector coefficients, Vector w) {
+                const auto some = data.row_numbers(order);
+                add_rows(data.rows(), some, per_row(coefficients, length(some)).data(),
+                         data.per_column(w).data());
+              });
+  define_loop(m, "squared_norms", {"data", "out", "budget"},
+              [](const AnyData& data, Vector out, const Budget& budget) {
+                squared_norms(data.rows(), data.per_row(out), budget);
+              });
 }
 
 }  // namespace maxmargin

@@ -117,7 +117,7 @@ Data Data::take(ConstIndices order) const {
 std::optional<Data> Data::without_zeros(const Budget& budget) const {
   return visit([&]<class Rows>(const Rows& rows) -> std::optional<Data> {
     if constexpr (kDense<Rows>) {
-      if (auto copy = sparse_copy(rows, budget)) return owning(std::move(*copy), rows.columns);
+      if (auto copy = maxmargin::without_zeros(rows, budget)) return owning(std::move(*copy), rows.columns);
     }
     return std::nullopt;
   });

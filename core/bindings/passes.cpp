@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums over margins and multipliers, and what they prove.
+// Passes over rows; sums over margins and multipliers, and what they prove.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include "bindings/arrays.hpp"
+#include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
 #include "loops/loops.hpp"
@@ -75,9 +75,31 @@ void bind_objective(nb::module_& m) {
       "margins"_a, "alpha"_a, "b"_a = 0.0, Released());
 }
 
+void bind_rows(nb::module_& m) {
+  define_loop(m, "scores", {"data", "w", "out", "budget"},
+              [](const AnyData& data, ConstVector w, Vector out, const Budget& budget) {
+                scores(data.rows(), data.per_column(w).data(), data.per_row(out), budget);
+              });
+  define_loop(m, "combine", {"data", "coefficients", "out", "budget"},
+              [](const AnyData& data, ConstVector coefficients, Vector out, const Budget& budget) {
+                combine(data.rows(), data.per_row(coefficients).data(), data.per_column(out), budget);
+              });
+  define_loop(m, "add_rows", {"data", "order", "coefficients", "w"},
+              [](const AnyData& data, ConstIndices order, ConstVector coefficients, Vector w) {
+                const auto some = data.row_numbers(order);
+                add_rows(data.rows(), some, per_row(coefficients, length(some)).data(),
+                         data.per_column(w).data());
+              });
+  define_loop(m, "squared_norms", {"data", "out", "budget"},
+              [](const AnyData& data, Vector out, const Budget& budget) {
+                squared_norms(data.rows(), data.per_row(out), budget);
+              });
+}
+
 }  // namespace
 
 void bind_passes(nb::module_& m) {
+  bind_rows(m);
   bind_objective(m);
   define(m, "relative_gap", {"primal", "dual"}, &relative_gap);
   define(m, "dot", {"a", "b"}, [](ConstVector a, ConstVector b) {

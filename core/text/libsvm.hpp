@@ -21,52 +21,8 @@
 
 namespace maxmargin {
 
-enum class Fault {
-  none,
-  label_missing,
-  label_not_a_number,
-  label_not_finite,
-  label_not_alone,
-  index_missing,
-  index_not_a_number,
-  index_negative,
-  index_below_first,
-  index_beyond_64_bits,
-  index_beyond_columns,
-  index_unsorted,
-  index_repeated,
-  colon_missing,
-  value_missing,
-  value_not_a_number,
-  value_not_finite,
-  value_too_large,
-  nul_byte,
-};
-
-constexpr const char* name_of(Fault fault) {
-  constexpr const char* names[] = {
-      "none",
-      "label_missing",
-      "label_not_a_number",
-      "label_not_finite",
-      "label_not_alone",
-      "index_missing",
-      "index_not_a_number",
-      "index_negative",
-      "index_below_first",
-      "index_beyond_64_bits",
-      "index_beyond_columns",
-      "index_unsorted",
-      "index_repeated",
-      "colon_missing",
-      "value_missing",
-      "value_not_a_number",
-      "value_not_finite",
-      "value_too_large",
-      "nul_byte",
-  };
-  return names[static_cast<int>(fault)];
-}
+// What is wrong with a line, by its name in src/maxmargin/files/data/libsvm.py; "none" where nothing is.
+using Fault = std::string_view;
 
 struct TextOptions {
   Integer first_index;   // the index of the first column: 1, or 0
@@ -102,8 +58,8 @@ struct ParsedRows {
   Integer dropped = 0;   // values
   Integer largest = -1;  // column, from 0
   Place largest_place;
-  bool too_narrow = false;    // an index does not fit the type of the array, and parsing ended there
-  Fault fault = Fault::none;  // the first one
+  bool too_narrow = false;  // an index does not fit the type of the array, and parsing ended there
+  Fault fault = "none";     // the first one
   Place fault_place;
 };
 
@@ -149,31 +105,31 @@ inline bool says_not_finite(std::string_view text) {
 }
 
 inline Fault diagnose_label(std::string_view token) {
-  if (token.find('\0') != token.npos) return Fault::nul_byte;
-  if (token.find(':') != token.npos) return Fault::label_missing;
-  if (token.find(',') != token.npos) return Fault::label_not_alone;
-  return says_not_finite(token) ? Fault::label_not_finite : Fault::label_not_a_number;
+  if (token.find('\0') != token.npos) return "nul_byte";
+  if (token.find(':') != token.npos) return "label_missing";
+  if (token.find(',') != token.npos) return "label_not_alone";
+  return says_not_finite(token) ? "label_not_finite" : "label_not_a_number";
 }
 
 inline Fault diagnose_index(std::string_view token) {
-  if (token.find('\0') != token.npos) return Fault::nul_byte;
+  if (token.find('\0') != token.npos) return "nul_byte";
   const std::size_t colon = token.find(':');
-  if (colon == token.npos) return Fault::colon_missing;
-  if (colon == 0) return Fault::index_missing;
+  if (colon == token.npos) return "colon_missing";
+  if (colon == 0) return "index_missing";
   std::string_view index = token.substr(0, colon);
   const bool negative = index[0] == '-';
   if (negative || index[0] == '+') index.remove_prefix(1);
   for (const char c : index) {
-    if (!is_digit(c)) return Fault::index_not_a_number;
+    if (!is_digit(c)) return "index_not_a_number";
   }
-  if (index.empty()) return Fault::index_not_a_number;
-  return negative ? Fault::index_negative : Fault::index_beyond_64_bits;
+  if (index.empty()) return "index_not_a_number";
+  return negative ? "index_negative" : "index_beyond_64_bits";
 }
 
 inline Fault diagnose_value(std::string_view token) {
-  if (token.empty()) return Fault::value_missing;
-  if (token.find('\0') != token.npos) return Fault::nul_byte;
-  return says_not_finite(token) ? Fault::value_not_finite : Fault::value_not_a_number;
+  if (token.empty()) return "value_missing";
+  if (token.find('\0') != token.npos) return "nul_byte";
+  return says_not_finite(token) ? "value_not_finite" : "value_not_a_number";
 }
 
 // ---- lines ------------------------------------------------------------------------------------
@@ -192,7 +148,7 @@ class LibsvmParser {
       while (is_blank(*p)) ++p;
       if (*p != '\n' && *p != '#' && !row(p)) {
         if (parsed_.too_narrow) return parsed_;
-        if (parsed_.faulty++ == 0) report();
+        ++parsed_.faulty;
         if (!options_.skip_faulty) return parsed_;
       }
       if (*p != '\n')
@@ -213,9 +169,8 @@ class LibsvmParser {
       while (is_blank(*p)) ++p;
       if (*p == 'q') p = after_query(p);
     } else {
-      const Fault fault =
-          q != nullptr && ends_token(*q) ? Fault::label_not_finite : diagnose_label(token(p));
-      if (fault != Fault::label_missing || !options_.labels_optional) return fail(fault, p, token_end(p));
+      const Fault fault = q != nullptr && ends_token(*q) ? "label_not_finite" : diagnose_label(token(p));
+      if (fault != "label_missing" || !options_.labels_optional) return fail(fault, p, token_end(p));
       label = std::numeric_limits<double>::quiet_NaN();
     }
     Integer stored = parsed_.stored, dropped = 0, previous = -1;
@@ -228,7 +183,7 @@ class LibsvmParser {
       if (!pair(p, previous, column)) return false;
       previous = column;
       if (column >= options_.columns) [[unlikely]] {
-        if (!options_.drop_extra) return fail(Fault::index_beyond_columns, last, token_end(last));
+        if (!options_.drop_extra) return fail("index_beyond_columns", last, token_end(last));
         ++dropped;
         continue;
       }
@@ -267,21 +222,21 @@ class LibsvmParser {
     }
     column = static_cast<Integer>(index) - options_.first_index;
     if (column <= previous) [[unlikely]] {
-      const Fault fault = column < 0           ? Fault::index_below_first
-                          : column == previous ? Fault::index_repeated
-                                               : Fault::index_unsorted;
-      return fail(fault, begin, token_end(begin));
+      return fail(column < 0           ? "index_below_first"
+                  : column == previous ? "index_repeated"
+                                       : "index_unsorted",
+                  begin, token_end(begin));
     }
     const char* const text = ++p;
     double value;
     const char* const q = scan_number(p, end_, value);
     if (q == nullptr || !ends_token(*q)) [[unlikely]] {
       const Fault fault = diagnose_value(token(text));
-      return fail(fault, fault == Fault::value_missing ? begin : text, token_end(text));
+      return fail(fault, fault == "value_missing" ? begin : text, token_end(text));
     }
     value_ = static_cast<Value>(value);
     if (!std::isfinite(value_)) [[unlikely]]
-      return fail(Fault::value_too_large, text, q);
+      return fail("value_too_large", text, q);
     p = q;
     return true;
   }
@@ -309,14 +264,11 @@ class LibsvmParser {
   }
 
   bool fail(Fault fault, const char* begin, const char* end) {
-    fault_ = fault;
-    fault_begin_ = begin;
-    fault_end_ = end;
+    if (parsed_.faulty == 0) {
+      parsed_.fault = fault;
+      parsed_.fault_place = place(begin, end);
+    }
     return false;
-  }
-  void report() {
-    parsed_.fault = fault_;
-    parsed_.fault_place = place(fault_begin_, fault_end_);
   }
   Place place(const char* begin, const char* end) const {
     return {parsed_.lines, line_begin_ - text_, begin - text_, end - text_};
@@ -330,9 +282,6 @@ class LibsvmParser {
   ParsedRows parsed_;
   Value value_ = 0;
   const char* line_begin_ = nullptr;
-  Fault fault_ = Fault::none;
-  const char* fault_begin_ = nullptr;
-  const char* fault_end_ = nullptr;
 };
 
 }  // namespace maxmargin

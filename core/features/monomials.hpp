@@ -17,16 +17,61 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
 
-#include "data/rows.hpp"
-#include "features/monomial_space.hpp"
+#include "data/columns.hpp"
 #include "passes/passes.hpp"
 
 namespace maxmargin {
+
+inline constexpr Integer kRun = 16;  // products made at once
+
+// The monomials of one degree of a row, without the degree's scale; `first` is the number that `columns`
+// have for the first of all of them. Up to kRun - 1 places behind them may be read.
+template <class Value, class Index>
+struct MonomialBlock {
+  const Value* values;
+  const Index* columns;
+  Integer count;
+  Integer first;
+};
+
+// What one thread needs to expand rows of up to `longest` stored values.
+template <class Value, class Index>
+struct MonomialSpace {
+  // `largest` bounds the monomials of a degree that are not part of the result as they are.
+  MonomialSpace(Integer longest, Integer degree, Integer largest)
+      : row_values(static_cast<std::size_t>(longest + kRun)),
+        row_columns(row_values.size()),
+        begins(static_cast<std::size_t>(degree + 2), std::vector<Integer>(row_values.size())) {
+    std::iota(begins[1].begin(), begins[1].end(), Integer{0});
+    for (int k = 0; k < 2; ++k) {
+      values[k].resize(static_cast<std::size_t>(largest + kRun));
+      columns[k].resize(values[k].size());
+    }
+  }
+
+  // A row as its monomials of degree 1.
+  template <class Row>
+  MonomialBlock<Value, Index> read(const Row& row) {
+    Integer count = 0;
+    for_each_value(row, [&](Integer column, Value value) {
+      row_values[count] = value;
+      row_columns[count++] = static_cast<Index>(column);
+    });
+    return {row_values.data(), row_columns.data(), count, 0};
+  }
+
+  std::vector<Value> row_values;
+  std::vector<Index> row_columns;
+  std::vector<std::vector<Integer>> begins;  // of a degree: where those that begin at a stored value begin
+  std::vector<Value> values[2];              // of two degrees in turn
+  std::vector<Index> columns[2];
+};
 
 class Monomials {
  public:
@@ -107,22 +152,6 @@ class Monomials {
         block = lengthen(k, row, block, next, 1.0, space, beside);
         if (k >= lowest_) to.run(block, 0, block.count, scales_[k], begins_[k]);
       }
-    }
-  }
-
-  // Whether expand_pairs writes the same.
-  bool are_pairs() const { return highest() == 2 && !shared_repeats_; }
-
-  // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
-  template <class Value, class Index>
-  void expand_pairs(const MonomialBlock<Value, Index>& row, Value* values, Index* indices) const {
-    Writer<Value, Index> to{values, indices};
-    if (lowest_ == 0) to.write(scales_[0], begins_[0]);
-    if (lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
-    const Integer* const shifts = shifts_.data() + 2 * columns_;
-    for (Integer place = 0; place < row.count; ++place) {
-      const double factor = scales_[2] * static_cast<double>(row.values[place]);
-      to.run(row, place + once_, row.count, factor, begins_[2] + shifts[row.columns[place]]);
     }
   }
 
@@ -236,16 +265,9 @@ template <class Rows, class Begin, class Value, class Index>
 void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integer last, const Begin& begin,
                   MonomialSpace<Value, Index>& space, Value* values, Index* indices) {
   const Integer end = begin(last);
-  const auto expand = [&](Value* to, Index* places) {
-    const auto row = space.read(rows, i);
-    if (monomials.are_pairs()) {
-      monomials.expand_pairs(row, to, places);
-    } else {
-      monomials.expand(row, space, to, places);
-    }
-  };
   for (; i < last && end - begin(i + 1) >= kRun; ++i) {
-    expand(values + begin(i), indices ? indices + begin(i) : nullptr);
+    Index* const places = indices ? indices + begin(i) : nullptr;
+    monomials.expand(space.read(rows[i]), space, values + begin(i), places);
   }
   std::vector<Value> room;
   std::vector<Index> places;
@@ -253,7 +275,7 @@ void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integ
     const Integer size = begin(i + 1) - begin(i);
     room.resize(static_cast<std::size_t>(size + kRun));
     if (indices) places.resize(room.size());
-    expand(room.data(), indices ? places.data() : nullptr);
+    monomials.expand(space.read(rows[i]), space, room.data(), indices ? places.data() : nullptr);
     std::copy_n(room.data(), size, values + begin(i));
     if (indices) std::copy_n(places.data(), size, indices + begin(i));
   }

@@ -9,7 +9,6 @@
 #include <limits>
 #include <tuple>
 
-#include "bindings/kernel_memo.hpp"
 #include "bindings/modules.hpp"
 #include "data/columns.hpp"
 #include "data/private_columns.hpp"
@@ -47,7 +46,7 @@ Data::Data(StoredRows rows, std::shared_ptr<const void> owner, bool sorted)
       sorted_(sorted),
       memo_(std::make_shared<KernelMemo>()) {}
 
-Data Data::dense(AnyArray values) {
+Data Data::dense(const AnyArray& values) {
   require(values.ndim() == 2, "dense rows need a matrix");
   require(values.shape(1) < 2 || values.stride(1) == 1, "values of a row must be contiguous");
   return with_type<float, double>(values, "values must be float32 or float64", [&]<class Value>() {
@@ -58,7 +57,8 @@ Data Data::dense(AnyArray values) {
   });
 }
 
-Data Data::sparse(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns) {
+Data Data::sparse(const AnyArray& values, const AnyArray& indices, const AnyArray& offsets,
+                  Integer columns) {
   require(values.ndim() == 1 && indices.ndim() == 1 && offsets.ndim() == 1 && offsets.size() > 0 &&
               values.size() >= indices.size(),
           "sparse rows need values, indices and offsets of matching lengths");
@@ -101,7 +101,7 @@ Data Data::owning(SparseCopy<Value>&& copy, Integer columns) {
   return Data(sparse_rows(owned->values.get(), owned->indices.get(), owned->offsets, columns), owned);
 }
 
-Data Data::take(ConstIndices order) const {
+Data Data::take(const ConstIndices& order) const {
   const std::span<const Integer> which = row_numbers(order);
   return visit([&]<class Rows>(const Rows& rows) {
     if constexpr (kDense<Rows>) {
@@ -176,32 +176,34 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("stopped", &Budget::stopped)
       .def_prop_ro("spent", &Budget::spent);
 
-  define(m, "shuffle", {"order", "state"}, [](Indices order, std::uint64_t state) {
+  define(m, "shuffle", {"order", "state"}, [](const Indices& order, std::uint64_t state) {
     Random random(state);
     shuffle(span(order), random);
     return random.state();
   });
-  define(m, "draw", {"order", "bound", "state"}, [](Indices order, Integer bound, std::uint64_t state) {
-    require(bound > 0, "bound must be positive");
-    Random random(state);
-    draw(span(order), bound, random);
-    return random.state();
-  });
+  define(m, "draw", {"order", "bound", "state"},
+         [](const Indices& order, Integer bound, std::uint64_t state) {
+           require(bound > 0, "bound must be positive");
+           Random random(state);
+           draw(span(order), bound, random);
+           return random.state();
+         });
   define_loop(m, "column_ranges", {"data", "which", "low", "high"},
-              [](const Data& data, ConstIndices which, Vector low, Vector high) {
+              [](const Data& data, const ConstIndices& which, const Vector& low, const Vector& high) {
                 double *const least = data.per_column(low).data(), *const most =
                                                                        data.per_column(high).data();
                 const std::span<const Integer> some = data.row_numbers(which);
                 data.visit([&](const auto& rows) { column_ranges(rows, some, least, most); });
               });
-  define_loop(m, "read_columns", {"data", "which", "columns", "out"},
-              [](const Data& data, ConstIndices which, ConstIndices columns, Table out) {
-                const std::span<const Integer> some = data.row_numbers(which);
-                numbers_below(columns, data.columns(), "an index of a column is out of range");
-                require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
-                        "a place for every value is needed");
-                data.visit([&](const auto& rows) { read_columns(rows, some, span(columns), out.data()); });
-              });
+  define_loop(
+      m, "read_columns", {"data", "which", "columns", "out"},
+      [](const Data& data, const ConstIndices& which, const ConstIndices& columns, const Table& out) {
+        const std::span<const Integer> some = data.row_numbers(which);
+        numbers_below(columns, data.columns(), "an index of a column is out of range");
+        require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
+                "a place for every value is needed");
+        data.visit([&](const auto& rows) { read_columns(rows, some, span(columns), out.data()); });
+      });
   m.def(
       "without_private_columns",
       [](const Data& data, const Budget& budget) -> nb::object {

@@ -2,7 +2,9 @@
 // Rows as Python holds them: of every kind that is read, with the arrays they point into kept alive.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -10,6 +12,7 @@
 
 #include "bindings/arrays.hpp"
 #include "data/any_rows.hpp"
+#include "kernel/kernel_rows.hpp"
 
 namespace maxmargin {
 
@@ -51,7 +54,13 @@ class AnyData {
 
 template <class Value>
 struct SparseCopy;
-struct KernelMemo;
+
+// What kernels find out about rows once, for all that share them.
+struct KernelMemo {
+  std::mutex mutex;
+  std::array<std::optional<Encoding>, 2> encodings;  // for kernels of other common sums, and of products
+  std::optional<ByteRows> bytes;
+};
 
 // Rows of any kind that is read.
 //
@@ -59,8 +68,9 @@ struct KernelMemo;
 // version of every loop. Offsets are few; columns of 64 bits are copied.
 class Data : public AnyData {
  public:
-  static Data dense(AnyArray values);
-  static Data sparse(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns);
+  static Data dense(const AnyArray& values);
+  static Data sparse(const AnyArray& values, const AnyArray& indices, const AnyArray& offsets,
+                     Integer columns);
   template <class Value>
   static Data owning(SparseCopy<Value>&& copy, Integer columns);
 
@@ -68,7 +78,7 @@ class Data : public AnyData {
   std::optional<Data> without_zeros(const Budget& budget) const;
 
   // A copy of some rows, in the order given.
-  Data take(ConstIndices order) const;
+  Data take(const ConstIndices& order) const;
 
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }

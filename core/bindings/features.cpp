@@ -20,7 +20,7 @@ T* place_for(const Output& out, Integer count) {
   return static_cast<T*>(out.data());
 }
 
-void into_dense(const Monomials& monomials, const Data& data, Output out, const Budget& budget) {
+void into_dense(const Monomials& monomials, const Data& data, const Output& out, const Budget& budget) {
   require(data.columns() == monomials.columns(), "rows with as many columns are needed");
   data.visit([&]<class Rows>(const Rows& rows) {
     if constexpr (kDense<Rows>) {
@@ -32,8 +32,8 @@ void into_dense(const Monomials& monomials, const Data& data, Output out, const 
   });
 }
 
-void into_sparse(const Monomials& monomials, const Data& data, AnyArray offsets, Output indices,
-                 Output values, const Budget& budget) {
+void into_sparse(const Monomials& monomials, const Data& data, const AnyArray& offsets,
+                 const Output& indices, const Output& values, const Budget& budget) {
   require(data.columns() == monomials.columns(), "rows with as many columns are needed");
   require(data.sorted(), "columns in order are needed");
   require(offsets.ndim() == 1 && contiguous(offsets), "offsets must be contiguous");

@@ -16,7 +16,8 @@ namespace {
 
 // Examples, with the arrays they point into kept alive.
 struct BoundExamples : Examples {
-  BoundExamples(const std::string& loss, ConstVector labels, ConstVector weights, ConstVector norms)
+  BoundExamples(const std::string& loss, const ConstVector& labels, const ConstVector& weights,
+                const ConstVector& norms)
       : Examples{any_loss(loss), span(labels), per_row(weights, length(labels)),
                  per_row(norms, length(labels))},
         arrays{labels, weights, norms} {}
@@ -28,19 +29,21 @@ using Released = nb::call_guard<nb::gil_scoped_release>;
 }  // namespace
 
 void bind_first_order(nb::module_& m) {
-  define_loop(m, "subgradient", {"data", "loss", "labels", "costs", "w", "b", "gradient", "budget"},
-              [](const AnyData& data, const std::string& loss, ConstVector labels, ConstVector costs,
-                 ConstVector w, double b, Vector gradient, const Budget& budget) {
-                const LossSum sum = subgradient(data.rows(), any_loss(loss), data.per_row(labels).data(),
-                                                data.per_row(costs).data(), data.per_column(w).data(), b,
-                                                data.per_column(gradient), budget);
-                return std::make_pair(sum.loss, sum.bias);
-              });
+  define_loop(
+      m, "subgradient", {"data", "loss", "labels", "costs", "w", "b", "gradient", "budget"},
+      [](const AnyData& data, const std::string& loss, const ConstVector& labels, const ConstVector& costs,
+         const ConstVector& w, double b, const Vector& gradient, const Budget& budget) {
+        const LossSum sum = subgradient(data.rows(), any_loss(loss), data.per_row(labels).data(),
+                                        data.per_row(costs).data(), data.per_column(w).data(), b,
+                                        data.per_column(gradient), budget);
+        return std::make_pair(sum.loss, sum.bias);
+      });
 
   m.def(
       "dual_coordinate_ascent",
-      [](const AnyData& data, bool squared, Table coordinates, Indices order, Vector w, double bias,
-         double bias_curvature, double relaxation, double above, double below, const Budget& budget) {
+      [](const AnyData& data, bool squared, const Table& coordinates, const Indices& order, const Vector& w,
+         double bias, double bias_curvature, double relaxation, double above, double below,
+         const Budget& budget) {
         const std::span<Coordinate> all = coordinates_of(coordinates, data.count());
         const std::span<Integer> visits = data.row_numbers(order);
         double* const weights = data.per_column(w).data();
@@ -56,8 +59,9 @@ void bind_first_order(nb::module_& m) {
 
   m.def(
       "go_on",
-      [](const AnyData& data, bool squared, Table coordinates, ConstIndices order, Vector w, double bias,
-         double bias_curvature, Vector alpha_before, Vector w_before) {
+      [](const AnyData& data, bool squared, const Table& coordinates, const ConstIndices& order,
+         const Vector& w, double bias, double bias_curvature, const Vector& alpha_before,
+         const Vector& w_before) {
         const Before before{data.per_row(alpha_before).data(), data.per_column(w_before)};
         const double gain =
             go_on(data.rows(), squared, coordinates_of(coordinates, data.count()), data.row_numbers(order),
@@ -69,7 +73,8 @@ void bind_first_order(nb::module_& m) {
 
   nb::class_<Iterate>(m, "Iterate")
       .def(
-          "__init__", [](Iterate* self, Vector v, Vector u) { new (self) Iterate{span(v), span(u)}; },
+          "__init__",
+          [](Iterate* self, const Vector& v, const Vector& u) { new (self) Iterate{span(v), span(u)}; },
           "v"_a, "u"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("rescale", &Iterate::rescale)
       .def_rw("scale", &Iterate::scale)
@@ -89,9 +94,9 @@ void bind_first_order(nb::module_& m) {
 
   m.def(
       "stochastic_subgradient",
-      [](const AnyData& data, const BoundExamples& examples, ConstIndices order, ConstVector steps,
-         Iterate& iterate, RecentSteps& recent, Integer batch, double lambda, double radius,
-         double bias_feature, bool bias_shrinks, const Budget& budget) {
+      [](const AnyData& data, const BoundExamples& examples, const ConstIndices& order,
+         const ConstVector& steps, Iterate& iterate, RecentSteps& recent, Integer batch, double lambda,
+         double radius, double bias_feature, bool bias_shrinks, const Budget& budget) {
         data.per_row(examples.labels);
         data.per_column(iterate.v);
         require(iterate.u.empty() || iterate.u.size() == iterate.v.size(),

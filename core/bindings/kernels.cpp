@@ -12,7 +12,6 @@
 
 #include "bindings/coordinates.hpp"
 #include "bindings/data.hpp"
-#include "bindings/kernel_memo.hpp"
 #include "bindings/modules.hpp"
 #include "kernel/any_kernel_matrix.hpp"
 #include "kernel/small_problems.hpp"
@@ -133,8 +132,8 @@ using BoundPairs = OnMatrix<AnySequentialMinimalOptimization>;
 
 // Small problems, with the arrays they point into kept alive.
 struct BoundSmallProblems : SmallProblems {
-  BoundSmallProblems(ConstTable matrix, ConstIndices order, ConstIndices begins, ConstVector labels,
-                     ConstVector costs)
+  BoundSmallProblems(const ConstTable& matrix, const ConstIndices& order, const ConstIndices& begins,
+                     const ConstVector& labels, const ConstVector& costs)
       : SmallProblems{matrix.data(),
                       static_cast<Integer>(matrix.shape(0)),
                       span(order),
@@ -162,27 +161,28 @@ void bind_values(nb::module_& m) {
     return name_of(encoding_of(data, kernel).holding);
   });
   define_loop(m, "kernel_diagonal", {"kernel", "data", "out"},
-              [](const KernelSum& kernel, const Data& data, Vector out) {
+              [](const KernelSum& kernel, const Data& data, const Vector& out) {
                 require(!kernel.uses(Common::given) || data.columns() == data.count(),
                         "a square matrix is needed");
                 kernel_diagonal(kernel, data.stored_rows(), data.per_row(out));
               });
-  define_loop(m, "kernel_block",
-              {"kernel", "first", "first_which", "second", "second_which", "out", "budget"},
-              [](const KernelSum& kernel, const Data& first, ConstIndices first_which, const Data& second,
-                 ConstIndices second_which, Table out, const Budget& budget) {
-                const auto ours = first.row_numbers(first_which), theirs = second.row_numbers(second_which);
-                require(out.shape(0) == ours.size() && out.shape(1) == theirs.size(),
-                        "a place for every pair is needed");
-                const Pair rows = pair_for(kernel, first, second);
-                kernel_block(kernel, rows.encoding, {rows.first, ours}, {rows.second(), theirs}, out.data(),
-                             budget);
-              });
+  define_loop(
+      m, "kernel_block", {"kernel", "first", "first_which", "second", "second_which", "out", "budget"},
+      [](const KernelSum& kernel, const Data& first, const ConstIndices& first_which, const Data& second,
+         const ConstIndices& second_which, const Table& out, const Budget& budget) {
+        const auto ours = first.row_numbers(first_which), theirs = second.row_numbers(second_which);
+        require(out.shape(0) == ours.size() && out.shape(1) == theirs.size(),
+                "a place for every pair is needed");
+        const Pair rows = pair_for(kernel, first, second);
+        kernel_block(kernel, rows.encoding, {rows.first, ours}, {rows.second(), theirs}, out.data(),
+                     budget);
+      });
   m.def(
       "kernel_expansions",
-      [](const KernelSum& kernel, const Data& support, ConstIndices support_which, const Data& targets,
-         ConstIndices target_which, Table out, ConstTable coefficients, ConstIndices segments, bool single,
-         const Budget& budget, nb::object tell) {
+      [](const KernelSum& kernel, const Data& support, const ConstIndices& support_which,
+         const Data& targets, const ConstIndices& target_which, const Table& out,
+         const ConstTable& coefficients, const ConstIndices& segments, bool single, const Budget& budget,
+         nb::object tell) {
         const auto ours = support.row_numbers(support_which), theirs = targets.row_numbers(target_which);
         require(coefficients.shape(1) == ours.size(), "a coefficient for every row is needed");
         require_begins(span(segments), ours.size(), "segments must begin at 0 and end with the rows");
@@ -211,26 +211,26 @@ void bind_small_problems(nb::module_& m) {
                "order"_a, "begins"_a, "labels"_a, "costs"_a);
   // Multipliers are written before Ctrl-C is raised: they can be proven all the same.
   define_loop(problems, "solve", {"alpha", "tol", "tiny", "rounds", "budget"},
-              [](BoundSmallProblems& self, Vector alpha, double tol, Integer tiny, Integer rounds,
+              [](BoundSmallProblems& self, const Vector& alpha, double tol, Integer tiny, Integer rounds,
                  const Budget& budget) {
                 return interruptibly(budget, [&](Watch& watch) {
                   return solve_small(self, self.per_row(alpha), tol, tiny, rounds, budget, watch);
                 });
               });
-  define_loop(
-      problems, "prove", {"alpha", "margins", "proofs", "budget"},
-      [](BoundSmallProblems& self, Vector alpha, Vector margins, Table proofs, const Budget& budget) {
-        require(static_cast<Integer>(proofs.shape(0)) == self.count() && proofs.shape(1) == 6,
-                "six values per problem are needed");
-        prove_small(self, self.per_row(alpha), self.per_row(margins),
-                    {reinterpret_cast<SmallProof*>(proofs.data()), proofs.shape(0)}, budget);
-      });
+  define_loop(problems, "prove", {"alpha", "margins", "proofs", "budget"},
+              [](BoundSmallProblems& self, const Vector& alpha, const Vector& margins, const Table& proofs,
+                 const Budget& budget) {
+                require(static_cast<Integer>(proofs.shape(0)) == self.count() && proofs.shape(1) == 6,
+                        "six values per problem are needed");
+                prove_small(self, self.per_row(alpha), self.per_row(margins),
+                            {reinterpret_cast<SmallProof*>(proofs.data()), proofs.shape(0)}, budget);
+              });
 }
 
 void bind_dual(nb::module_& m) {
   nb::class_<KernelDual> dual(m, "KernelDual");
   define(dual, "__init__", {"labels", "costs"},
-         [](KernelDual* self, ConstVector labels, ConstVector costs) {
+         [](KernelDual* self, const ConstVector& labels, const ConstVector& costs) {
            new (self) KernelDual(span(labels), per_row(costs, length(labels)));
          });
   dual.def_prop_ro("labels", [](KernelDual& self) { return shown(self.labels); })
@@ -241,12 +241,12 @@ void bind_dual(nb::module_& m) {
       .def_prop_ro("dual", [](KernelDual& self) { return self.state.dual; })
       .def("take_best_intercept", &KernelDual::take_best_intercept)
       .def("may_move", [](KernelDual& self) { return as_array(self.may_move()); });
-  define_loop(dual, "subset", {"rows"}, [](KernelDual& self, ConstIndices rows) {
+  define_loop(dual, "subset", {"rows"}, [](KernelDual& self, const ConstIndices& rows) {
     return self.subset(row_numbers(rows, self.count()));
   });
   define_loop(dual, "move", {"matrix", "rows", "targets", "budget"},
-              [](KernelDual& self, BoundMatrix& matrix, ConstIndices rows, ConstVector targets,
-                 const Budget& budget) {
+              [](KernelDual& self, BoundMatrix& matrix, const ConstIndices& rows,
+                 const ConstVector& targets, const Budget& budget) {
                 matrix.per_row(self.beta);
                 const auto moved = matrix.sorted_rows(rows);
                 self.move(*matrix.matrix, moved, per_row(targets, length(moved)), budget);
@@ -271,9 +271,9 @@ void bind_matrix(nb::module_& m) {
   matrix
       .def(
           "__init__",
-          [](BoundMatrix* self, const Data& data, const KernelSum& kernel, ConstIndices order,
-             ConstIndices begins, Integer cache_bytes, bool single, std::shared_ptr<CacheCounts> counts,
-             std::shared_ptr<SpareMemory> spare) {
+          [](BoundMatrix* self, const Data& data, const KernelSum& kernel, const ConstIndices& order,
+             const ConstIndices& begins, Integer cache_bytes, bool single,
+             std::shared_ptr<CacheCounts> counts, std::shared_ptr<SpareMemory> spare) {
             const auto rows = data.row_numbers(order);
             require_begins(span(begins), rows.size(), "blocks must begin at 0 and end with the rows");
             const Encoding encoding = encoding_of(data, kernel);
@@ -289,22 +289,23 @@ void bind_matrix(nb::module_& m) {
       .def_prop_ro("computed_rows", [](BoundMatrix& self) { return self->computed(); })
       .def_prop_ro("expensive", [](BoundMatrix& self) { return self->expensive(); })
       .def_prop_ro("keeps_all", [](BoundMatrix& self) { return self->keeps_all(); });
-  define_loop(matrix, "subset", {"which"}, [](BoundMatrix& self, ConstIndices which) {
+  define_loop(matrix, "subset", {"which"}, [](BoundMatrix& self, const ConstIndices& which) {
     return BoundMatrix{self.data, self->subset(self.sorted_rows(which))};
   });
-  define_loop(
-      matrix, "add", {"which", "changes", "f", "budget"},
-      [](BoundMatrix& self, ConstIndices which, ConstVector changes, Vector f, const Budget& budget) {
-        const auto rows = self.sorted_rows(which);
-        self->add(rows, per_row(changes, length(rows)), self.per_row(f).data(), budget);
-      });
+  define_loop(matrix, "add", {"which", "changes", "f", "budget"},
+              [](BoundMatrix& self, const ConstIndices& which, const ConstVector& changes, const Vector& f,
+                 const Budget& budget) {
+                const auto rows = self.sorted_rows(which);
+                self->add(rows, per_row(changes, length(rows)), self.per_row(f).data(), budget);
+              });
 }
 
 void bind_solvers(nb::module_& m) {
   nb::class_<BoundPairs> pairs(m, "SequentialMinimalOptimization");
   pairs.def(
       "__init__",
-      [](BoundPairs* self, BoundMatrix& matrix, ConstVector diagonal, bool second_order, bool shrinking) {
+      [](BoundPairs* self, BoundMatrix& matrix, const ConstVector& diagonal, bool second_order,
+         bool shrinking) {
         new (self)
             BoundPairs{matrix.count(), matrix->pairs(matrix.per_row(diagonal), second_order, shrinking)};
       },
@@ -320,8 +321,8 @@ void bind_solvers(nb::module_& m) {
 
   m.def(
       "kernel_dual_ascent",
-      [](BoundMatrix& matrix, bool squared, Table coordinates, ConstIndices order, Vector scores,
-         double bias, double bias_curvature, const Budget& budget) {
+      [](BoundMatrix& matrix, bool squared, const Table& coordinates, const ConstIndices& order,
+         const Vector& scores, double bias, double bias_curvature, const Budget& budget) {
         const std::span<Coordinate> all = coordinates_of(coordinates, matrix.count());
         const auto visits = row_numbers(order, matrix.count());
         const std::span<double> out = matrix.per_row(scores);

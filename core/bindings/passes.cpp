@@ -23,7 +23,7 @@ Intercept intercept_of(const std::string& name) {
 
 // An objective, with the arrays it points into kept alive.
 struct BoundObjective : Objective {
-  BoundObjective(const std::string& loss, ConstVector labels, ConstVector costs,
+  BoundObjective(const std::string& loss, const ConstVector& labels, const ConstVector& costs,
                  const std::string& intercept, double number)
       : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
                   number},
@@ -44,32 +44,35 @@ void bind_objective(nb::module_& m) {
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(),
                 "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a);
   define_loop(objective, "loss_sum", {"margins"},
-              [](Self self, ConstVector margins) { return self.loss_sum(self.rows(margins)); });
-  define_loop(objective, "multipliers", {"margins", "out"}, [](Self self, ConstVector margins, Vector out) {
-    self.multipliers(self.rows(margins), self.rows(out).data());
-  });
+              [](Self self, const ConstVector& margins) { return self.loss_sum(self.rows(margins)); });
+  define_loop(objective, "multipliers", {"margins", "out"},
+              [](Self self, const ConstVector& margins, const Vector& out) {
+                self.multipliers(self.rows(margins), self.rows(out).data());
+              });
   objective.def(
       "primal",
-      [](Self self, ConstVector margins, double b, double squared_length, double score_error) {
+      [](Self self, const ConstVector& margins, double b, double squared_length, double score_error) {
         return self.primal(self.rows(margins), b, squared_length, score_error);
       },
       "margins"_a, "b"_a, "squared_length"_a, "score_error"_a = 0.0, Released());
   define_loop(objective, "dual", {"alpha", "squared_length"},
-              [](Self self, ConstVector alpha, double squared_length) {
+              [](Self self, const ConstVector& alpha, double squared_length) {
                 return self.dual(self.rows(alpha), squared_length);
               });
   define_loop(objective, "make_feasible", {"alpha"},
-              [](Self self, Vector alpha) { self.make_feasible(self.rows(alpha)); });
-  define_loop(objective, "best_intercept", {"scores"},
-              [](Self self, ConstVector scores) { return told(self.best_intercept(self.rows(scores))); });
-  define_loop(objective, "take_best_intercept", {"scores"},
-              [](Self self, Vector scores) { return told(self.take_best_intercept(self.rows(scores))); });
-  define_loop(objective, "intercepts_without_loss", {"scores"}, [](Self self, ConstVector scores) {
+              [](Self self, const Vector& alpha) { self.make_feasible(self.rows(alpha)); });
+  define_loop(objective, "best_intercept", {"scores"}, [](Self self, const ConstVector& scores) {
+    return told(self.best_intercept(self.rows(scores)));
+  });
+  define_loop(objective, "take_best_intercept", {"scores"}, [](Self self, const Vector& scores) {
+    return told(self.take_best_intercept(self.rows(scores)));
+  });
+  define_loop(objective, "intercepts_without_loss", {"scores"}, [](Self self, const ConstVector& scores) {
     return self.intercepts_without_loss(self.rows(scores));
   });
   objective.def(
       "largest_violation",
-      [](Self self, ConstVector margins, ConstVector alpha, double b) {
+      [](Self self, const ConstVector& margins, const ConstVector& alpha, double b) {
         return self.largest_violation(self.rows(margins), self.rows(alpha), b);
       },
       "margins"_a, "alpha"_a, "b"_a = 0.0, Released());
@@ -77,21 +80,22 @@ void bind_objective(nb::module_& m) {
 
 void bind_rows(nb::module_& m) {
   define_loop(m, "scores", {"data", "w", "out", "budget"},
-              [](const AnyData& data, ConstVector w, Vector out, const Budget& budget) {
+              [](const AnyData& data, const ConstVector& w, const Vector& out, const Budget& budget) {
                 scores(data.rows(), data.per_column(w).data(), data.per_row(out), budget);
               });
-  define_loop(m, "combine", {"data", "coefficients", "out", "budget"},
-              [](const AnyData& data, ConstVector coefficients, Vector out, const Budget& budget) {
-                combine(data.rows(), data.per_row(coefficients).data(), data.per_column(out), budget);
-              });
-  define_loop(m, "add_rows", {"data", "order", "coefficients", "w"},
-              [](const AnyData& data, ConstIndices order, ConstVector coefficients, Vector w) {
-                const auto some = data.row_numbers(order);
-                add_rows(data.rows(), some, per_row(coefficients, length(some)).data(),
-                         data.per_column(w).data());
-              });
+  define_loop(
+      m, "combine", {"data", "coefficients", "out", "budget"},
+      [](const AnyData& data, const ConstVector& coefficients, const Vector& out, const Budget& budget) {
+        combine(data.rows(), data.per_row(coefficients).data(), data.per_column(out), budget);
+      });
+  define_loop(
+      m, "add_rows", {"data", "order", "coefficients", "w"},
+      [](const AnyData& data, const ConstIndices& order, const ConstVector& coefficients, const Vector& w) {
+        const auto some = data.row_numbers(order);
+        add_rows(data.rows(), some, per_row(coefficients, length(some)).data(), data.per_column(w).data());
+      });
   define_loop(m, "squared_norms", {"data", "out", "budget"},
-              [](const AnyData& data, Vector out, const Budget& budget) {
+              [](const AnyData& data, const Vector& out, const Budget& budget) {
                 squared_norms(data.rows(), data.per_row(out), budget);
               });
 }
@@ -102,18 +106,19 @@ void bind_passes(nb::module_& m) {
   bind_rows(m);
   bind_objective(m);
   define(m, "relative_gap", {"primal", "dual"}, &relative_gap);
-  define(m, "dot", {"a", "b"}, [](ConstVector a, ConstVector b) {
+  define(m, "dot", {"a", "b"}, [](const ConstVector& a, const ConstVector& b) {
     require(a.size() == b.size(), "vectors of one length are needed");
     return sum_of_products(span(a), span(b));
   });
   define(m, "row_classes", {"margins", "alpha", "costs", "by_margins", "out"},
-         [](ConstVector margins, ConstVector alpha, ConstVector costs, bool by_margins, SignedBytes out) {
+         [](const ConstVector& margins, const ConstVector& alpha, const ConstVector& costs, bool by_margins,
+            const SignedBytes& out) {
            const Integer rows = length(margins);
            row_classes(span(margins), per_row(alpha, rows).data(), per_row(costs, rows).data(), by_margins,
                        per_row(out, rows).data());
          });
   define_loop(m, "weighted_quantile", {"values", "weights", "level", "ridge"},
-              [](ConstVector values, ConstVector weights, double level, double ridge) {
+              [](const ConstVector& values, const ConstVector& weights, double level, double ridge) {
                 require(values.size() == weights.size(), "one weight per value is needed");
                 return weighted_quantile(span(values), span(weights), level, ridge);
               });

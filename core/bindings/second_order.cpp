@@ -19,7 +19,8 @@
 namespace maxmargin {
 namespace {
 
-AnyPiece piece_of(const std::string& loss, ConstVector costs, ConstVector centre, double stiffness) {
+AnyPiece piece_of(const std::string& loss, const ConstVector& costs, const ConstVector& centre,
+                  double stiffness) {
   if (loss == "squared_hinge") return SmoothPiece<SquaredHinge>{costs.data()};
   if (loss == "logistic") return SmoothPiece<Logistic>{costs.data()};
   require(loss == "hinge" && centre.size() == costs.size(), "a centre for every row is needed");
@@ -73,7 +74,7 @@ auto with_system(nb::handle object, const Visitor& visitor) {
   return visitor(system);
 }
 
-Terms terms_of(ConstVector y, ConstVector C, ConstVector R) {
+Terms terms_of(const ConstVector& y, const ConstVector& C, const ConstVector& R) {
   return {span(y), per_row(C, length(y)), span(R)};
 }
 
@@ -86,7 +87,7 @@ void define_with_terms(Class& type, const Make& make, const First&... first) {
            nb::keep_alive<1, y + 2>());
 }
 
-void place(SecondOrderMethod& method, ConstVector v, ConstVector margins) {
+void place(SecondOrderMethod& method, const ConstVector& v, const ConstVector& margins) {
   const Terms& terms = method.at.terms;
   method.at.place(per_column(v, length(terms.regulariser)), per_row(margins, length(terms.labels)));
 }
@@ -114,19 +115,19 @@ void bind_methods(nb::module_& m) {
       .def_prop_ro("curvatures", [](Method& self) { return shown(self.at.curvatures); });
 
   nb::class_<NewtonMethod, Method> newton(m, "NewtonMethod");
-  const auto make_newton = [](NewtonMethod* self, const std::string& loss, ConstVector y, ConstVector C,
-                              ConstVector R) {
+  const auto make_newton = [](NewtonMethod* self, const std::string& loss, const ConstVector& y,
+                              const ConstVector& C, const ConstVector& R) {
     require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
     const NewtonMethod::Loss logistic = Logistic{}, squared = SquaredHinge{};
     new (self) NewtonMethod(loss == "logistic" ? logistic : squared, terms_of(y, C, R));
   };
   define_with_terms(newton, make_newton, "loss"_a);
-  define(
-      newton, "begin", {"system", "v", "margins", "budget"},
-      [](NewtonMethod& self, nb::handle system, ConstVector v, ConstVector margins, const Budget& budget) {
-        place(self, v, margins);
-        with_system(system, [&](System& s) { self.begin(s, budget); });
-      });
+  define(newton, "begin", {"system", "v", "margins", "budget"},
+         [](NewtonMethod& self, nb::handle system, const ConstVector& v, const ConstVector& margins,
+            const Budget& budget) {
+           place(self, v, margins);
+           with_system(system, [&](System& s) { self.begin(s, budget); });
+         });
 
   nb::class_<LagrangianOptions>(m, "LagrangianOptions")
       .def(
@@ -138,15 +139,17 @@ void bind_methods(nb::module_& m) {
       .def_rw("stiffness", &LagrangianOptions::stiffness);
   using Lagrangian = AugmentedLagrangian;
   nb::class_<Lagrangian, Method> lagrangian(m, "AugmentedLagrangian");
-  const auto make_lagrangian = [](Lagrangian* self, const LagrangianOptions& options, ConstVector y,
-                                  ConstVector C,
-                                  ConstVector R) { new (self) Lagrangian(options, terms_of(y, C, R)); };
+  const auto make_lagrangian = [](Lagrangian* self, const LagrangianOptions& options, const ConstVector& y,
+                                  const ConstVector& C, const ConstVector& R) {
+    new (self) Lagrangian(options, terms_of(y, C, R));
+  };
   define_with_terms(lagrangian, make_lagrangian, "options"_a);
   lagrangian
       .def(
           "begin",
-          [](Lagrangian& self, nb::handle system, ConstVector v, ConstVector margins,
-             std::optional<ConstVector> alpha, std::optional<ConstVector> combined, const Budget& budget) {
+          [](Lagrangian& self, nb::handle system, const ConstVector& v, const ConstVector& margins,
+             const std::optional<ConstVector>& alpha, const std::optional<ConstVector>& combined,
+             const Budget& budget) {
             place(self, v, margins);
             const auto multipliers = known(alpha, margins.size()), sums = known(combined, v.size());
             with_system(system, [&](System& s) { self.begin(s, multipliers, sums, budget); });
@@ -187,9 +190,8 @@ void bind_small_classes(nb::module_& m) {
           nb::kw_only(), "sweeps"_a = 0, "relaxation"_a = 1.0, "bias_reach"_a = 1.0, "first_part"_a = 1.0,
           "lagrangian"_a = LagrangianOptions{}, "most"_a, "until"_a, "seed"_a);
   nb::class_<SmallClass> one(m, "SmallClass");
-  define_with_terms(one, [](SmallClass* self, ConstVector y, ConstVector C, ConstVector R) {
-    new (self) SmallClass(terms_of(y, C, R));
-  });
+  define_with_terms(one, [](SmallClass* self, const ConstVector& y, const ConstVector& C,
+                            const ConstVector& R) { new (self) SmallClass(terms_of(y, C, R)); });
   one.def_prop_ro("v", [](SmallClass& self) { return shown(self.v); })
       .def_prop_ro("multipliers", [](SmallClass& self) { return shown(self.multipliers); })
       .def_ro("steps", &SmallClass::steps)
@@ -201,11 +203,11 @@ void bind_systems(nb::module_& m) {
   nb::class_<System>(m, "SmallSystem").def("scale", &System::scale, "factor"_a);
   nb::class_<Hessian> hessian(m, "Hessian");
   define(hessian, "__init__", {"count", "regulariser"},
-         [](Hessian* self, std::size_t count, ConstVector regulariser) {
+         [](Hessian* self, std::size_t count, const ConstVector& regulariser) {
            new (self) Hessian(count, span(regulariser));
          });
   define(hessian, "update", {"curvatures", "add"},
-         [](Hessian& self, ConstVector curvatures, const nb::callable& add) {
+         [](Hessian& self, const ConstVector& curvatures, const nb::callable& add) {
            self.update(per_row(curvatures, static_cast<Integer>(self.count())),
                        [&](std::span<const double> c, auto) { add(argument(c)); });
          });
@@ -218,52 +220,56 @@ void bind_systems(nb::module_& m) {
 void bind_products(nb::module_& m) {
   m.def(
       "small_system",
-      [](const AnyData& data, ConstVector regulariser) -> System* {
+      [](const AnyData& data, const ConstVector& regulariser) -> System* {
         data.require_columns(regulariser.size());
         require(regulariser.size() > 0, "a place for every column is needed");
         return new SmallSystem(data.rows(), span(regulariser));
       },
       "data"_a, "regulariser"_a, nb::keep_alive<0, 1>());
-  define_loop(m, "add_outer_products", {"data", "coefficients", "lower", "budget"},
-              [](const AnyData& data, ConstVector coefficients, Table lower, const Budget& budget) {
-                require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
-                data.require_columns(lower.shape(0));
-                add_outer_products(data.rows(), data.per_row(coefficients).data(), span(lower),
-                                   static_cast<Integer>(lower.shape(0)), budget);
-              });
+  define_loop(
+      m, "add_outer_products", {"data", "coefficients", "lower", "budget"},
+      [](const AnyData& data, const ConstVector& coefficients, const Table& lower, const Budget& budget) {
+        require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
+        data.require_columns(lower.shape(0));
+        add_outer_products(data.rows(), data.per_row(coefficients).data(), span(lower),
+                           static_cast<Integer>(lower.shape(0)), budget);
+      });
   define_loop(m, "curvature_product", {"data", "curvatures", "p", "bias", "out", "budget"},
-              [](const AnyData& data, ConstVector curvatures, ConstVector p, double bias, Vector out,
-                 const Budget& budget) {
+              [](const AnyData& data, const ConstVector& curvatures, const ConstVector& p, double bias,
+                 const Vector& out, const Budget& budget) {
                 return curvature_product(data.rows(), data.per_row(curvatures).data(),
                                          data.per_column(p).data(), bias, data.per_column(out), budget);
               });
-  define_loop(
-      m, "inner_products", {"data", "first", "second", "out", "budget"},
-      [](const AnyData& data, ConstIndices first, ConstIndices second, Table out, const Budget& budget) {
-        require(out.shape(0) == first.size() && out.shape(1) == second.size(),
-                "a place for every pair is needed");
-        inner_products(data.rows(), data.row_numbers(first), data.row_numbers(second), out.data(), budget);
-      });
+  define_loop(m, "inner_products", {"data", "first", "second", "out", "budget"},
+              [](const AnyData& data, const ConstIndices& first, const ConstIndices& second,
+                 const Table& out, const Budget& budget) {
+                require(out.shape(0) == first.size() && out.shape(1) == second.size(),
+                        "a place for every pair is needed");
+                inner_products(data.rows(), data.row_numbers(first), data.row_numbers(second), out.data(),
+                               budget);
+              });
   define_loop(m, "scores_of", {"data", "order", "w", "out", "budget"},
-              [](const AnyData& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
+              [](const AnyData& data, const ConstIndices& order, const ConstVector& w, const Vector& out,
+                 const Budget& budget) {
                 const auto some = data.row_numbers(order);
                 scores_of(data.rows(), some, data.per_column(w).data(), per_row(out, length(some)).data(),
                           budget);
               });
-  define_loop(
-      m, "gather", {"data", "order", "factors", "out", "budget"},
-      [](const AnyData& data, ConstIndices order, ConstVector factors, Table out, const Budget& budget) {
-        const auto some = data.row_numbers(order);
-        data.require_columns(out.shape(1));
-        require(some.size() == out.shape(0), "one number per row is needed");
-        gather(data.rows(), some, per_row(factors, length(some)).data(), out.data(),
-               static_cast<Integer>(out.shape(1)), budget);
-      });
+  define_loop(m, "gather", {"data", "order", "factors", "out", "budget"},
+              [](const AnyData& data, const ConstIndices& order, const ConstVector& factors,
+                 const Table& out, const Budget& budget) {
+                const auto some = data.row_numbers(order);
+                data.require_columns(out.shape(1));
+                require(some.size() == out.shape(0), "one number per row is needed");
+                gather(data.rows(), some, per_row(factors, length(some)).data(), out.data(),
+                       static_cast<Integer>(out.shape(1)), budget);
+              });
   define_loop(
       m, "line_search",
       {"loss", "costs", "centre", "stiffness", "margins", "changes", "slope", "curvature", "budget"},
-      [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
-         ConstVector margins, ConstVector changes, double slope, double curvature, const Budget& budget) {
+      [](const std::string& loss, const ConstVector& costs, const ConstVector& centre, double stiffness,
+         const ConstVector& margins, const ConstVector& changes, double slope, double curvature,
+         const Budget& budget) {
         const Integer rows = length(margins);
         per_row(costs, rows);
         return line_search(piece_of(loss, costs, centre, stiffness), span(margins),

@@ -23,34 +23,20 @@ nb::object taken(GrowingBytes& bytes) {
   return nb::cast(as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count));
 }
 
-// Not initialised, and from the heap: a reader frees a block before it is two further, and the next one
-// then gets memory that the system need not clear again.
-template <class T>
-std::unique_ptr<T[]> array_of(Integer count) {
-  return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(count));
-}
-
 // The arrays come first, in (values, indices, ends, labels).
 template <class Value, class Index>
 nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
-  std::unique_ptr<Value[]> values;
-  std::unique_ptr<Index[]> indices;
-  std::unique_ptr<std::int32_t[]> ends;
-  std::unique_ptr<double[]> labels;
-  const ParsedRows parsed = [&] {
+  auto [arrays, parsed] = [&] {
     nb::gil_scoped_release unlocked;
-    const TextCounts counts = count_text(text);
-    values = array_of<Value>(counts.colons);
-    indices = array_of<Index>(counts.colons);
-    ends = array_of<std::int32_t>(counts.lines);
-    labels = array_of<double>(counts.lines);
-    const RowArrays<Value, Index> out{values.get(), indices.get(), ends.get(), labels.get()};
-    return LibsvmParser<Value, Index>(text, out, options).parse();
+    RowArrays<Value, Index> rows(text);
+    const ParsedRows found = LibsvmParser<Value, Index>(text, rows, options).parse();
+    return std::pair(std::move(rows), found);
   }();
-  const auto arrays = nb::make_tuple(
-      as_array(std::move(values), parsed.stored), as_array(std::move(indices), parsed.stored),
-      as_array(std::move(ends), parsed.rows), as_array(std::move(labels), parsed.rows));
-  return nb::make_tuple(arrays, parsed);
+  return nb::make_tuple(nb::make_tuple(as_array(std::move(arrays.values), parsed.stored),
+                                       as_array(std::move(arrays.indices), parsed.stored),
+                                       as_array(std::move(arrays.ends), parsed.rows),
+                                       as_array(std::move(arrays.labels), parsed.rows)),
+                        parsed);
 }
 
 }  // namespace
@@ -58,7 +44,7 @@ nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
 void bind_text(nb::module_& m) {
   nb::class_<GrowingBytes> bytes(m, "GrowingBytes");
   bytes.def(nb::init<>());
-  define_loop(bytes, "append", {"array"}, [](GrowingBytes& self, AnyArray array) {
+  define_loop(bytes, "append", {"array"}, [](GrowingBytes& self, const AnyArray& array) {
     require(array.ndim() == 1 && contiguous(array), "the values must be contiguous");
     self.append(array.data(), array.nbytes());
   });
@@ -91,7 +77,7 @@ void bind_text(nb::module_& m) {
 
   m.def(
       "parse_libsvm",
-      [](Bytes text, bool wide, bool single, Integer first_index, Integer columns, bool drop_extra,
+      [](const Bytes& text, bool wide, bool single, Integer first_index, Integer columns, bool drop_extra,
          bool labels_optional, bool skip_faulty) {
         const std::string_view view{reinterpret_cast<const char*>(text.data()), text.size()};
         require(view.empty() || view.back() == '\n', "the text must end with a newline");

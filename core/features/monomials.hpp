@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "data/columns.hpp"
+#include "data/rows.hpp"
 #include "passes/passes.hpp"
 
 namespace maxmargin {
@@ -48,6 +48,7 @@ struct MonomialSpace {
       : row_values(static_cast<std::size_t>(longest + kRun)),
         row_columns(row_values.size()),
         begins(static_cast<std::size_t>(degree + 2), std::vector<Integer>(row_values.size())) {
+    std::iota(row_columns.begin(), row_columns.end(), Index{0});
     std::iota(begins[1].begin(), begins[1].end(), Integer{0});
     for (int k = 0; k < 2; ++k) {
       values[k].resize(static_cast<std::size_t>(largest + kRun));
@@ -55,15 +56,19 @@ struct MonomialSpace {
     }
   }
 
-  // A row as its monomials of degree 1.
-  template <class Row>
-  MonomialBlock<Value, Index> read(const Row& row) {
-    Integer count = 0;
-    for_each_value(row, [&](Integer column, Value value) {
-      row_values[count] = value;
-      row_columns[count++] = static_cast<Index>(column);
-    });
-    return {row_values.data(), row_columns.data(), count, 0};
+  // Row i as its monomials of degree 1. A dense row has the columns that this began with, and is read where
+  // it lies if what is behind it may be read.
+  MonomialBlock<Value, Index> read(const DenseRows<Value>& rows, Integer i) {
+    const DenseRow<Value> row = rows[i];
+    const bool in_place = (rows.count - 1 - i) * rows.stride >= kRun;
+    if (!in_place) std::copy_n(row.values, row.columns, row_values.begin());
+    return {in_place ? row.values : row_values.data(), row_columns.data(), row.columns, 0};
+  }
+  MonomialBlock<Value, Index> read(const SparseRows<Value>& rows, Integer i) {
+    const auto row = rows[i];
+    std::copy_n(row.values, row.count, row_values.begin());
+    std::copy_n(row.columns, row.count, row_columns.begin());
+    return {row_values.data(), row_columns.data(), row.count, 0};
   }
 
   std::vector<Value> row_values;
@@ -140,6 +145,7 @@ class Monomials {
     Writer<Value, Index> to{values, indices};
     if (lowest_ == 0) to.write(scales_[0], begins_[0]);
     if (highest() >= 1 && lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
+    if (highest() == 2 && !shared_repeats_) return expand_pairs(row, to);
     MonomialBlock<Value, Index> block = row;
     for (Integer k = 2; k <= highest(); ++k) {
       if (k == highest() || is_its_own_source(k)) {
@@ -209,6 +215,16 @@ class Monomials {
     }
   };
 
+  // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
+  template <class Value, class Index>
+  void expand_pairs(const MonomialBlock<Value, Index>& row, Writer<Value, Index> to) const {
+    const Integer* const shifts = shifts_.data() + 2 * columns_;
+    for (Integer place = 0; place < row.count; ++place) {
+      const double factor = scales_[2] * static_cast<double>(row.values[place]);
+      to.run(row, place + once_, row.count, factor, begins_[2] + shifts[row.columns[place]]);
+    }
+  }
+
   // Whether the monomials of degree k stand in the result as the next degree needs them.
   bool is_its_own_source(Integer k) const { return k >= lowest_ && scales_[k] == 1; }
 
@@ -267,7 +283,7 @@ void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integ
   const Integer end = begin(last);
   for (; i < last && end - begin(i + 1) >= kRun; ++i) {
     Index* const places = indices ? indices + begin(i) : nullptr;
-    monomials.expand(space.read(rows[i]), space, values + begin(i), places);
+    monomials.expand(space.read(rows, i), space, values + begin(i), places);
   }
   std::vector<Value> room;
   std::vector<Index> places;
@@ -275,7 +291,7 @@ void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integ
     const Integer size = begin(i + 1) - begin(i);
     room.resize(static_cast<std::size_t>(size + kRun));
     if (indices) places.resize(room.size());
-    monomials.expand(space.read(rows[i]), space, room.data(), indices ? places.data() : nullptr);
+    monomials.expand(space.read(rows, i), space, room.data(), indices ? places.data() : nullptr);
     std::copy_n(room.data(), size, values + begin(i));
     if (indices) std::copy_n(places.data(), size, indices + begin(i));
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <variant>
 
@@ -14,6 +15,8 @@
 
 #include "data/columns.hpp"
 #include "kernel/encodings.hpp"
+#include "machine/budget.hpp"
+#include "machine/threads.hpp"
 
 namespace maxmargin {
 
@@ -291,6 +294,34 @@ class Encoded {
   std::vector<std::int32_t> ones_;  // how many a row has
   std::int32_t most_ones_ = 0;
 };
+
+// Calls put(a, b, k(row a, column b)) for all pairs. `once`, for columns that are the rows themselves: only
+// one of k(x, z) and k(z, x) is computed beyond the tile on the diagonal, and put in both places.
+template <class T, class Put>
+void for_each_pair(const KernelSum& kernel, const Encoded<T>& rows, const Encoded<T>& columns, bool once,
+                   const Budget& budget, const Put& put) {
+  const Integer n = rows.count(), items = (n + kQueries - 1) / kQueries;
+  share_out(budget.threads_for(n * columns.count() * rows.work()), items, [&](Integer item) {
+    const Integer begin = item * kQueries, end = std::min<Integer>(begin + kQueries, n);
+    std::array<Integer, kQueries> numbers;
+    std::iota(numbers.begin(), numbers.end(), begin);
+    typename Encoded<T>::Queries queries;
+    queries.read(rows, std::span(numbers).first(static_cast<std::size_t>(end - begin)));
+    alignas(64) TileSums<T> values;
+    const Integer diagonal = begin / kTile;
+    for (Integer tile = once ? diagonal : 0; tile < columns.tiles(); ++tile) {
+      columns.values(kernel, queries, tile, values);
+      const Integer first = tile * kTile, last = std::min<Integer>(first + kTile, columns.count());
+      for (Integer a = begin; a < end; ++a) {
+        for (Integer b = first; b < last; ++b) put(a, b, values[a - begin][b - first]);
+      }
+      if (!once || tile == diagonal) continue;
+      for (Integer b = first; b < last; ++b) {
+        for (Integer a = begin; a < end; ++a) put(b, a, values[a - begin][b - first]);
+      }
+    }
+  });
+}
 
 // All columns.
 inline KeptColumns all_columns(const KernelRows& rows) {

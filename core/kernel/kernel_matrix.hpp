@@ -261,33 +261,9 @@ class KernelMatrix final : public AnyKernelMatrix {
   void compute_missing(const Block& block, const Members& members, T* out, Integer stride,
                        const Budget& budget) const {
     const Encoded<T> part = block.rows.subset(members.missing);
-    const std::vector<Integer>& places = members.missing_places;
-    const Integer size = static_cast<Integer>(places.size());
-    std::vector<Integer> numbers(places.size());
-    std::iota(numbers.begin(), numbers.end(), Integer{0});
-    const Integer items = (size + kQueries - 1) / kQueries;
-    share_out(budget.threads_for(size * size * part.work()), items, [&](Integer item) {
-      Queries queries;
-      const Integer first = item * kQueries, last = std::min(first + kQueries, size);
-      queries.read(part, std::span(numbers).subspan(first, last - first));
-      alignas(64) TileSums<T> values;
-      const bool once = part.work() > kCheap;
-      const Integer diagonal = first / kTile;
-      for (Integer tile = once ? diagonal : 0; tile < part.tiles(); ++tile) {
-        part.values(kernel_, queries, tile, values);
-        const Integer* there = places.data() + tile * kTile;
-        const Integer lanes = std::min<Integer>(kTile, size - tile * kTile);
-        for (Integer q = first; q < last; ++q) {
-          T* row = out + places[q] * stride;
-          for (Integer lane = 0; lane < lanes; ++lane) row[there[lane]] = values[q - first][lane];
-        }
-        if (!once || tile == diagonal) continue;
-        for (Integer lane = 0; lane < lanes; ++lane) {
-          T* row = out + there[lane] * stride;
-          for (Integer q = first; q < last; ++q) row[places[q]] = values[q - first][lane];
-        }
-      }
-    });
+    const Integer* places = members.missing_places.data();
+    for_each_pair(kernel_, part, part, part.work() > kCheap, budget,
+                  [&](Integer a, Integer b, T value) { out[places[a] * stride + places[b]] = value; });
   }
 
   // What one call of `add` does in one block.

@@ -106,38 +106,16 @@ void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<
 
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
                   double* out, const Budget& budget) {
-  const Integer n = static_cast<Integer>(first.which.size()), m = static_cast<Integer>(second.which.size());
   const KeptColumns all = all_columns(first.rows);
   const Encoded<double> columns(second.rows, second.which, kernel, encoding, all);
-  // Of rows with themselves only one of k(x, z) and k(z, x) is computed, unless the values are given, and
-  // may differ.
+  // Values that are given may differ from those across the diagonal.
   const bool symmetric = &first.rows == &second.rows && std::ranges::equal(first.which, second.which) &&
                          !kernel.uses(Common::given);
   std::optional<Encoded<double>> others;
   if (!symmetric) others.emplace(first.rows, first.which, kernel, encoding, all);
-  const Encoded<double>& rows = symmetric ? columns : *others;
-  const Integer items = (n + kQueries - 1) / kQueries;
-  share_out(budget.threads_for(n * m * rows.work()), items, [&](Integer item) {
-    Integer numbers[kQueries];
-    const Integer begin = item * kQueries, size = std::min<Integer>(kQueries, n - begin);
-    for (Integer q = 0; q < size; ++q) numbers[q] = begin + q;
-    Encoded<double>::Queries queries;
-    queries.read(rows, std::span(numbers, static_cast<std::size_t>(size)));
-    alignas(64) TileSums<double> values;
-    const Integer own = begin / kTile;  // the tile that these rows are in themselves
-    for (Integer tile = symmetric ? own : 0; tile < columns.tiles(); ++tile) {
-      columns.values(kernel, queries, tile, values);
-      const Integer lanes = std::min<Integer>(kTile, m - tile * kTile);
-      for (Integer q = 0; q < size; ++q) {
-        std::copy(values[q], values[q] + lanes, out + (begin + q) * m + tile * kTile);
-      }
-      if (!symmetric || tile == own) continue;
-      for (Integer lane = 0; lane < lanes; ++lane) {
-        double* mirrored = out + (tile * kTile + lane) * m + begin;
-        for (Integer q = 0; q < size; ++q) mirrored[q] = values[q][lane];
-      }
-    }
-  });
+  const Integer m = columns.count();
+  for_each_pair(kernel, symmetric ? columns : *others, columns, symmetric, budget,
+                [&](Integer a, Integer b, double value) { out[a * m + b] = value; });
 }
 
 void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows support,

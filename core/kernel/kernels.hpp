@@ -80,7 +80,7 @@ inline V share(V x, V z) {
     const V sum = x + z;
     return sum > zero ? (x + x) * z / sum : zero;
   } else {
-    const V least = x < z ? x : z, most = x < z ? z : x;
+    const V least = x < z ? x : z, most = x > z ? x : z;
     return least > zero ? least : (most < zero ? -most : zero);
   }
 }

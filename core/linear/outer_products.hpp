@@ -151,7 +151,7 @@ double curvature_product(const Rows& rows, const double* curvatures, const doubl
 // The product of a row with one that is spread out over all columns. Of the rows of
 // core/features/monomial_rows.hpp, the few values are spread out that monomials are formed from.
 template <class Row>
-double spread_product(const Row& row, const double* x) {
+MAXMARGIN_INLINE double spread_product(const Row& row, const double* x) {
   return row.dot(x);
 }
 template <class Rows>

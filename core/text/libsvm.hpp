@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -40,16 +41,6 @@ struct Place {
   Integer end = 0;
 };
 
-// What to write to. `values` and `indices` have room for every colon of the text, the others for
-// every line.
-template <class Value, class Index>
-struct RowArrays {
-  Value* values;
-  Index* indices;
-  std::int32_t* ends;
-  double* labels;
-};
-
 struct ParsedRows {
   Integer rows = 0;
   Integer stored = 0;
@@ -63,27 +54,36 @@ struct ParsedRows {
   Place fault_place;
 };
 
-struct TextCounts {
-  Integer lines = 0;
-  Integer colons = 0;
-};
-
-inline TextCounts count_text(std::string_view text) {
-  TextCounts counts;
-  // Short runs, so that the sums fit in bytes and many are added at once.
-  constexpr std::size_t kRun = 255;
-  for (std::size_t begin = 0; begin < text.size(); begin += kRun) {
-    const std::size_t end = std::min(begin + kRun, text.size());
-    std::uint8_t lines = 0, colons = 0;
-    for (std::size_t k = begin; k < end; ++k) {
-      lines = static_cast<std::uint8_t>(lines + (text[k] == '\n'));
-      colons = static_cast<std::uint8_t>(colons + (text[k] == ':'));
+// The arrays of the rows of a text: `values` and `indices` have room for every colon, the others for every
+// line. From the heap, and not cleared: a reader frees a block before it is two further, and the next one
+// then gets memory that the system need not clear again.
+template <class Value, class Index>
+struct RowArrays {
+  explicit RowArrays(std::string_view text) {
+    std::size_t all_lines = 0, all_colons = 0;
+    // Short runs, so that the sums fit in bytes and many are added at once.
+    constexpr std::size_t kRun = 255;
+    for (std::size_t begin = 0; begin < text.size(); begin += kRun) {
+      const std::size_t end = std::min(begin + kRun, text.size());
+      std::uint8_t lines = 0, colons = 0;
+      for (std::size_t k = begin; k < end; ++k) {
+        lines = static_cast<std::uint8_t>(lines + (text[k] == '\n'));
+        colons = static_cast<std::uint8_t>(colons + (text[k] == ':'));
+      }
+      all_lines += lines;
+      all_colons += colons;
     }
-    counts.lines += lines;
-    counts.colons += colons;
+    values = std::make_unique_for_overwrite<Value[]>(all_colons);
+    indices = std::make_unique_for_overwrite<Index[]>(all_colons);
+    ends = std::make_unique_for_overwrite<std::int32_t[]>(all_lines);
+    labels = std::make_unique_for_overwrite<double[]>(all_lines);
   }
-  return counts;
-}
+
+  std::unique_ptr<Value[]> values;
+  std::unique_ptr<Index[]> indices;
+  std::unique_ptr<std::int32_t[]> ends;
+  std::unique_ptr<double[]> labels;
+};
 
 // ---- tokens: every scan ends at the newline that ends the text at the latest -------------------
 
@@ -137,8 +137,14 @@ inline Fault diagnose_value(std::string_view token) {
 template <class Value, class Index>
 class LibsvmParser {
  public:
-  LibsvmParser(std::string_view text, const RowArrays<Value, Index>& out, const TextOptions& options)
-      : text_(text.data()), end_(text.data() + text.size()), out_(out), options_(options) {}
+  LibsvmParser(std::string_view text, RowArrays<Value, Index>& out, const TextOptions& options)
+      : text_(text.data()),
+        end_(text.data() + text.size()),
+        values_(out.values.get()),
+        indices_(out.indices.get()),
+        ends_(out.ends.get()),
+        labels_(out.labels.get()),
+        options_(options) {}
 
   // The text ends with a newline, or is empty.
   ParsedRows parse() {
@@ -193,15 +199,15 @@ class LibsvmParser {
           return false;
         }
       }
-      out_.indices[stored] = static_cast<Index>(column);
-      out_.values[stored] = value_;
+      indices_[stored] = static_cast<Index>(column);
+      values_[stored] = value_;
       ++stored;
     }
-    if (stored > parsed_.stored) note_largest(out_.indices[stored - 1], last);
+    if (stored > parsed_.stored) note_largest(indices_[stored - 1], last);
     parsed_.stored = stored;
     parsed_.dropped += dropped;
-    out_.labels[parsed_.rows] = label;
-    out_.ends[parsed_.rows] = static_cast<std::int32_t>(stored);
+    labels_[parsed_.rows] = label;
+    ends_[parsed_.rows] = static_cast<std::int32_t>(stored);
     ++parsed_.rows;
     return true;
   }
@@ -263,7 +269,8 @@ class LibsvmParser {
     parsed_.largest_place = place(last, token_end(last));
   }
 
-  bool fail(Fault fault, const char* begin, const char* end) {
+  // Not inlined, lest it take registers from the lines that are in order.
+  [[gnu::noinline]] bool fail(Fault fault, const char* begin, const char* end) {
     if (parsed_.faulty == 0) {
       parsed_.fault = fault;
       parsed_.fault_place = place(begin, end);
@@ -277,7 +284,10 @@ class LibsvmParser {
 
   const char* text_;
   const char* end_;
-  RowArrays<Value, Index> out_;
+  Value* values_;
+  Index* indices_;
+  std::int32_t* ends_;
+  double* labels_;
   TextOptions options_;
   ParsedRows parsed_;
   Value value_ = 0;

@@ -3,10 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
+
+#if defined(__AVX512VL__)
+#include <immintrin.h>
+#endif
 
 #include "data/rows.hpp"
 #include "machine/large_array.hpp"
@@ -21,9 +27,50 @@ struct SparseCopy {
   std::vector<Integer> offsets;
 };
 
-// The nonzeros of one row, and their columns.
+// The nonzeros of one row, and their columns, are packed a register at a time where the processor can.
+#if defined(__AVX512VL__)
+inline __mmask16 nonzeros_of(const float* values, __mmask16 there) {
+  return _mm512_cmp_ps_mask(_mm512_maskz_loadu_ps(there, values), _mm512_setzero_ps(), _CMP_NEQ_UQ);
+}
+inline __mmask8 nonzeros_of(const double* values, __mmask8 there) {
+  return _mm512_cmp_pd_mask(_mm512_maskz_loadu_pd(there, values), _mm512_setzero_pd(), _CMP_NEQ_UQ);
+}
+inline void pack(const float* values, __mmask16 which, __mmask16 room, std::int32_t first, float* target,
+                 std::int32_t* columns) {
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i numbers = _mm512_add_epi32(lanes, _mm512_set1_epi32(first));
+  const __m512 kept = _mm512_maskz_compress_ps(which, _mm512_maskz_loadu_ps(which, values));
+  _mm512_mask_storeu_ps(target, room, kept);
+  _mm512_mask_storeu_epi32(columns, room, _mm512_maskz_compress_epi32(which, numbers));
+}
+inline void pack(const double* values, __mmask8 which, __mmask8 room, std::int32_t first, double* target,
+                 std::int32_t* columns) {
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256i numbers = _mm256_add_epi32(lanes, _mm256_set1_epi32(first));
+  const __m512d kept = _mm512_maskz_compress_pd(which, _mm512_maskz_loadu_pd(which, values));
+  _mm512_mask_storeu_pd(target, room, kept);
+  _mm256_mask_storeu_epi32(columns, room, _mm256_maskz_compress_epi32(which, numbers));
+}
+
 template <class Value>
-void pack_nonzeros(const Value* values, Integer nonzeros, Value* kept, std::int32_t* columns) {
+void pack_nonzeros(const Value* values, std::int32_t size, std::int32_t nonzeros, Value* kept,
+                   std::int32_t* columns) {
+  using Mask = std::conditional_t<sizeof(Value) == 4, __mmask16, __mmask8>;
+  constexpr std::int32_t kWidth = 64 / sizeof(Value);
+  const auto first_lanes = [](int count) { return static_cast<Mask>((1U << count) - 1); };
+  for (std::int32_t j = 0; nonzeros > 0; j += kWidth) {
+    const Mask which = nonzeros_of(values + j, first_lanes(std::min(size - j, kWidth)));
+    const int count = std::popcount(static_cast<unsigned>(which));
+    pack(values + j, which, first_lanes(count), j, kept, columns);
+    kept += count;
+    columns += count;
+    nonzeros -= count;
+  }
+}
+#else
+template <class Value>
+void pack_nonzeros(const Value* values, std::int32_t, std::int32_t nonzeros, Value* kept,
+                   std::int32_t* columns) {
   for (std::int32_t j = 0, filled = 0; filled < nonzeros; ++j) {
     // Zeros are written too, without a branch that would be mispredicted, and overwritten by what comes.
     kept[filled] = values[j];
@@ -31,6 +78,7 @@ void pack_nonzeros(const Value* values, Integer nonzeros, Value* kept, std::int3
     filled += values[j] != 0;
   }
 }
+#endif
 
 // Nothing, where the copy would not pay: the data are small, or more than one value in four is not zero.
 template <class Value>
@@ -83,7 +131,8 @@ std::optional<SparseCopy<Value>> without_zeros(const DenseRows<Value>& rows, con
     in_parallel(threads, size, [&](Integer, Integer i, Integer last) {
       for (; i < last; ++i) {
         const Integer begin = offsets[first + i];
-        pack_nonzeros(rows[first + i].values, offsets[first + i + 1] - begin, &copy.values[begin],
+        pack_nonzeros(rows[first + i].values, static_cast<std::int32_t>(rows.columns),
+                      static_cast<std::int32_t>(offsets[first + i + 1] - begin), &copy.values[begin],
                       &copy.indices[begin]);
       }
     });

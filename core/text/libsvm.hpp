@@ -185,7 +185,7 @@ class LibsvmParser {
       while (is_blank(*p)) ++p;
       if (*p == '\n' || *p == '#') break;
       last = p;
-      Integer column;
+      Integer column = 0;
       if (!pair(p, previous, column)) return false;
       previous = column;
       if (column >= options_.columns) [[unlikely]] {

@@ -40,6 +40,17 @@ SparseRows<Value, Index> sparse_rows(const Value* values, const Index* indices,
 
 }  // namespace
 
+Integer AnyData::longest() const {
+  return rows_.visit([](const auto& rows) {
+    Integer most = rows.columns;
+    if constexpr (requires { rows.offsets; }) {
+      most = 0;
+      for (Integer i = 0; i < rows.count; ++i) most = std::max(most, rows.offsets[i + 1] - rows.offsets[i]);
+    }
+    return most;
+  });
+}
+
 Data::Data(StoredRows rows, std::shared_ptr<const void> owner, bool sorted)
     : AnyData(std::visit([](const auto& kind) { return AnyRows(kind); }, rows), std::move(owner)),
       stored_rows_(rows),
@@ -155,7 +166,8 @@ void bind_data(nb::module_& m) {
   nb::class_<AnyData>(m, "AnyData")
       .def_prop_ro("count", &AnyData::count)
       .def_prop_ro("columns", &AnyData::columns)
-      .def_prop_ro("stored", &AnyData::stored);
+      .def_prop_ro("stored", &AnyData::stored)
+      .def_prop_ro("longest", &AnyData::longest);
 
   nb::class_<Data, AnyData> data(m, "Data");
   data.def_static("dense", &Data::dense, "values"_a)
@@ -186,6 +198,14 @@ void bind_data(nb::module_& m) {
            require(bound > 0, "bound must be positive");
            Random random(state);
            draw(span(order), bound, random);
+           return random.state();
+         });
+  define(m, "draw_batches", {"order", "batch", "pool", "state"},
+         [](const Indices& order, Integer batch, const Indices& pool, std::uint64_t state) {
+           require(batch > 0 && batch <= length(pool),
+                   "a batch must have between 1 and all members of the pool");
+           Random random(state);
+           draw_batches(span(order), batch, span(pool), random);
            return random.state();
          });
   define_loop(m, "column_ranges", {"data", "which", "low", "high"},

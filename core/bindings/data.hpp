@@ -26,6 +26,8 @@ class AnyData {
   Integer count() const { return rows_.count; }
   Integer columns() const { return rows_.columns; }
   Integer stored() const { return rows_.stored; }
+  // The most values that a row can have.
+  Integer longest() const;
   const std::shared_ptr<const void>& owner() const { return owner_; }
 
   // Arrays that fit these rows.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Subgradients and dual coordinate ascent.
+// Subgradients, the perceptron and dual coordinate ascent.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -96,7 +96,7 @@ void bind_first_order(nb::module_& m) {
       "stochastic_subgradient",
       [](const AnyData& data, const BoundExamples& examples, const ConstIndices& order,
          const ConstVector& steps, Iterate& iterate, RecentSteps& recent, Integer batch, double lambda,
-         double radius, double bias_feature, bool bias_shrinks, const Budget& budget) {
+         double radius, double bias_feature, bool bias_shrinks, double bias_pace, const Budget& budget) {
         data.per_row(examples.labels);
         data.per_column(iterate.v);
         require(iterate.u.empty() || iterate.u.size() == iterate.v.size(),
@@ -104,14 +104,29 @@ void bind_first_order(nb::module_& m) {
         const std::span<const Integer> visits = data.row_numbers(order);
         require(batch > 0 && visits.size() >= steps.size() * static_cast<std::size_t>(batch),
                 "one batch of rows per step is needed");
-        const StepRule rule{batch, lambda, radius, {bias_feature, bias_shrinks}};
+        const StepRule rule{batch, lambda, radius, {bias_feature, bias_shrinks, bias_pace}};
         return interruptibly(budget, [&](Watch& watch) {
           return stochastic_subgradient(data.rows(), examples, rule, visits, span(steps), iterate, recent,
                                         watch);
         });
       },
       "data"_a, "examples"_a, "order"_a, "steps"_a, "iterate"_a, "recent"_a, nb::kw_only(), "batch"_a,
-      "lambda_"_a, "radius"_a, "bias_feature"_a, "bias_shrinks"_a, "budget"_a, Released());
+      "lambda_"_a, "radius"_a, "bias_feature"_a, "bias_shrinks"_a, "bias_pace"_a, "budget"_a, Released());
+
+  m.def(
+      "perceptron",
+      [](const AnyData& data, const ConstVector& labels, const ConstIndices& order, const Vector& w,
+         const Vector& mistakes, double bias_feature, double beta, const Budget& budget) {
+        const double* const y = data.per_row(labels).data();
+        double *const weights = data.per_column(w).data(), *const counts = data.per_row(mistakes).data();
+        const std::span<const Integer> visits = data.row_numbers(order);
+        const PerceptronPass pass = interruptibly(budget, [&](Watch& watch) {
+          return perceptron(data.rows(), y, visits, weights, counts, bias_feature, beta, watch);
+        });
+        return std::make_tuple(pass.visited, pass.mistakes, pass.beta);
+      },
+      "data"_a, "labels"_a, "order"_a, "w"_a, "mistakes"_a, nb::kw_only(), "bias_feature"_a, "beta"_a,
+      "budget"_a, Released());
 }
 
 }  // namespace maxmargin

@@ -15,6 +15,7 @@
 #include "bindings/modules.hpp"
 #include "kernel/any_kernel_matrix.hpp"
 #include "kernel/small_problems.hpp"
+#include "twofold/kernel.hpp"
 
 namespace maxmargin {
 namespace {
@@ -160,6 +161,22 @@ void bind_values(nb::module_& m) {
   define_loop(m, "kernel_encoding", {"kernel", "data"}, [](const KernelSum& kernel, const Data& data) {
     return name_of(encoding_of(data, kernel).holding);
   });
+  define(m, "has_twofold", {"kernel"}, &has_twofold);
+  define_loop(m, "twofold_scores", {"kernel", "data", "which", "coefficients", "lengths"},
+              [](const KernelSum& kernel, const Data& data, const ConstIndices& which,
+                 const ConstVector& coefficients, const ConstVector& lengths) {
+                const auto some = data.row_numbers(which);
+                require(has_twofold(kernel), "this kernel has no twofold form");
+                return twofold_scores(kernel, data.stored_rows(), some, per_row(coefficients, length(some)),
+                                      per_row(lengths, length(some)));
+              });
+  // The largest distance of a row from the multiples of one number that it is held as, as a share of its
+  // length; 0 where it is held as it is.
+  define_loop(m, "packing_error", {"kernel", "data"}, [](const KernelSum& kernel, const Data& data) {
+    const KernelRows rows = rows_for(data, encoding_of(data, kernel));
+    const ByteRows* bytes = std::get_if<ByteRows>(&rows);
+    return bytes ? bytes->off() : 0.0;
+  });
   define_loop(m, "kernel_diagonal", {"kernel", "data", "out"},
               [](const KernelSum& kernel, const Data& data, const Vector& out) {
                 require(!kernel.uses(Common::given) || data.columns() == data.count(),
@@ -217,14 +234,16 @@ void bind_small_problems(nb::module_& m) {
                   return solve_small(self, self.per_row(alpha), tol, tiny, rounds, budget, watch);
                 });
               });
-  define_loop(problems, "prove", {"alpha", "margins", "proofs", "budget"},
-              [](BoundSmallProblems& self, const Vector& alpha, const Vector& margins, const Table& proofs,
-                 const Budget& budget) {
-                require(static_cast<Integer>(proofs.shape(0)) == self.count() && proofs.shape(1) == 6,
-                        "six values per problem are needed");
-                prove_small(self, self.per_row(alpha), self.per_row(margins),
-                            {reinterpret_cast<SmallProof*>(proofs.data()), proofs.shape(0)}, budget);
-              });
+  define_loop(
+      problems, "prove", {"alpha", "margins", "lengths", "value_error", "proofs", "budget"},
+      [](BoundSmallProblems& self, const Vector& alpha, const Vector& margins, const ConstVector& lengths,
+         double value_error, const Table& proofs, const Budget& budget) {
+        require(length(lengths) == self.size, "one length per row of the matrix is needed");
+        require(static_cast<Integer>(proofs.shape(0)) == self.count() && proofs.shape(1) == 6,
+                "six values per problem are needed");
+        prove_small(self, self.per_row(alpha), self.per_row(margins), span(lengths), value_error,
+                    {reinterpret_cast<SmallProof*>(proofs.data()), proofs.shape(0)}, budget);
+      });
 }
 
 void bind_dual(nb::module_& m) {

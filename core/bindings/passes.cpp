@@ -12,6 +12,7 @@
 #include "passes/proof.hpp"
 #include "passes/row_classes.hpp"
 #include "passes/weighted_quantile.hpp"
+#include "twofold/proof.hpp"
 
 namespace maxmargin {
 namespace {
@@ -40,6 +41,7 @@ std::tuple<double, double, double> told(const BestIntercept& best) { return {bes
 void bind_objective(nb::module_& m) {
   using Self = const BoundObjective&;
   using Released = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<TwofoldScores>(m, "TwofoldScores").def_ro("squared_length", &TwofoldScores::squared_length);
   nb::class_<BoundObjective> objective(m, "Objective");
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(),
                 "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a);
@@ -51,13 +53,26 @@ void bind_objective(nb::module_& m) {
               });
   objective.def(
       "primal",
-      [](Self self, const ConstVector& margins, double b, double squared_length, double score_error) {
-        return self.primal(self.rows(margins), b, squared_length, score_error);
+      [](Self self, const ConstVector& margins, double b, double squared_length, const ConstVector& lengths,
+         double per_length, double constant) {
+        return self.primal(self.rows(margins), b, squared_length,
+                           {per_length, self.rows(lengths), constant});
       },
-      "margins"_a, "b"_a, "squared_length"_a, "score_error"_a = 0.0, Released());
-  define_loop(objective, "dual", {"alpha", "squared_length"},
-              [](Self self, const ConstVector& alpha, double squared_length) {
-                return self.dual(self.rows(alpha), squared_length);
+      "margins"_a, "b"_a, "squared_length"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0, Released());
+  define_loop(objective, "dual", {"alpha", "squared_length", "reach"},
+              [](Self self, const ConstVector& alpha, double squared_length, double reach) {
+                return self.dual(self.rows(alpha), squared_length, reach);
+              });
+  define_loop(objective, "reach", {"upper", "largest"},
+              [](Self self, double upper, double largest) { return self.reach(upper, largest); });
+  define_loop(objective, "twofold_primal", {"scores", "b", "lacking"},
+              [](Self self, const TwofoldScores& scores, double b, const Vector& lacking) {
+                require(scores.values.size() == self.costs.size(), "one score per row is needed");
+                return twofold_primal(self, scores, b, self.rows(lacking));
+              });
+  define_loop(objective, "twofold_dual", {"alpha", "squared_length", "reach"},
+              [](Self self, const ConstVector& alpha, double squared_length, double reach) {
+                return twofold_dual(self, self.rows(alpha), squared_length, reach);
               });
   define_loop(objective, "make_feasible", {"alpha"},
               [](Self self, const Vector& alpha) { self.make_feasible(self.rows(alpha)); });
@@ -79,6 +94,13 @@ void bind_objective(nb::module_& m) {
 }
 
 void bind_rows(nb::module_& m) {
+  define_loop(m, "twofold_scores", {"data", "w"}, [](const Data& data, const ConstVector& w) {
+    return twofold_scores(data.stored_rows(), data.per_column(w));
+  });
+  define_loop(m, "twofold_squared_length", {"data", "coefficients"},
+              [](const Data& data, const ConstVector& coefficients) {
+                return twofold_squared_length(data.stored_rows(), data.per_row(coefficients));
+              });
   define_loop(m, "scores", {"data", "w", "out", "budget"},
               [](const AnyData& data, const ConstVector& w, const Vector& out, const Budget& budget) {
                 scores(data.rows(), data.per_column(w).data(), data.per_row(out), budget);
@@ -106,6 +128,7 @@ void bind_passes(nb::module_& m) {
   bind_rows(m);
   bind_objective(m);
   define(m, "relative_gap", {"primal", "dual"}, &relative_gap);
+  define(m, "sum_rounding", {"count"}, &sum_rounding);
   define(m, "dot", {"a", "b"}, [](const ConstVector& a, const ConstVector& b) {
     require(a.size() == b.size(), "vectors of one length are needed");
     return sum_of_products(span(a), span(b));

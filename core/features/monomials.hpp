@@ -142,10 +142,10 @@ class Monomials {
   template <class Value, class Index>
   void expand(const MonomialBlock<Value, Index>& row, MonomialSpace<Value, Index>& space, Value* values,
               Index* indices) const {
+    if (highest() == 2 && !shared_repeats_) return expand_pairs(row, values, indices);
     Writer<Value, Index> to{values, indices};
     if (lowest_ == 0) to.write(scales_[0], begins_[0]);
     if (highest() >= 1 && lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
-    if (highest() == 2 && !shared_repeats_) return expand_pairs(row, to);
     MonomialBlock<Value, Index> block = row;
     for (Integer k = 2; k <= highest(); ++k) {
       if (k == highest() || is_its_own_source(k)) {
@@ -217,7 +217,10 @@ class Monomials {
 
   // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
   template <class Value, class Index>
-  void expand_pairs(const MonomialBlock<Value, Index>& row, Writer<Value, Index> to) const {
+  void expand_pairs(const MonomialBlock<Value, Index>& row, Value* values, Index* indices) const {
+    Writer<Value, Index> to{values, indices};
+    if (lowest_ == 0) to.write(scales_[0], begins_[0]);
+    if (lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
     const Integer* const shifts = shifts_.data() + 2 * columns_;
     for (Integer place = 0; place < row.count; ++place) {
       const double factor = scales_[2] * static_cast<double>(row.values[place]);

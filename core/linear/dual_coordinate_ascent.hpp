@@ -37,8 +37,9 @@ struct Sweep {
   double gap = 0;     // sum over visited rows of C loss(m) + C loss*(-alpha / C) + alpha m
 };
 
+// Rows are a view, taken by value: behind a reference, where they lie would be read again at every visit.
 template <bool kSquared, class Rows>
-Sweep dual_coordinate_ascent(const Rows& rows, std::span<Coordinate> coordinates, std::span<Integer> order,
+Sweep dual_coordinate_ascent(Rows rows, std::span<Coordinate> coordinates, std::span<Integer> order,
                              double* w, double bias, double bias_curvature, double relaxation, Walls walls,
                              Watch& watch) {
   constexpr Integer kAhead = 2;  // rows that are on their way from memory

@@ -50,6 +50,7 @@ struct Iterate {
 struct Bias {
   double feature = 0;    // value of the constant feature; 0: no intercept
   bool shrinks = false;  // regularised like the other coordinates, or free
+  double pace = 1;       // factor on its steps
 };
 
 // The stopping rule of lecture 001: the last steps together are shorter than a threshold.
@@ -126,7 +127,7 @@ Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& exam
     } else {
       iterate.scale *= shrink;
     }
-    if (bias.shrinks) iterate.beta *= shrink;
+    if (bias.shrinks) iterate.beta *= 1 - bias.pace * eta * lambda;
     for (Integer k = 0; k < batch; ++k) {
       if (pulls[k] == 0) continue;
       const Integer i = rows_of_step[k];
@@ -137,7 +138,7 @@ Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& exam
         iterate.squared_norm += c * (2 * product + c * norms[i]);
       }
       iterate.add(row, eta * pulls[k]);
-      iterate.beta += eta * pulls[k] * bias.feature;
+      iterate.beta += bias.pace * eta * pulls[k] * bias.feature;
     }
     if (projects) {
       const double squared = iterate.scale * iterate.scale * iterate.squared_norm +

@@ -122,4 +122,11 @@ Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, co
   });
 }
 
+PerceptronPass perceptron(const AnyRows& rows, const double* labels, std::span<const Integer> order,
+                          double* w, double* counts, double bias_feature, double beta, Watch& watch) {
+  return rows.visit([&](const auto& kind) {
+    return perceptron(kind, labels, order, w, counts, bias_feature, beta, watch);
+  });
+}
+
 }  // namespace maxmargin

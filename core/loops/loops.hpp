@@ -11,6 +11,7 @@
 #include "data/zeros.hpp"
 #include "linear/dual_coordinate_ascent.hpp"
 #include "linear/momentum.hpp"
+#include "linear/perceptron.hpp"
 #include "linear/pieces.hpp"
 #include "linear/stochastic_subgradient.hpp"
 #include "linear/subgradient.hpp"
@@ -72,5 +73,8 @@ double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinate
 Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,
                                Iterate& iterate, RecentSteps& recent, Watch& watch);
+
+PerceptronPass perceptron(const AnyRows& rows, const double* labels, std::span<const Integer> order,
+                          double* w, double* counts, double bias_feature, double beta, Watch& watch);
 
 }  // namespace maxmargin

@@ -49,4 +49,17 @@ inline void draw(std::span<Integer> order, Integer bound, Random& random) {
   for (Integer& index : order) index = random.below(bound);
 }
 
+// Batch after batch of different members of a pool, each batch independent of the others: the pool is
+// shuffled anew as far as a batch reaches. Whatever its order was before, all subsets are equally likely.
+inline void draw_batches(std::span<Integer> order, Integer batch, std::span<Integer> pool, Random& random) {
+  const Integer members = static_cast<Integer>(pool.size());
+  const Integer places = static_cast<Integer>(order.size());
+  for (Integer first = 0; first + batch <= places; first += batch) {
+    for (Integer k = 0; k < batch; ++k) {
+      std::swap(pool[k], pool[k + random.below(members - k)]);
+      order[first + k] = pool[k];
+    }
+  }
+}
+
 }  // namespace maxmargin

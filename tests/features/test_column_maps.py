@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Polar, Log, Squares, Interactions and Buckets: values, names, and the columns that pass through."""
+"""Polar, Paraboloid, Log, Squares, Interactions, Buckets: values, names, the columns that pass through."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 
 from maxmargin import LinearSVC
-from maxmargin.features import Buckets, Interactions, Log, Polar, Squares
+from maxmargin.features import Buckets, Interactions, Log, Monomials, Paraboloid, Polar, Squares
+from maxmargin.reproduce.examples import disc_and_ring, ideal_weight
 
 
 @pytest.fixture
@@ -95,6 +96,68 @@ def test_a_square_lets_both_extremes_be_bad():
     centred = temperature - temperature.mean()
     model = LinearSVC(C=1e4, max_iter=100_000).fit(Squares().fit_transform(centred), healthy)
     assert model.score(Squares().fit_transform(centred), healthy) == 1.0
+
+
+def test_squares_around_a_center(people):
+    found = Squares(columns=["age", "sold"], center=[30.0, -1.0]).fit(people)
+    expected = people.assign(a=(people.age - 30.0) ** 2, b=(people.sold + 1.0) ** 2)
+    np.testing.assert_array_equal(found.transform(people), expected)
+    assert list(found.get_feature_names_out())[3:] == ["(age-30)^2", "(sold+1)^2"]
+    sparse_rows = sparse.csr_array(people.to_numpy())
+    out = Squares(columns=[0, 2], center=(30.0, -1.0)).fit_transform(sparse_rows)
+    assert sparse.issparse(out)
+    np.testing.assert_array_equal(out.toarray(), expected)
+    with pytest.raises(ValueError, match=r"'center' parameter of Squares.*There are 3 columns to square"):
+        Squares(center=[1.0, 2.0]).fit(people)
+
+
+def test_the_distance_from_37_degrees_is_one_feature():
+    # 003: health is no affine function of the temperature, and an affine one of (temperature - 37)^2.
+    temperature = np.linspace(33.0, 41.0, 81)[:, None]
+    healthy = np.abs(temperature.ravel() - 37.0) < 1.05
+    centred = Squares(center=37.0).fit_transform(temperature)
+    model = LinearSVC(C=100.0).fit(centred, healthy)
+    assert model.score(centred, healthy) == 1.0
+    weights = model.coef_[0]
+    assert weights[1] < 0.0, "both extremes are bad"
+    assert abs(weights[0]) < 1e-2 * abs(weights[1]), "which of the two does not matter"
+    assert LinearSVC(C=100.0).fit(temperature, healthy).score(temperature, healthy) < 0.8
+
+
+def test_paraboloid(people):
+    found = Paraboloid().fit(people)
+    np.testing.assert_array_equal(found.transform(people), people.assign(r=(people**2).sum(axis=1)))
+    assert list(found.get_feature_names_out()) == ["age", "height", "sold", "|x|^2"]
+    out = Paraboloid(columns=["age", "sold"]).fit_transform(people)
+    np.testing.assert_array_equal(out[:, 3], people.age**2 + people.sold**2)
+    out = Paraboloid().fit_transform(sparse.csr_array(people.to_numpy()))
+    assert sparse.issparse(out)
+    np.testing.assert_array_equal(out.toarray(), found.transform(people))
+
+
+def test_a_plane_above_the_paraboloid_is_a_circle_wherever_it_lies():
+    X, y = disc_and_ring()
+    X, y = X + np.array([3.0, -2.0]), y.astype(int)  # the center is not told
+    assert LinearSVC(C=10.0).fit(X, y).score(X, y) < 0.7
+    lifted = Paraboloid().fit_transform(X)
+    model = LinearSVC(C=10.0).fit(lifted, y)
+    assert model.score(lifted, y) > 0.95
+    *c, a = model.coef_[0]
+    np.testing.assert_allclose(-np.array(c) / (2 * a), [3.0, -2.0], atol=0.1)
+
+
+def test_robinson_s_formula_is_in_reach_of_monomials_and_not_of_the_columns():
+    X, y = ideal_weight()
+    assert LinearSVC(C=100.0).fit(X, y).score(X, y) < 0.7
+    products = Monomials(2).fit(X)
+    Z = products.transform(X)
+    model = LinearSVC(C=1e4).fit(Z, y)
+    assert model.score(Z, y) == 1.0
+    # The lecture's expansion of the score, by its columns h, w, h^2, h w, w^2 and the constant.
+    h, w = X.T
+    by_hand = (52.0 + 1.9 * (h - 60.0) - w) ** 2
+    assert list(products.get_feature_names_out()) == ["x0", "x1", "x0^2", "x0*x1", "x1^2"]
+    np.testing.assert_allclose(Z @ [-235.6, 124.0, 3.61, -3.8, 1.0] + 3844.0, by_hand, rtol=1e-6, atol=1e-6)
 
 
 def test_interactions(people):

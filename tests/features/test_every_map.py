@@ -25,6 +25,7 @@ from maxmargin.features import (
     Log,
     Monomials,
     Nystroem,
+    Paraboloid,
     Polar,
     PolynomialSketch,
     RandomFourier,
@@ -43,10 +44,12 @@ MAPS = [
     Monomials(3, scaling="kernel"),
     Nystroem(5),
     Nystroem(5, "poly"),
+    Paraboloid(),
     Polar(columns=[0, 1]),
     PolynomialSketch(columns=20),
     RandomFourier(20),
     Squares(),
+    Squares(center=0.5),
 ]
 # One parameter of each to search, with two values that fit.
 SEARCHED = {
@@ -56,10 +59,11 @@ SEARCHED = {
     "Log": ("columns", [None, [0]]),
     "Monomials": ("degree", [1, 2]),
     "Nystroem": ("count", [5, 10]),
+    "Paraboloid": ("columns", [None, [0, 1]]),
     "Polar": ("columns", [[0, 1], [1, 2]]),
     "PolynomialSketch": ("columns", [10, 20]),
     "RandomFourier": ("gamma", [0.1, 1.0]),
-    "Squares": ("columns", [None, [1]]),
+    "Squares": ("center", [0.0, 1.0]),
 }
 
 

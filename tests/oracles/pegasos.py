@@ -17,6 +17,8 @@ def pegasos(
     project=True,
     threshold=0.0,
     stop_count=1,
+    step_sizes=None,
+    intercept_step_size=1.0,
 ):
     """All iterates ``(w_1, b_1), (w_2, b_2), ...``; see ``stochastic_subgradient.average``."""
     lambda_ = 1.0 / C.sum()
@@ -29,16 +31,18 @@ def pegasos(
         margin_errors = batch[y[batch] * (X[batch] @ w + b) < 1]
         pull = weight[margin_errors] * y[margin_errors] / k
         v = pull @ X[margin_errors]  # 3, 001 (11)
-        eta = 1 / (lambda_ * t)  # 001 (13)
-        w = (1 - 1 / t) * w + eta * v  # 4, 001 (14)
+        eta = 1 / (lambda_ * t) if step_sizes is None else step_sizes[t - 1]  # 001 (13)
+        shrink = eta * lambda_ if step_sizes is not None else 1 / t
+        w = (1 - shrink) * w + eta * v  # 4, 001 (14)
+        own = intercept_step_size  # 000: b needs another step size
         if intercept == "exact":
-            b = b + eta * pull.sum()  # 001 (15)
+            b = b + own * eta * pull.sum()  # 001 (15)
         elif intercept == "regularised":
-            b = (1 - 1 / t) * b + eta * intercept_scaling**2 * pull.sum()
+            b = (1 - own * shrink) * b + own * eta * intercept_scaling**2 * pull.sum()
         if project:
             # A regularised intercept is one more coordinate of w, so it counts in the norm.
-            own = b / intercept_scaling if intercept == "regularised" else 0.0
-            factor = max(1.0, np.sqrt(lambda_) * np.hypot(np.linalg.norm(w), own))
+            beta = b / intercept_scaling if intercept == "regularised" else 0.0
+            factor = max(1.0, np.sqrt(lambda_) * np.hypot(np.linalg.norm(w), beta))
             w = w / factor  # 5, 001 (16)
             if intercept == "regularised":
                 b = b / factor

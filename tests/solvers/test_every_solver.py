@@ -52,6 +52,8 @@ NOT_RANDOM = (
     "sequential_minimal_optimization",
     "toy_gradient",
 )
+NO_OPTIMUM = ("perceptron",)
+"""What seeks another thing than the optimum; its certificate has to say how far it is from that."""
 ROUNDING = 1e-8  # of the referee's optimum and of our sums, relative to the objective
 EASY = HARD_DATA["overlapping clouds"].with_(C=0.1)
 
@@ -154,9 +156,10 @@ def test_second_order_certifies_every_case(name, data, loss, intercept):
 def test_both_endings(name, intercept, data):
     case = suited(HARD_DATA[data].with_(intercept=intercept), name)
     problem = problem_of(case, name)
-    good = solve(problem, name, tol=2e-2, max_steps=1000)
-    assert good.status is Status.CERTIFIED
-    assert good.message.startswith("Certified")
+    if name not in NO_OPTIMUM:
+        good = solve(problem, name, tol=2e-2, max_steps=1000)
+        assert good.status is Status.CERTIFIED
+        assert good.message.startswith("Certified")
     spent = solve(problem, name, tol=0.0, max_steps=2)
     assert spent.status in (Status.STEPS_SPENT, Status.RULE_FIRED, Status.CERTIFIED)
     if spent.status is Status.STEPS_SPENT:

@@ -57,16 +57,19 @@ def close(ours, theirs, tolerance=1e-10):
     np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance)
 
 
-def batches_of(case, epochs, uniform, batch):
+def batches_of(case, epochs, kind, batch):
     """The batches that a stochastic solver with SEED draws: n // batch in every epoch."""
-    state, order = SEED, np.arange(len(case.y))
+    state, pool = SEED, np.arange(len(case.y))
     steps = len(case.y) // batch
     for _ in range(epochs):
-        if uniform:
-            order = np.empty(steps * batch, np.int64)
+        order = np.empty(steps * batch, np.int64)
+        if kind == "uniform":
             state = core.draw(order, len(case.y), state)
+        elif kind == "without_repetition":
+            state = core.draw_batches(order, batch, pool, state)
         else:
-            state = core.shuffle(order, state)
+            state = core.shuffle(pool, state)
+            order = pool
         yield from order[: steps * batch].reshape(steps, batch).copy()
 
 
@@ -230,11 +233,26 @@ def test_rows_that_do_not_come_back_are_looked_at_less_often(monkeypatch):
 # ---- stochastic subgradient, Pegasos -------------------------------------------------------------
 
 
+def square_root(t):
+    return 0.7 / np.sqrt(t)
+
+
+SEQUENCE = [0.5, 0.4, 0.2, 0.05]
+OWN_STEPS = {"function": square_root, "sequence": SEQUENCE, "array": np.array(SEQUENCE)}
+"""What ``step_size`` may be beside the names of rules."""
+
+
 def step_sizes(kind, case, t):
+    """The sizes by hand, for eta = 0.3 and t0 = 5."""
+    beyond_the_end = np.concatenate([SEQUENCE, np.full(len(t), SEQUENCE[-1])])[: len(t)]
     return {
         "constant": np.full(len(t), 0.3),
-        "decreasing": 2.0 / (t + 5.0),
-        "pegasos": case.costs.sum() / t,
+        "decreasing": 0.3 / (t + 5.0),
+        "pegasos": 0.3 * case.costs.sum() / t,
+        "lambda": 0.3 * case.costs.sum() / t,
+        "function": square_root(t),
+        "sequence": beyond_the_end,
+        "array": beyond_the_end,
     }[kind]
 
 
@@ -242,21 +260,23 @@ def step_sizes(kind, case, t):
     loss=PRIMAL_LOSSES,
     intercept=INTERCEPTS,
     batch=[1, 4, 23],
-    order=["epochs", "uniform"],
-    average_of=["last", "all", "suffix"],
-    step_size=["constant", "decreasing", "pegasos"],
+    order=["epochs", "uniform", "without_repetition"],
+    average_of=["last", "all", "suffix", 1, 24, 40],
+    step_size=["constant", "decreasing", "pegasos", *OWN_STEPS],
+    pace=[1.0, 0.4],
     layout=STORED,
 )
-def test_stochastic_subgradient(data, loss, intercept, batch, order, average_of, step_size, layout):
+def test_stochastic_subgradient(data, loss, intercept, batch, order, average_of, step_size, pace, layout):
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
     solver = StochasticSubgradient(
         batch=batch,
         order=order,
         average=average_of,
-        step_size=step_size,
-        eta=0.3 if step_size == "constant" else 2.0,
+        step_size=OWN_STEPS.get(step_size, step_size),
+        eta=0.3,
         t0=5.0,
+        intercept_step_size=pace,
         polish=0,
         seed=SEED,
     )
@@ -265,11 +285,12 @@ def test_stochastic_subgradient(data, loss, intercept, batch, order, average_of,
         case.X,
         case.y,
         case.costs,
-        list(batches_of(case, EPOCHS, order == "uniform", batch)),
+        list(batches_of(case, EPOCHS, order, batch)),
         step_sizes(step_size, case, np.arange(1.0, EPOCHS * steps + 1)),
         loss=loss,
         intercept=intercept,
         intercept_scaling=case.intercept_scaling,
+        intercept_step_size=pace,
     )
     state = solver.init(problem, None)
     for epoch in range(1, EPOCHS + 1):
@@ -281,28 +302,45 @@ def test_stochastic_subgradient(data, loss, intercept, batch, order, average_of,
 
 
 @every_pair(
-    lambda batch, order, **_: batch == 1 or order == "uniform",
+    lambda batch, order, **_: batch == 1 or order != "epochs",
     intercept=INTERCEPTS,
     batch=[1, 5],
-    order=["uniform", "epochs"],
-    average_of=["last", "all", "suffix"],
+    order=["uniform", "epochs", "without_repetition"],
+    average_of=["last", "all", "suffix", 1, 10, 30],
+    step_size=["pegasos of eta 1", "constant", "decreasing", "pegasos", *OWN_STEPS],
+    pace=[1.0, 0.4],
     project=[True, False],
     layout=STORED,
 )
-def test_pegasos(data, intercept, batch, order, average_of, project, layout):
+def test_pegasos(data, intercept, batch, order, average_of, step_size, pace, project, layout):
     case = data.with_(intercept=intercept)
     problem = case.problem(layout)
-    solver = Pegasos(batch=batch, order=order, average=average_of, project=project, polish=0, seed=SEED)
+    steps = len(case.y) // batch
+    sizes, options = None, {}
+    if step_size != "pegasos of eta 1":
+        sizes = step_sizes(step_size, case, np.arange(1.0, EPOCHS * steps + 1))
+        options = {"step_size": OWN_STEPS.get(step_size, step_size), "eta": 0.3, "t0": 5.0}
+    solver = Pegasos(
+        batch=batch,
+        order=order,
+        average=average_of,
+        intercept_step_size=pace,
+        project=project,
+        polish=0,
+        seed=SEED,
+        **options,
+    )
     iterates = pegasos(
         case.X,
         case.y,
         case.costs,
-        list(batches_of(case, EPOCHS, order == "uniform", batch)),
+        list(batches_of(case, EPOCHS, order, batch)),
         intercept=intercept,
         intercept_scaling=case.intercept_scaling,
         project=project,
+        step_sizes=sizes,
+        intercept_step_size=pace,
     )
-    steps = len(case.y) // batch
     state = solver.init(problem, None)
     for epoch in range(1, EPOCHS + 1):
         state = solver.step(problem, state, UNLIMITED)
@@ -314,7 +352,7 @@ def test_pegasos(data, intercept, batch, order, average_of, project, layout):
 
 def test_projection_is_felt(data):
     # Else the cases above would compare two runs in which line 5 never did anything.
-    batches = list(batches_of(data, 2, True, 1))
+    batches = list(batches_of(data, 2, "uniform", 1))
     free, held = (
         pegasos(data.X, data.y, data.costs, batches, project=project) for project in (False, True)
     )
@@ -331,7 +369,7 @@ def test_first_step_of_pegasos_forgets_its_start(data, scale, tolerance):
     problem = case.problem()
     state = solver.step(problem, solver.init(problem, None), UNLIMITED)
     ours = solver.solution(problem, state, UNLIMITED)
-    batches = list(batches_of(case, 1, True, 1))
+    batches = list(batches_of(case, 1, "uniform", 1))
     w, _ = average(pegasos(case.X, case.y, case.costs, batches, intercept=case.intercept), "all", 23)
     close(ours.w / np.linalg.norm(w), w / np.linalg.norm(w), tolerance)
 
@@ -341,7 +379,7 @@ def test_first_step_of_pegasos_forgets_its_start(data, scale, tolerance):
 def test_stopping_rule_of_001(data, name, batch):
     case = data.with_(intercept="none", weights=None)
     problem = case.problem()
-    batches = list(batches_of(case, 40, True, batch))
+    batches = list(batches_of(case, 40, "uniform", batch))
     rule = {"threshold": 0.35, "stop_count": 6}
     options = {"batch": batch, "order": "uniform", "average": "last", "polish": 0, "seed": SEED}
     options |= {"stop_threshold": 0.35, "stop_count": 6}
@@ -365,21 +403,27 @@ def test_stopping_rule_of_001(data, name, batch):
 
 
 @every_pair(
-    loss=PRIMAL_LOSSES, intercept=INTERCEPTS, step_size=["constant", "decreasing", "lambda"], layout=STORED
+    loss=PRIMAL_LOSSES,
+    intercept=INTERCEPTS,
+    step_size=["constant", "decreasing", "lambda", *OWN_STEPS],
+    pace=[1.0, 0.4],
+    layout=STORED,
 )
-def test_subgradient(data, loss, intercept, step_size, layout):
+def test_subgradient(data, loss, intercept, step_size, pace, layout):
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
-    solver = Subgradient(step_size=step_size, eta=0.3 if step_size == "constant" else 2.0, t0=5.0, polish=0)
+    step = OWN_STEPS.get(step_size, step_size)
+    solver = Subgradient(step_size=step, eta=0.3, t0=5.0, intercept_step_size=pace, polish=0)
     t = np.arange(1.0, 31.0)
     oracle = subgradient(
         case.X,
         case.y,
         case.costs,
-        step_sizes("pegasos" if step_size == "lambda" else step_size, case, t),
+        step_sizes(step_size, case, t),
         loss=loss,
         intercept=intercept,
         intercept_scaling=case.intercept_scaling,
+        intercept_step_size=pace,
     )
     state = solver.init(problem, None)
     for w, b, best_w, best_b in oracle:

@@ -44,6 +44,8 @@ RIGHT = {
     ("Log", "columns"): [-1],
     ("Polar", "columns"): [-1],  # a column, but one is not enough
     ("Squares", "columns"): [-1],
+    ("Squares", "center"): [-1, -0.5],
+    ("Paraboloid", "columns"): [-1],
     ("Pretrained", "onnx_file"): ["bogus", ""],  # names, of files that are missing
     ("Pretrained", "layer"): ["bogus", ""],
     ("LinearSVC", "class_weight"): [{}],
@@ -145,10 +147,17 @@ def test_all_kinds_are_walked():
     ("make", "message"),
     [
         (lambda: StochasticSubgradient(step_size="sqrt"), "'step_size' parameter of StochasticSubgradient"),
+        (
+            lambda: Subgradient(step_size=[0.5, 0.0]),
+            r"must be one of 'auto', 'constant', 'decreasing', 'lambda' or a function of t = 1, 2, \.\.\. "
+            r"or a sequence of numbers above 0\. Got \[0\.5, 0\.0\] instead",
+        ),
+        (lambda: Pegasos(step_size=np.ones((2, 2))), "a sequence of numbers above 0"),
+        (lambda: Pegasos(step_size=[True]), "a sequence of numbers above 0"),
         (lambda: Pegasos(order="bogus"), "'order' parameter of Pegasos must be one of 'uniform', 'epochs'"),
         (
-            lambda: Pegasos(average=5),
-            "'average' parameter of Pegasos must be one of 'last', 'all', 'suffix'",
+            lambda: Pegasos(average=0),
+            r"'average' parameter of Pegasos must be one of 'last', 'all', 'suffix' or an int in the range",
         ),
         (
             lambda: DualCoordinateAscent(order="bogus"),

@@ -32,6 +32,7 @@ from maxmargin.command_line.shared.options import (
 )
 from maxmargin.command_line.shared.picture import check_picture, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.solver_options import Options, configured
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text, labels_of
 
@@ -64,6 +65,7 @@ def choose(
     ] = None,
     loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
     solver: Annotated[str, typer.Option(help="auto, or a solver's name.")] = "auto",
+    option: Options = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach in every fit.")] = 1e-4,
     max_time: Annotated[float, typer.Option(help="Seconds for all fits; inf: no limit.")] = float("inf"),
     max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit.")] = 100_000,
@@ -112,7 +114,7 @@ def choose(
         loss=loss,
         Cs=np.geomspace(low, high, values),
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
-        solver=solver,
+        solver=configured(solver, option) or "auto",
         tol=tol,
         max_iter=max_iter,
         max_time=seconds_or_none(max_time),

@@ -48,6 +48,7 @@ from maxmargin.command_line.shared.options import (
 )
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.solver_options import Options, entrants
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text, labels_of
 
@@ -75,6 +76,11 @@ def compare(
         str | None,
         typer.Option("--class", help="Of several classes, the one to tell from the rest: the largest."),
     ] = None,
+    solver: Annotated[
+        list[str] | None,
+        typer.Option(help="Only this one; may be given several times.", show_default="all"),
+    ] = None,
+    option: Options = None,
     kernel: KernelName = None,
     gamma: Gamma = None,
     degree: Degree = None,
@@ -99,6 +105,8 @@ def compare(
     Example: maxmargin compare data.svm --loss squared_hinge --max-time 5 -o compare.svg
 
     Example: maxmargin compare data.svm --kernel gaussian --gamma 0.5
+
+    Example: maxmargin compare data.svm --solver pegasos --solver subgradient --option polish=0
     """
     check_picture("-o", output)
     check_writable(output, data)
@@ -106,12 +114,11 @@ def compare(
     reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
     own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=features is None)
     asked = asked_features(features, own)
-    memory = own.pop("cache_size", None)
+    solvers = _entrants(solver, option, own)
     with Bars(quiet=as_json) as bars:
         problem, against, expansion = _read_problem(
             data, reading, bars, C, loss, intercept, positive, own, asked
         )
-        solvers = _entrants(problem, memory)
         runs, left_out = _race(problem, solvers, bars, tol=tol, max_time=max_time, threads=threads)
         bars.finish()
     title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {INTERCEPTS[intercept]}{against}"
@@ -128,6 +135,7 @@ def compare(
         data_of = getattr(problem.rows, "data", problem.rows)  # of a kernel's rows, those behind it
         size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
         answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
+        answer["options"] = option or []
         answer["kernel"] = None if found is None else described(found)
         answer["feature_map"] = features_as_json(expansion)
         print_json(answer | {"solvers": rows, "left_out": left_out, "picture": output})
@@ -218,19 +226,21 @@ class _Run:
         return [record.seconds for record in records], [record.relative_gap for record in records]
 
 
-def _entrants(problem: Problem, cache_size: float | None) -> dict[str, AnySolver]:
-    """The solvers for such rows; those that have a cache get the one asked for."""
+def _entrants(
+    names: list[str] | None, options: list[str] | None, kernel: dict[str, Any]
+) -> dict[str, AnySolver]:
+    """The solvers that are asked for, or all that take the kernel or none; with the options they have."""
     from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
 
-    if not problem.rows.has_kernel:
-        return {name: solver() for name, solver in LINEAR_SOLVERS.items()}
-    solvers: dict[str, AnySolver] = {}
-    for name, solver in SOLVERS.items():
-        if solver.takes_kernels:
-            cached = cache_size is not None and hasattr(solver(), "cache_size")
-            options: dict[str, Any] = {"cache_size": cache_size} if cached else {}
-            solvers[name] = solver(**options)
-    return solvers
+    cache_size = kernel.pop("cache_size", None)
+    every = list(LINEAR_SOLVERS)
+    if kernel:
+        every = [name for name in SOLVERS if SOLVERS[name].takes_kernels]
+    for name in names or []:
+        if name not in every:
+            raise Failure(f"--solver must be one of {', '.join(every)} here. Got {name!r} instead.")
+    chosen = [name for name in every if not names or name in names]
+    return entrants(chosen, options, cache_size=cache_size)
 
 
 def _race(

@@ -25,7 +25,7 @@ def reproduce(
         typer.Argument(metavar="[PART]...", help="By name; by default all.", show_default=False),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="On subsamples: two minutes, numbers that do not compare.")
+        bool, typer.Option("--quick", help="On subsamples: some 20 seconds, numbers that do not compare.")
     ] = False,
     data: Annotated[
         Path | None,

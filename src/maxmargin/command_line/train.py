@@ -38,6 +38,7 @@ from maxmargin.command_line.shared.options import (
     seconds_or_none,
 )
 from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.solver_options import Options, configured
 from maxmargin.files.data.labels import labels_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def train(
     solver: Annotated[
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
     ] = None,
+    option: Options = None,
     kernel: KernelName = None,
     gamma: Gamma = None,
     degree: Degree = None,
@@ -139,6 +141,8 @@ def train(
 
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
 
+    Example: maxmargin train data.svm -o model.mm --solver pegasos --option batch=16 --option eta=0.1
+
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
     """
     import numpy as np
@@ -157,7 +161,8 @@ def train(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
         )
     kind = cast(Any, model_format)
-    given = {"C": C, "loss": loss, "solver": solver, "tol": tol, "max_time": max_time}
+    chosen = configured(solver, option, cache_size=cache_size)
+    given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": threads}
     earlier = None if resume is None else load_model(resume)
     own = kernel_options(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from maxmargin.features.log import Log
     from maxmargin.features.monomials import Monomials
     from maxmargin.features.nystroem import Nystroem
+    from maxmargin.features.paraboloid import Paraboloid
     from maxmargin.features.polar import Polar
     from maxmargin.features.polynomial_sketch import PolynomialSketch
     from maxmargin.features.pretrained import Pretrained
@@ -37,6 +38,7 @@ _HOME = {
     "Log": "log",
     "Monomials": "monomials",
     "Nystroem": "nystroem",
+    "Paraboloid": "paraboloid",
     "Polar": "polar",
     "PolynomialSketch": "polynomial_sketch",
     "Pretrained": "pretrained",
@@ -55,6 +57,7 @@ __all__ = [
     "Log",
     "Monomials",
     "Nystroem",
+    "Paraboloid",
     "Polar",
     "PolynomialSketch",
     "Pretrained",

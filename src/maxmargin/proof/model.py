@@ -44,9 +44,9 @@ class Status(Enum):
     )
     RULE_FIRED = (
         "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "
-        "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold or epsilon, or rounding error "
-        "leaves it nothing to gain. Lower stop_threshold or epsilon, loosen tol, give the data in float64, "
-        "or scale the features."
+        "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold or epsilon, separated the rows "
+        "(perceptron), or rounding error leaves it nothing to gain. Lower stop_threshold or epsilon, "
+        "loosen tol, give the data in float64, scale the features, or choose another solver."
     )
 
     @classmethod

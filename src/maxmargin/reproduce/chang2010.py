@@ -2,7 +2,8 @@
 """001, tables 4 and 5 (Chang et al. 2010): linear against Gaussian, and degree 2 expanded against kernel.
 
 C and gamma are the lecture's. The linear classifiers have no intercept, as in LIBLINEAR by default; the
-constant among the monomials is one. imdb_tfidf stands in for real-sim, which is not available.
+constant among the monomials is one. imdb_tfidf stands in for real-sim, which is not available: with those
+of its columns that most rows have, as many as real-sim has, so that their products can be weighed as well.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,9 +26,11 @@ from maxmargin.reproduce.data import Data
 
 _CLOSE = 0.3
 """Points of accuracy within which a value counts as reproduced."""
-_MOST_COLUMNS = 10_000_000
-"""Columns of an expansion that is run, at most: a weight for each has to fit in memory."""
 _STAND_INS = {"imdb_tfidf": "imdb_tfidf (for real-sim)"}
+_COLUMNS, _QUICK_COLUMNS = 20_958, 2_000
+"""The columns of real-sim, and those of a quick run: its stand-in keeps so many, the most frequent ones."""
+_STEPS = 100_000
+"""Steps of a fit, so that time alone ends it."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,14 @@ EXPANDED = {
 }
 KERNEL_SECONDS = {"a9a": 89.8, "imdb_tfidf": 1_220.5, "ijcnn1": 64.2, "mnist38": 18.4}
 """LIBSVM with the polynomial kernel; covtype was not published."""
+DIFFERENCES = {
+    "a9a": (0.07, 0.02),
+    "imdb_tfidf": (0.49, 0.10),
+    "ijcnn1": (5.63, -0.85),
+    "mnist38": (2.47, -0.40),
+    "covtype_binary_scale": (3.74, -15.98),
+}
+"""Points of accuracy above linear and Gaussian as table 5 has them, rounded after subtracting."""
 
 _HEADINGS = (
     "data",
@@ -73,7 +86,9 @@ _HEADINGS = (
     "published accuracy, %",
     "certified relative gap",
 )
-_FORMATS = {
+_DIFFERENCES = ("diff. linear", "published diff. linear", "diff. Gaussian", "published diff. Gaussian")
+"""Accuracy differences: the points by which a line is above those of table 4."""
+_FORMATS = dict.fromkeys(_DIFFERENCES, "+.2f") | {
     "seconds": ".3g",
     "published seconds": ".1f",
     "accuracy, %": ".2f",
@@ -83,35 +98,57 @@ _FORMATS = {
 
 
 def _linear_gaussian(settings: Settings) -> Result:
-    rows: list[tuple[Cell, ...]] = []
-    for name in LINEAR:
-        data = settings.load(name)
-        rows.append(_run(settings, data, "linear", LINEAR[name], _linear(settings, LINEAR[name])))
-        rows.append(_run(settings, data, "Gaussian", GAUSSIAN[name], _gaussian(settings, GAUSSIAN[name])))
-    title = "Table 4: linear and Gaussian"
-    return _result(settings, title, rows)
+    rows = [row for name in LINEAR for row in _table_4(settings, name)]
+    return _result(settings, "Table 4: linear and Gaussian", _HEADINGS, rows)
+
+
+@cache
+def _table_4(settings: Settings, name: str) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
+    """The two lines of a set, which table 5 compares with; they are not measured twice."""
+    data = _load(settings, name)
+    return (
+        _run(settings, data, "linear", LINEAR[name], _linear(settings, LINEAR[name])),
+        _run(settings, data, "Gaussian", GAUSSIAN[name], _gaussian(settings, GAUSSIAN[name])),
+    )
 
 
 def _degree_two(settings: Settings) -> Result:
     rows: list[tuple[Cell, ...]] = []
     for name, published in EXPANDED.items():
-        data = settings.load(name)
-        if math.comb(data.X.shape[1] + 2, 2) <= _MOST_COLUMNS:
-            rows.append(_run(settings, data, "expanded", published, _linear(settings, published), True))
-        else:
-            rows.append(_not_run(data, "expanded", published))
+        linear, gaussian = _table_4(settings, name)
+        data = _load(settings, name)
         of_kernel = Published(published.C, published.gamma, KERNEL_SECONDS.get(name), published.accuracy)
+        lines = [_run(settings, data, "expanded", published, _linear(settings, published), True)]
         if settings.quick or of_kernel.seconds is not None:
-            rows.append(_run(settings, data, "kernel", of_kernel, _polynomial(settings, published)))
+            lines.append(_run(settings, data, "kernel", of_kernel, _polynomial(settings, published)))
         else:
-            rows.append(_not_run(data, "kernel", of_kernel))
+            lines.append(_line(data, "kernel", of_kernel, None, None, None))
+        to_linear, to_gaussian = DIFFERENCES[name]
+        rows += [
+            (*row, _beyond(row, linear), to_linear, _beyond(row, gaussian), to_gaussian) for row in lines
+        ]
     title = "Table 5: degree 2, expanded against kernel"
-    result = _result(settings, title, rows)
-    result.findings.append(
-        f"Not run, shown by dashes: expansions to more than {_MOST_COLUMNS:,} columns, since a weight for "
-        "each would not fit in memory, and kernels that were not published either."
-    )
+    result = _result(settings, title, (*_HEADINGS, *_DIFFERENCES), rows)
+    result.findings.append("Not run, shown by dashes: kernels that were not published either.")
     return result
+
+
+def _beyond(row: tuple[Cell, ...], other: tuple[Cell, ...]) -> float | None:
+    """The points of accuracy by which a line is above another."""
+    column = _HEADINGS.index("accuracy, %")
+    ours, theirs = row[column], other[column]
+    return None if ours is None or theirs is None else float(ours) - float(theirs)
+
+
+def _load(settings: Settings, name: str) -> Data:
+    """The data, a stand-in with as many columns as what it stands in for."""
+    data = settings.load(name)
+    columns = settings.of(_COLUMNS, _QUICK_COLUMNS)
+    if name not in _STAND_INS or data.X.shape[1] <= columns:
+        return data
+    rows_with = np.bincount(data.X.indices, minlength=data.X.shape[1])
+    kept = np.sort(np.argsort(-rows_with, kind="stable")[:columns])
+    return replace(data, X=data.X[:, kept], X_test=data.X_test[:, kept])
 
 
 def _linear(settings: Settings, published: Published) -> LinearSVC:
@@ -121,6 +158,7 @@ def _linear(settings: Settings, published: Published) -> LinearSVC:
         fit_intercept=False,
         tol=1e-3,
         random_state=0,
+        max_iter=_STEPS,
         max_time=settings.of(420.0, 4.0),
     )
 
@@ -148,7 +186,7 @@ def _run(
     X, X_test = data.X, data.X_test
     expansion = None
     if expand:
-        expansion = Monomials(2, scaling="kernel", gamma=published.gamma, max_bytes=2**34)
+        expansion = Monomials(2, scaling="kernel", gamma=published.gamma, max_bytes=2**34, lazy="auto")
         X, X_test = (sparse.csr_matrix(part) for part in (X, X_test))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows the gap
@@ -162,10 +200,6 @@ def _run(
         correct += int((model.predict(queries) == data.y_test[part]).sum())
     accuracy = 100.0 * correct / len(data.y_test)
     return _line(data, kind, published, seconds, accuracy, float(model.certificate_.relative_gap))
-
-
-def _not_run(data: Data, kind: str, published: Published) -> tuple[Cell, ...]:
-    return _line(data, kind, published, None, None, None)
 
 
 def _line(
@@ -182,14 +216,16 @@ def _line(
     return name, kind, float(published.C), gamma, seconds, known[0], accuracy, known[1], gap
 
 
-def _result(settings: Settings, title: str, rows: list[tuple[Cell, ...]]) -> Result:
+def _result(
+    settings: Settings, title: str, headings: tuple[str, ...], rows: list[tuple[Cell, ...]]
+) -> Result:
     about = (
         "Hinge loss, C and gamma of the lecture, to a certified relative gap of 0.001 or as far as the "
         "time allows. Published seconds are LIBLINEAR's and LIBSVM's on their machine of 2010. covtype is "
-        "split at random, 80 to 20; imdb_tfidf stands in for real-sim, so its published values are of "
-        "other data."
+        "split at random, 80 to 20; imdb_tfidf stands in for real-sim, with as many columns, its most "
+        "frequent ones, so its published values are of other data."
     )
-    table = Table(title, _HEADINGS, rows, _FORMATS)
+    table = Table(title, headings, rows, _FORMATS)
     return Result(about, [table], [] if settings.quick else _differences(table), _picture(table))
 
 

@@ -38,6 +38,23 @@ def sectors(n: int = 240, seed: int = 0) -> Example:
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
 
 
+def ideal_weight(n: int = 300, seed: int = 0) -> Example:
+    """003's case for interactions: height (inches) and weight (kg), and whether the two go together.
+
+    They do within 10 kg of J. D. Robinson's formula, 52 + 1.9 (height - 60). The score of the lecture,
+
+        (52 + 1.9 (h - 60) - w)^2  =  3.61 h^2 - 3.8 h w - 235.6 h + w^2 + 124 w + 3844,
+
+    is a linear function of the monomials of degree 2, and not of height and weight themselves.
+    """
+    random = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    height = random.uniform(58.0, 78.0, n)
+    off = np.where(y > 0, random.uniform(0.0, 9.0, n), random.uniform(11.0, 25.0, n))
+    weight = 52.0 + 1.9 * (height - 60.0) + off * random.choice([-1.0, 1.0], n)
+    return np.column_stack([height, weight]), y
+
+
 def disc_and_ring(n: int = 240, seed: int = 0) -> Example:
     """003's case for x1^2 + x2^2: one class around the other."""
     random = np.random.default_rng(seed)

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.proof.certificate import certify
+from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Record, Trace
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import solve
+from maxmargin.types import Vector
 
 
 def states(
@@ -41,10 +42,18 @@ def states(
         before = time.perf_counter()
 
 
-def timed_trace(problem: Problem, solver: AnySolver, *, steps: int, seconds: float) -> Trace:
+def timed_trace(
+    problem: Problem,
+    solver: AnySolver,
+    *,
+    steps: int,
+    seconds: float,
+    look: Callable[[Vector], object] | None = None,
+) -> Trace:
     """The best primal value so far against seconds of steps alone; certificates are made off the clock.
 
-    Looks are taken after steps that grow by a fifth, and after the last.
+    Looks are taken after steps that grow by a fifth, and after the last. ``look`` is called at each of them
+    with the w of that moment, which need not be the best so far.
     """
     trace = Trace()
     certificate = None
@@ -54,20 +63,38 @@ def timed_trace(problem: Problem, solver: AnySolver, *, steps: int, seconds: flo
         if step < due:
             continue
         due = max(step + 1.0, 1.2 * step)
-        certificate = _look(problem, solver, trace, last, certificate)
+        certificate = _look(problem, solver, trace, last, certificate, look)
     if last is not None and trace[-1].step < last[0]:
-        _look(problem, solver, trace, last, certificate)
+        _look(problem, solver, trace, last, certificate, look)
     return trace
 
 
-def _look(problem: Problem, solver: AnySolver, trace: Trace, at: tuple[int, Any, float], known: Any) -> Any:
+def _look(
+    problem: Problem,
+    solver: AnySolver,
+    trace: Trace,
+    at: tuple[int, Any, float],
+    known: Certificate | None,
+    look: Callable[[Vector], object] | None,
+) -> Certificate:
     step, state, spent = at
     solution = solver.solution(problem, state, Budget(math.inf, 1))
     proof = certify(problem, solution, known=known)
     trace.records.append(Record(step, spent, proof.primal, proof.dual, proof.relative_gap))
+    if look is not None:
+        w = solution.w
+        if w is None:
+            assert solution.alpha is not None
+            w = problem.rows.combine(solution.alpha * problem.y)
+        look(w)
     return proof
+
+
+def best_model(problem: Problem, tol: float = 1e-9, seconds: float = 60.0) -> Certificate:
+    """What a tight run proves: no primal value is below its dual one."""
+    return solve(problem, tol=tol, max_steps=10_000, max_time=seconds).certificate
 
 
 def best_value(problem: Problem, tol: float = 1e-9, seconds: float = 60.0) -> float:
     """The largest lower bound that a tight run proves: no primal value is below it."""
-    return solve(problem, tol=tol, max_steps=10_000, max_time=seconds).certificate.dual
+    return best_model(problem, tol, seconds).dual

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from maxmargin.estimators import LinearSVC
-from maxmargin.features import Polar
+from maxmargin.features import Paraboloid, Polar
 from maxmargin.plot import decision_boundary, support_vectors
 from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate, RowClass
@@ -27,11 +26,6 @@ _SAYS = {
 _HEADINGS = ("rows", "lecture", "count", "alpha from", "alpha to", "margin from", "margin to")
 
 
-def with_radius(X: Any) -> Any:
-    """003's map (x1, x2, x1^2 + x2^2)."""
-    return np.column_stack([X, (X**2).sum(axis=1)])
-
-
 def _run(settings: Settings) -> Result:
     X, y = breast_cancer()
     settings.tell("breast cancer data, to a tight gap")
@@ -43,7 +37,7 @@ def _run(settings: Settings) -> Result:
         (
             "x1, x2, x1^2 + x2^2",
             disc_and_ring(),
-            make_pipeline(FunctionTransformer(with_radius), LinearSVC(loss="hinge", random_state=0)),
+            make_pipeline(Paraboloid(), LinearSVC(loss="hinge", random_state=0)),
         ),
     ]
     rows: list[tuple[Cell, ...]] = []

@@ -10,6 +10,7 @@ from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.kernel_dual_ascent import KernelDualAscent
 from maxmargin.solvers.newton import Newton
 from maxmargin.solvers.pegasos import Pegasos
+from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.solvers.quadratic_program import QuadraticProgram
 from maxmargin.solvers.sequential_minimal_optimization import SequentialMinimalOptimization
 from maxmargin.solvers.stochastic_subgradient import StochasticSubgradient
@@ -20,6 +21,7 @@ SOLVERS: dict[str, type[AnySolver]] = {
     "subgradient": Subgradient,
     "stochastic_subgradient": StochasticSubgradient,
     "pegasos": Pegasos,
+    "perceptron": Perceptron,
     "dual_coordinate_ascent": DualCoordinateAscent,
     "newton": Newton,
     "augmented_lagrangian": AugmentedLagrangian,
@@ -43,6 +45,7 @@ __all__ = [
     "KernelDualAscent",
     "Newton",
     "Pegasos",
+    "Perceptron",
     "QuadraticProgram",
     "SequentialMinimalOptimization",
     "Solver",

@@ -30,8 +30,9 @@ from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
-from maxmargin.solvers.stochastic_subgradient import State, current, init_state, take_steps
-from maxmargin.tools.parameters import Count, NotNegative, Seed
+from maxmargin.solvers.primal.step_sizes import StepFunction, StepSequence, step_sizes
+from maxmargin.solvers.stochastic_subgradient import State, StepRule, current, init_state, take_steps
+from maxmargin.tools.parameters import Count, NotNegative, Positive, Seed
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,24 @@ class Pegasos(Solver[State]):
     name: ClassVar[str] = "pegasos"
     batch: Count = 1
     """Rows per step, k."""
-    order: Literal["uniform", "epochs"] = "uniform"
-    """Uniform draws as in 001 and 002, or shuffled epochs as in 003."""
+    order: Literal["uniform", "epochs", "without_repetition"] = "uniform"
+    """Uniform draws as in 002, in which a batch may hold a row twice; shuffled epochs as in 003; or, as in
+    001, a subset of k different rows for every step, independent of the subsets of other steps."""
     project: bool = True
     """Line 5, onto the ball of radius 1 / sqrt(lambda) that holds the optimum."""
-    average: Literal["last", "all", "suffix"] = "all"
+    average: Literal["last", "all", "suffix"] | Count = "all"
     """Which iterate is the answer: the last (001, 003), the mean of all (002), or of those since the
-    last doubling."""
+    last doubling. Or an integer T_0: the mean of w_T0, ..., w_T (000), and before step T_0 the last."""
+    step_size: Literal["pegasos", "constant", "decreasing"] | StepFunction | StepSequence = "pegasos"
+    """eta / (lambda t), which is Pegasos for eta = 1; eta; eta / (t + t0). Or any function of t = 1, 2,
+    ..., or any sequence, whose last value is repeated. The guarantee is that of eta_t = 1 / (lambda t)."""
+    eta: Positive = 1.0
+    """The eta that the rules of ``step_size`` speak of; no effect on a function or a sequence."""
+    t0: NotNegative = 0.0
+    """What ``step_size="decreasing"`` adds to t."""
+    intercept_step_size: Positive = 1.0
+    """The factor on the steps of b. It needs another step size than w: its curvature has nothing to do
+    with the length of the rows, and nothing but the losses holds an exact intercept in place."""
     polish: NotNegative = 0.1
     """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
     stop_threshold: NotNegative = 0.0
@@ -81,18 +93,10 @@ class Pegasos(Solver[State]):
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One epoch: n / k steps."""
-        count = max(1, problem.rows.count // self.batch)
-        t = state.t + np.arange(1, count + 1, dtype=np.float64)
-        take_steps(
-            problem,
-            state,
-            problem.total_cost / t,
-            self.batch,
-            self.order == "uniform",
-            np.sqrt(problem.total_cost) if self.project else np.inf,
-            budget,
-            restart=self.average == "suffix",
-        )
+        radius = float(np.sqrt(problem.total_cost)) if self.project else np.inf
+        rule = StepRule(self.batch, self.order, self.average, radius, self.intercept_step_size)
+        sizes = step_sizes(self, problem, rule.upcoming(problem, state))
+        take_steps(problem, state, rule, sizes, budget)
         # Rounding in the running |v|^2 must not outlive an epoch.
         state.iterate.squared_norm = core.dot(state.v, state.v)
         return state
@@ -105,9 +109,11 @@ class Pegasos(Solver[State]):
         return state.polish.solution(problem, primal, state.epochs, budget)
 
     def _has_bound(self, problem: Problem) -> bool:
-        return (
-            self.average == "all" and self.order == "uniform" and problem.intercept is not Intercept.EXACT
-        )
+        """Whether the steps are those of the lecture, all of them count, and F is strongly convex."""
+        named = isinstance(self.step_size, str) and self.step_size == "pegasos" and self.eta == 1.0
+        same_for_b = problem.intercept is Intercept.NONE or self.intercept_step_size == 1.0
+        of_all = self.average in ("all", 1) and self.order != "epochs"
+        return named and same_for_b and of_all and problem.intercept is not Intercept.EXACT
 
     def report(self, state: State) -> Report:
         """It is finished by 001's rule, where that is asked for."""

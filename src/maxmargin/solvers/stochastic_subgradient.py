@@ -17,7 +17,7 @@ a combination of two vectors.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.primal.dual_polish import DualPolish
+from maxmargin.solvers.primal.step_sizes import StepFunction, StepSequence, is_automatic, step_sizes
 from maxmargin.tools.parameters import Count, NotNegative, Positive, Seed
 from maxmargin.types import Indices, Vector
 
@@ -56,17 +57,23 @@ class StochasticSubgradient(Solver[State]):
     name: ClassVar[str] = "stochastic_subgradient"
     batch: Count = 1
     """Rows per step, k; n makes the full subgradient method."""
-    order: Literal["epochs", "uniform"] = "epochs"
-    """Shuffled epochs, or uniform draws with repetition."""
-    average: Literal["last", "all", "suffix"] = "suffix"
-    """Which iterate is the answer: the last, the mean of all, or of those since the last doubling."""
-    step_size: Literal["auto", "constant", "decreasing", "pegasos"] = "auto"
-    """eta; eta / (t + t0); 1 / (lambda t); or auto: 1 / (lambda (t + t0)) with a first step of one over
-    the mean squared length of the rows."""
+    order: Literal["epochs", "uniform", "without_repetition"] = "epochs"
+    """Shuffled epochs; uniform draws, in which a batch may hold a row twice; or, as in 001, a subset of k
+    different rows for every step. The subsets of two steps are independent: a row may be in both."""
+    average: Literal["last", "all", "suffix"] | Count = "suffix"
+    """Which iterate is the answer: the last, the mean of all, or of those since the last doubling. Or an
+    integer T_0: the mean of w_T0, ..., w_T (000), and before step T_0 the last."""
+    step_size: Literal["auto", "constant", "decreasing", "pegasos"] | StepFunction | StepSequence = "auto"
+    """eta; eta / (t + t0); eta / (lambda t); or auto: 1 / (lambda (t + t0)) with a first step of one over
+    the mean squared length of the rows. Or any function of t = 1, 2, ..., or any sequence, whose last value
+    is repeated."""
     eta: Positive = 1.0
-    """The step size that ``step_size`` speaks of; no effect on "auto" and on the one that lambda gives."""
+    """The eta that the rules of ``step_size`` speak of; no effect on "auto", a function or a sequence."""
     t0: NotNegative = 0.0
     """What ``step_size="decreasing"`` adds to t."""
+    intercept_step_size: Positive = 1.0
+    """The factor on the steps of b. It needs another step size than w: its curvature has nothing to do
+    with the length of the rows, and nothing but the losses holds an exact intercept in place."""
     polish: NotNegative = 0.1
     """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
     stop_threshold: NotNegative = 0.0
@@ -92,27 +99,14 @@ class StochasticSubgradient(Solver[State]):
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One epoch: n / k steps."""
-        count = max(1, problem.rows.count // self.batch)
-        t = state.t + np.arange(1, count + 1, dtype=np.float64)
-        take_steps(
-            problem,
-            state,
-            self._step_sizes(problem, t),
-            self.batch,
-            self.order == "uniform",
-            np.inf,
-            budget,
-            restart=self.average == "suffix",
-        )
+        rule = StepRule(self.batch, self.order, self.average, np.inf, self.intercept_step_size)
+        sizes = self._step_sizes(problem, rule.upcoming(problem, state))
+        take_steps(problem, state, rule, sizes, budget)
         return state
 
     def _step_sizes(self, problem: Problem, t: Vector) -> Vector:
-        if self.step_size == "constant":
-            return np.full_like(t, self.eta)
-        if self.step_size == "decreasing":
-            return self.eta / (t + self.t0)
-        if self.step_size == "pegasos":
-            return problem.total_cost / t
+        if not is_automatic(self.step_size):
+            return step_sizes(self, problem, t)
         length = float(problem.rows.squared_norms.mean()) + problem.bias_feature**2
         # The first step, 1 / length, moves a row's margin by about 1.
         return problem.total_cost / (t + problem.total_cost * (length or 1.0))
@@ -125,6 +119,22 @@ class StochasticSubgradient(Solver[State]):
     def report(self, state: State) -> Report:
         """It is finished by 001's rule, where that is asked for."""
         return Report(finished=state.recent.finished)
+
+
+class StepRule(NamedTuple):
+    """What all steps of a run have in common."""
+
+    batch: int
+    order: str
+    average: str | int
+    radius: float
+    """The radius of the ball that w is projected to; infinite: it is not."""
+    intercept_step_size: float
+
+    def upcoming(self, problem: Problem, state: State) -> Vector:
+        """The numbers t of the steps of the next epoch."""
+        count = max(1, problem.rows.count // self.batch)
+        return state.t + np.arange(1, count + 1, dtype=np.float64)
 
 
 def init_state(
@@ -165,53 +175,71 @@ def init_state(
     )
 
 
-def take_steps(
-    problem: Problem,
-    state: State,
-    step_sizes: Vector,
-    batch: int,
-    uniform: bool,
-    radius: float,
-    budget: Budget,
-    *,
-    restart: bool,
-) -> None:
-    """One compiled run of steps on batches of a fresh random order."""
-    if restart and state.epochs & (state.epochs - 1) == 0:
+def take_steps(problem: Problem, state: State, rule: StepRule, sizes: Vector, budget: Budget) -> None:
+    """One epoch: steps of these sizes on fresh random batches."""
+    order = draw_rows(problem, state, rule, len(sizes))
+    before = 0
+    if rule.average == "suffix" and state.epochs & (state.epochs - 1) == 0:
         # An average since the last power of two of epochs forgets the crude beginning, and grows to the
         # last half of the run.
-        state.iterate.rescale()
-        state.u[:] = 0.0
-        state.iterate.counted = state.iterate.beta_sum = 0.0
-    if uniform:
-        order = np.empty(len(step_sizes) * batch, np.int64)
-        state.random = core.draw(order, problem.rows.count, state.random)
-    else:
-        order = state.order
-        state.random = core.shuffle(order, state.random)
-    state.t += core.stochastic_subgradient(
-        problem.rows.compiled,
-        state.examples,
-        order,
-        step_sizes,
-        state.iterate,
-        state.recent,
-        batch=batch,
-        lambda_=1.0 / problem.total_cost,
-        radius=radius,
-        bias_feature=problem.bias_feature,
-        bias_shrinks=problem.intercept is Intercept.REGULARISED,
-        budget=budget,
-    )
+        _forget_average(state)
+    elif isinstance(rule.average, int) and state.t < rule.average:
+        before = min(rule.average - 1 - state.t, len(sizes))
+        if walk(problem, state, rule, order, sizes[:before], budget) == rule.average - 1:
+            _forget_average(state)
+    walk(problem, state, rule, order[before * rule.batch :], sizes[before:], budget)
     state.epochs += 1
 
 
-def current(problem: Problem, state: State, average: str) -> Solution:
+def draw_rows(problem: Problem, state: State, rule: StepRule, steps: int) -> Indices:
+    """The rows of so many batches, one batch after the other."""
+    if rule.order == "epochs":
+        state.random = core.shuffle(state.order, state.random)
+        return state.order
+    order = np.empty(steps * rule.batch, np.int64)
+    if rule.order == "uniform":
+        state.random = core.draw(order, problem.rows.count, state.random)
+    else:
+        state.random = core.draw_batches(order, rule.batch, state.order, state.random)
+    return order
+
+
+def walk(
+    problem: Problem, state: State, rule: StepRule, order: Indices, sizes: Vector, budget: Budget
+) -> int:
+    """Steps of these sizes on these batches in one compiled call; how many have been taken in all."""
+    if not (budget.spent or state.recent.finished):
+        state.t += core.stochastic_subgradient(
+            problem.rows.compiled,
+            state.examples,
+            order,
+            sizes,
+            state.iterate,
+            state.recent,
+            batch=rule.batch,
+            lambda_=1.0 / problem.total_cost,
+            radius=rule.radius,
+            bias_feature=problem.bias_feature,
+            bias_shrinks=problem.intercept is Intercept.REGULARISED,
+            bias_pace=rule.intercept_step_size,
+            budget=budget,
+        )
+    return state.t
+
+
+def _forget_average(state: State) -> None:
+    state.iterate.rescale()
+    state.u[:] = 0.0
+    state.iterate.counted = state.iterate.beta_sum = 0.0
+
+
+def current(problem: Problem, state: State, average: str | int) -> Solution:
     """The last iterate or the mean of those counted."""
     iterate = state.iterate
-    if average == "last" or iterate.counted == 0:
-        w, beta = iterate.scale * state.v, iterate.beta
-    else:
+    begun = state.t >= average if isinstance(average, int) else average != "last"
+    if begun and iterate.counted > 0:
         w = (iterate.mass * state.v - state.u) / iterate.counted
         beta = iterate.beta_sum / iterate.counted
+    else:
+        w, beta = iterate.scale * state.v, iterate.beta
     return Solution(w=w, b=problem.bias_feature * beta)

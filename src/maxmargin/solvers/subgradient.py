@@ -26,6 +26,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.primal.dual_polish import DualPolish
+from maxmargin.solvers.primal.step_sizes import StepFunction, StepSequence, is_automatic, step_sizes
 from maxmargin.tools.parameters import NotNegative, Positive, Seed
 from maxmargin.types import Vector
 
@@ -67,14 +68,18 @@ class Subgradient(Solver[State]):
     """The full subgradient method, for every loss and intercept form."""
 
     name: ClassVar[str] = "subgradient"
-    step_size: Literal["auto", "constant", "decreasing", "lambda"] = "auto"
-    """eta; eta / (t + t0); 1 / (lambda t); or auto: eta / (1 + eta lambda t), where the first step finds
+    step_size: Literal["auto", "constant", "decreasing", "lambda"] | StepFunction | StepSequence = "auto"
+    """eta; eta / (t + t0); eta / (lambda t); or auto: eta / (1 + eta lambda t), where the first step finds
     eta by the lecture's trial and error: several candidates start off, and each time the half that has
-    lowered the objective less is dropped."""
+    lowered the objective less is dropped. Or any function of t = 1, 2, ..., or any sequence, whose last
+    value is repeated."""
     eta: Positive = 1.0
-    """The step size that ``step_size`` speaks of; no effect on "auto" and on the one that lambda gives."""
+    """The eta that the rules of ``step_size`` speak of; no effect on "auto", a function or a sequence."""
     t0: NotNegative = 0.0
     """What ``step_size="decreasing"`` adds to t."""
+    intercept_step_size: Positive = 1.0
+    """The factor on the steps of b. It needs another step size than w: its curvature has nothing to do
+    with the length of the rows, and nothing but the losses holds an exact intercept in place."""
     polish: NotNegative = 0.1
     """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
     stop_threshold: NotNegative = 0.0
@@ -98,25 +103,21 @@ class Subgradient(Solver[State]):
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One pass: value and subgradient at the iterate, then one step away from it."""
-        if self.step_size == "auto" and state.eta == 0.0:
+        if is_automatic(self.step_size) and state.eta == 0.0:
             self._choose_eta(problem, state, budget)
         value, losses, slope = _evaluate(problem, state.point, budget)
         _keep_best(state, state.point, value)
         state.t += 1
         eta = self._step_size(problem, state.t, state.eta)
-        state.point = _moved(problem, state.point, losses, slope, eta)
+        state.point = self._moved(problem, state.point, losses, slope, eta)
         length = eta / problem.total_cost * math.sqrt(core.dot(losses, losses))
         state.finished = length < self.stop_threshold
         return state
 
     def _step_size(self, problem: Problem, t: int, found: float) -> float:
-        if self.step_size == "constant":
-            return self.eta
-        if self.step_size == "decreasing":
-            return self.eta / (t + self.t0)
-        if self.step_size == "lambda":
-            return problem.total_cost / t
-        return found / (1.0 + found * t / problem.total_cost)
+        if is_automatic(self.step_size):
+            return found / (1.0 + found * t / problem.total_cost)
+        return float(step_sizes(self, problem, np.array([float(t)]))[0])
 
     def _choose_eta(self, problem: Problem, state: State, budget: Budget) -> None:
         """000: "try different values, see which one decreases the objective fastest"."""
@@ -132,13 +133,22 @@ class Subgradient(Solver[State]):
                         trial.lowest = min(trial.lowest, value)
                     trial.t += 1
                     eta = self._step_size(problem, trial.t, trial.eta)
-                    trial.point = _moved(problem, trial.point, losses, slope, eta)
+                    trial.point = self._moved(problem, trial.point, losses, slope, eta)
                     if budget.spent:
                         break
             trials.sort(key=lambda trial: trial.lowest)
             del trials[(len(trials) + 1) // 2 :]
             steps *= 2
         state.eta, state.point, state.t = trials[0].eta, trials[0].point, trials[0].t
+
+    def _moved(self, problem: Problem, point: Point, losses: Vector, slope: float, eta: float) -> Point:
+        # eta is a step on F = P / sum C_i, and (w, losses) are parts of the subgradient of P.
+        pace = eta / problem.total_cost
+        pull = problem.bias_feature * slope
+        if problem.intercept is Intercept.REGULARISED:
+            pull += point.beta
+        beta = point.beta - self.intercept_step_size * pace * pull
+        return Point((1.0 - pace) * point.w - pace * losses, beta)
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The best iterate so far, with the dual point of the polish."""
@@ -164,15 +174,6 @@ def _evaluate(problem: Problem, point: Point, budget: Budget) -> tuple[float, Ve
     margins = problem.y * (rows.scores(point.w, budget) + b)
     pulls = -problem.multipliers(margins) * problem.y
     return problem.loss_sum(margins) + regulariser, rows.combine(pulls, budget), float(pulls.sum())
-
-
-def _moved(problem: Problem, point: Point, losses: Vector, slope: float, eta: float) -> Point:
-    # eta is a step on F = P / sum C_i, and (w, losses) are parts of the subgradient of P.
-    pace = eta / problem.total_cost
-    pull = problem.bias_feature * slope
-    if problem.intercept is Intercept.REGULARISED:
-        pull += point.beta
-    return Point((1.0 - pace) * point.w - pace * losses, point.beta - pace * pull)
 
 
 def _keep_best(state: State, point: Point, value: float) -> None:

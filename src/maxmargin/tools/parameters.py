@@ -33,6 +33,13 @@ class Expected(NamedTuple):
     words: str
 
 
+class Check(NamedTuple):
+    """A test of its own, where no type says which values there are; and what it lets pass, in words."""
+
+    takes: Callable[[Any], bool]
+    words: str
+
+
 AnyNumber = Annotated[float, Range("(-inf, inf)")]
 Positive = Annotated[float, Range("(0, inf)")]
 NotNegative = Annotated[float, Range("[0, inf)")]
@@ -105,6 +112,7 @@ def _rule(hint: Any) -> Rule:
     where type checkers shall take any text.
     """
     interval, words, cure = "[-inf, inf]", "", ""
+    own: Check | None = None
     if get_origin(hint) is Annotated:
         notes, hint = hint.__metadata__, hint.__origin__
         for note in notes:
@@ -112,11 +120,13 @@ def _rule(hint: Any) -> Rule:
                 interval = note.interval
             elif isinstance(note, Expected):
                 words = note.words
+            elif isinstance(note, Check):
+                own = note
             elif isinstance(note, str):
                 cure = note
             else:
                 hint = note
-    takes, expected = _takes(hint, interval)
+    takes, expected = own or _takes(hint, interval)
     return Rule(takes, words or expected, cure)
 
 

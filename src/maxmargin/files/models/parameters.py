@@ -60,13 +60,15 @@ def _item(value: Any) -> Any:
 
 
 def _solver_to_json(solver: AnySolver) -> dict[str, Any]:
-    """The name of a solver with its options; nothing for one that is not of the registry."""
+    """The name of a solver with its options; nothing for one that is not of the registry or has others."""
     if SOLVERS.get(solver.name) is not type(solver):
         return {}
     options: Any = solver
-    described = {"name": solver.name}
+    described: dict[str, Any] = {"name": solver.name}
     for option in fields(options):
         value = _item(getattr(options, option.name))
+        if not isinstance(value, _PLAIN):
+            return {}  # step sizes as a function of t, or one by one
         infinite = isinstance(value, float) and not np.isfinite(value)  # which JSON does not have
         described[option.name] = str(value) if infinite else value
     return described

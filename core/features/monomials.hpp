@@ -300,25 +300,24 @@ void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integ
   }
 }
 
-// One space for each thread, made beforehand.
-template <class Value, class Index>
-std::vector<MonomialSpace<Value, Index>> monomial_spaces(const Monomials& monomials, Integer longest,
-                                                         Integer threads) {
+// Expands all rows, of up to `longest` stored values each; row i's results are from begin(i) on.
+template <class Rows, class Begin, class Value, class Index>
+void expand_rows(const Monomials& monomials, const Rows& rows, Integer longest, const Begin& begin,
+                 Value* values, Index* indices, const Budget& budget) {
+  const Integer threads = budget.threads_for(begin(rows.count));
   const MonomialSpace<Value, Index> one(longest, monomials.highest(), monomials.beside_result(longest));
-  return std::vector<MonomialSpace<Value, Index>>(static_cast<std::size_t>(threads), one);
+  std::vector spaces(static_cast<std::size_t>(threads), one);  // one for each thread, made beforehand
+  in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
+    expand_share(monomials, rows, i, last, begin, spaces[thread], values, indices);
+  });
 }
 
 // Every row of the dense matrix `out` holds size() values.
 template <class Value>
 void expand_dense(const Monomials& monomials, const DenseRows<Value>& rows, Value* out,
                   const Budget& budget) {
-  const Integer size = monomials.size();
-  const auto begin = [size](Integer i) { return i * size; };
-  const Integer threads = budget.threads_for(rows.count * size);
-  auto spaces = monomial_spaces<Value, Integer>(monomials, rows.columns, threads);
-  in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
-    expand_share(monomials, rows, i, last, begin, spaces[thread], out, static_cast<Integer*>(nullptr));
-  });
+  const auto begin = [size = monomials.size()](Integer i) { return i * size; };
+  expand_rows(monomials, rows, rows.columns, begin, out, static_cast<Integer*>(nullptr), budget);
 }
 
 // Whether offsets are those of the expansion: what fills it trusts them.
@@ -337,13 +336,9 @@ template <class Value, class Offset>
 void expand_sparse(const Monomials& monomials, const SparseRows<Value>& rows,
                    std::span<const Offset> offsets, Offset* indices, Value* values, const Budget& budget) {
   const auto begin = [offsets](Integer i) { return static_cast<Integer>(offsets[i]); };
-  const Integer threads = budget.threads_for(begin(rows.count));
   Integer longest = 0;
   for (Integer i = 0; i < rows.count; ++i) longest = std::max(longest, rows[i].count);
-  auto spaces = monomial_spaces<Value, Offset>(monomials, longest, threads);
-  in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
-    expand_share(monomials, rows, i, last, begin, spaces[thread], values, indices);
-  });
+  expand_rows(monomials, rows, longest, begin, values, indices, budget);
 }
 
 // Compiled for each instruction set, in monomials.cpp.

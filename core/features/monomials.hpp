@@ -142,10 +142,8 @@ class Monomials {
   template <class Value, class Index>
   void expand(const MonomialBlock<Value, Index>& row, MonomialSpace<Value, Index>& space, Value* values,
               Index* indices) const {
-    if (highest() == 2 && !shared_repeats_) return expand_pairs(row, values, indices);
-    Writer<Value, Index> to{values, indices};
-    if (lowest_ == 0) to.write(scales_[0], begins_[0]);
-    if (highest() >= 1 && lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
+    if (highest() == 2 && !shared_repeats_) return expand_pairs(row, first_degrees(row, values, indices));
+    Writer<Value, Index> to = first_degrees(row, values, indices);
     MonomialBlock<Value, Index> block = row;
     for (Integer k = 2; k <= highest(); ++k) {
       if (k == highest() || is_its_own_source(k)) {
@@ -174,8 +172,8 @@ class Monomials {
     // A part of a block, its values times the factor and its columns moved by `shift`. A few products are
     // complete before any of them is written, so that the compiler may use vectors. Columns are added up in
     // their own type, where sums may wrap around on the way but are right in the end.
-    void run(const MonomialBlock<Value, Index>& block, Integer begin, Integer end, double factor,
-             Integer shift) {
+    MAXMARGIN_INLINE void run(const MonomialBlock<Value, Index>& block, Integer begin, Integer end,
+                              double factor, Integer shift) {
       const Value* const given = block.values + begin;
       const Value scale = static_cast<Value>(factor);
       const Integer count = end - begin;
@@ -215,12 +213,19 @@ class Monomials {
     }
   };
 
-  // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
+  // Writes those of the degrees 0 and 1.
   template <class Value, class Index>
-  void expand_pairs(const MonomialBlock<Value, Index>& row, Value* values, Index* indices) const {
+  MAXMARGIN_INLINE Writer<Value, Index> first_degrees(const MonomialBlock<Value, Index>& row, Value* values,
+                                                      Index* indices) const {
     Writer<Value, Index> to{values, indices};
     if (lowest_ == 0) to.write(scales_[0], begins_[0]);
-    if (lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
+    if (highest() >= 1 && lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
+    return to;
+  }
+
+  // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
+  template <class Value, class Index>
+  void expand_pairs(const MonomialBlock<Value, Index>& row, Writer<Value, Index> to) const {
     const Integer* const shifts = shifts_.data() + 2 * columns_;
     for (Integer place = 0; place < row.count; ++place) {
       const double factor = scales_[2] * static_cast<double>(row.values[place]);

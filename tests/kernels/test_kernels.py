@@ -230,7 +230,7 @@ def test_chi_squared_refuses_negative_values(layout):
 
 
 def test_dense_rows_of_few_values_in_the_few_columns_that_differ():
-    """Such rows are held dense although they are counted as sparse, and their distances are formed directly."""
+    """Such rows are held dense although they count as sparse, and their distances are formed directly."""
     rng = np.random.default_rng(0)
     X = np.zeros((90, 100))
     for row in X:

@@ -93,11 +93,13 @@ void define(Scope& scope, const char* name, const char* const (&arguments)[count
     scope.def(name, function, nb::arg(arguments[k])..., extra...);
   }(std::make_index_sequence<count>{});
 }
-// The same for one that runs without the interpreter's lock: it touches no Python object.
+// The same for one that runs without the interpreter's lock: it touches no Python object, and takes arrays
+// by reference, so that none is given back without the lock.
+using Released = nb::call_guard<nb::gil_scoped_release>;
 template <class Scope, std::size_t count, class Function>
 void define_loop(Scope& scope, const char* name, const char* const (&arguments)[count],
                  const Function& function) {
-  define(scope, name, arguments, function, nb::call_guard<nb::gil_scoped_release>());
+  define(scope, name, arguments, function, Released());
 }
 
 // Runs a kernel, which has no lock, and lets Ctrl-C through: Python's handler runs on the way, and what it

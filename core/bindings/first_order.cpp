@@ -24,8 +24,6 @@ struct BoundExamples : Examples {
   std::array<ConstVector, 3> arrays;
 };
 
-using Released = nb::call_guard<nb::gil_scoped_release>;
-
 }  // namespace
 
 void bind_first_order(nb::module_& m) {

@@ -301,7 +301,7 @@ void bind_matrix(nb::module_& m) {
                                     {cache_bytes, single, std::move(counts), std::move(spare)})};
           },
           "data"_a, "kernel"_a, "order"_a, "begins"_a, nb::kw_only(), "cache_bytes"_a, "single"_a,
-          "counts"_a = nb::none(), "spare"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>())
+          "counts"_a = nb::none(), "spare"_a = nb::none(), Released())
       .def_prop_ro("count", &BoundMatrix::count)
       .def_prop_ro("encoding", [](BoundMatrix& self) { return name_of(self->holding()); })
       .def_prop_ro("cached_bytes", [](BoundMatrix& self) { return self->cached_bytes(); })
@@ -351,7 +351,7 @@ void bind_solvers(nb::module_& m) {
         return std::make_tuple(sweep.unrest, sweep.bias, sweep.ascent, sweep.gap, sweep.whole);
       },
       "matrix"_a, "squared"_a, "coordinates"_a, "order"_a, "scores"_a, nb::kw_only(), "bias"_a,
-      "bias_curvature"_a, "budget"_a, nb::call_guard<nb::gil_scoped_release>());
+      "bias_curvature"_a, "budget"_a, Released());
 
   nb::class_<BoundWorkingSet> set(m, "WorkingSet");
   set.def(

@@ -40,7 +40,6 @@ std::tuple<double, double, double> told(const BestIntercept& best) { return {bes
 
 void bind_objective(nb::module_& m) {
   using Self = const BoundObjective&;
-  using Released = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TwofoldScores>(m, "TwofoldScores").def_ro("squared_length", &TwofoldScores::squared_length);
   nb::class_<BoundObjective> objective(m, "Objective");
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(),

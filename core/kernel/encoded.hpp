@@ -192,7 +192,7 @@ class Encoded {
         },
         kind_);
   }
-  // Of one pair, in operations.
+  // What the value of one pair takes, in operations.
   Integer work() const {
     return 2 + std::visit([](const auto& tiles) { return tiles.work(); }, kind_) / 16;
   }
@@ -245,7 +245,7 @@ class Encoded {
     return encoded;
   }
 
-  // Of rows that are bytes already; they are shared, with all their columns.
+  // Rows that are bytes already are shared, with all their columns.
   static Encoded held(const ByteRows& rows, std::span<const Integer> which, const KernelSum&,
                       const Encoding&, const KeptColumns&) {
     Encoded encoded(ByteTiles(rows, {which.begin(), which.end()}), which.size());
@@ -289,9 +289,9 @@ class Encoded {
   Kind kind_;
   std::size_t count_;
   std::array<std::vector<T>, kCommons> own_;  // per common sum in use, padded to whole tiles
-  // Of bits, where a table has all values:
+  // Bits may have a table of all values; then it is also known how many ones a row has, and the most.
   std::shared_ptr<const CountTable<T>> table_;
-  std::vector<std::int32_t> ones_;  // how many a row has
+  std::vector<std::int32_t> ones_;
   std::int32_t most_ones_ = 0;
 };
 
@@ -323,7 +323,7 @@ void for_each_pair(const KernelSum& kernel, const Encoded<T>& rows, const Encode
   });
 }
 
-// All columns.
+// Every column, where it is in the rows.
 inline KeptColumns all_columns(const KernelRows& rows) {
   KeptColumns all{{}, columns_of(rows)};
   all.places.resize(static_cast<std::size_t>(all.count));

@@ -62,6 +62,10 @@ void bind_objective(nb::module_& m) {
               [](Self self, const ConstVector& alpha, double squared_length, double reach) {
                 return self.dual(self.rows(alpha), squared_length, reach);
               });
+  define_loop(objective, "worth_of_excess", {"alpha", "reach"},
+              [](Self self, const ConstVector& alpha, double reach) {
+                return self.worth_of_excess(self.rows(alpha), reach);
+              });
   define_loop(objective, "reach", {"upper", "largest"},
               [](Self self, double upper, double largest) { return self.reach(upper, largest); });
   define_loop(objective, "twofold_primal", {"scores", "b", "lacking"},

@@ -13,8 +13,6 @@ from benchmarks.sceptic import Found, examine
 from benchmarks.sceptic_cases import Case
 from maxmargin import LinearSVC
 
-pytestmark = pytest.mark.xfail(strict=False, reason="rounding is not a part of the proof")
-
 LINEAR = {"loss": "hinge", "random_state": 0, "n_jobs": 1}
 
 

@@ -45,7 +45,7 @@ class KernelRows(RowSpace):
 
     has_kernel: ClassVar[bool] = True
     spare: core.SpareMemory | None = None
-    """Where problems that come one after the other find memory for rows of the kernel matrix."""
+    """The memory for rows of the kernel matrix that problems hand on from one to the next."""
     rounding: Rounding | None = None
     """Bounds for the rows of X, where they are known."""
     source: tuple[Kernel, core.Data] | None = None
@@ -147,8 +147,7 @@ class KernelRows(RowSpace):
             budget=budget,
             tell=tell,
         )
-        sums: Vector = out[0]
-        return sums
+        return out.ravel()
 
     def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
         """Two passes over the rows, instead of a product for each pair of them."""

@@ -166,7 +166,13 @@ class Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
         _ = self.kkt_violation, self.row_classes, self.b_interval, self.proven  # go along
-        return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha)
+        return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _sums_of_w=_sums(w))
+
+    @property
+    def is_about_its_w(self) -> bool:
+        """Whether w is still what was proven: an estimator's ``coef_`` shares its memory with it."""
+        sums = self.__dict__.get("_sums_of_w")
+        return sums is None or sums == _sums(self.w)
 
     def with_known(
         self,
@@ -219,6 +225,11 @@ class Certificate:
             f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
             f"relative_gap={self.relative_gap:.3e}{'' if self.proven else ', proven=False'})"
         )
+
+
+def _sums(w: Vector) -> tuple[float, float]:
+    """Two numbers that hardly any other w shares."""
+    return core.dot(w, w), float(w.sum())
 
 
 def contradictory(primal: float, dual: float) -> bool:

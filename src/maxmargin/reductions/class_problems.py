@@ -25,29 +25,15 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
 from maxmargin.types import Indices, Vector
 
-Matrix = NDArray[np.float64]
-
-_OUTLINE = (
-    "labels",
-    "codes",
-    "kind",
-    "C",
-    "loss",
-    "intercept",
-    "intercept_scaling",
-    "weights",
-    "class_weight",
-    "factors",
-    "left_out",
-    "_no_cost",
-)
+_OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
+_OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost")
 """What remains of problems without the values of their rows."""
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
@@ -99,8 +85,7 @@ class Decomposition(ABC):
 
     def coefficients(self, table: Matrix, k: int, owners: Indices) -> Vector:
         """The coefficients of one problem for all columns of a table; ``owners`` are their classes."""
-        line: Vector = table[k]
-        return line
+        return np.asarray(table[k])
 
     def joined(self, sums: Any) -> Sequence[Any]:
         """What each problem sums up to, given the sums of every line over the columns of each class.
@@ -134,16 +119,14 @@ class OneAgainstRest(Decomposition):
 
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
         """The class with the largest score."""
-        largest: NDArray[np.intp] = scores.argmax(axis=1)
-        return largest
+        return np.asarray(scores.argmax(axis=1))
 
     def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
         """Whether the lowest score of one class is above the highest ones of all others."""
         rows, best = np.arange(len(low)), low.argmax(axis=1)
         others = high.copy()
         others[rows, best] = -np.inf
-        decided: NDArray[np.bool_] = low[rows, best] > others.max(axis=1)
-        return decided
+        return np.asarray(low[rows, best] > others.max(axis=1))
 
 
 class OneAgainstOne(Decomposition):
@@ -165,8 +148,7 @@ class OneAgainstOne(Decomposition):
         """The class with most votes; of several the first, as LIBSVM has it."""
         first, second = self._members
         won = scores > 0
-        winners: NDArray[np.intp] = (won @ first + ~won @ second).argmax(axis=1)
-        return winners
+        return np.asarray((won @ first + ~won @ second).argmax(axis=1))
 
     def is_decided(self, low: Matrix, high: Matrix, *, break_ties: bool = False) -> NDArray[np.bool_]:
         """Whether one class has most votes however the open pairs end; of several such the first wins.
@@ -182,8 +164,7 @@ class OneAgainstOne(Decomposition):
         if not break_ties:
             others -= 0.5 * (np.arange(self.classes) > best[:, np.newaxis])
         others[rows, best] = -np.inf
-        decided: NDArray[np.bool_] = least[rows, best] > others.max(axis=1)
-        return decided
+        return np.asarray(least[rows, best] > others.max(axis=1))
 
     def class_scores(self, scores: Matrix) -> Matrix:
         """The votes of each class, and less than half a vote more by how clearly they were won.
@@ -194,8 +175,7 @@ class OneAgainstOne(Decomposition):
         lost = scores < 0
         votes = ~lost @ first + lost @ second
         sums = scores @ (first - second)
-        joined: Matrix = votes + sums / (3.0 * (np.abs(sums) + 1.0))
-        return joined
+        return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
 
     @property
     def _members(self) -> tuple[Matrix, Matrix]:
@@ -205,7 +185,7 @@ class OneAgainstOne(Decomposition):
         return each[first], each[second]
 
     def together(self, certificates: Sequence[Certificate], labels: Sequence[Any]) -> Certificates:
-        """As one that also knows the pairs."""
+        """The certificates as one that also knows the pairs."""
         return PairCertificates(certificates, labels)
 
     def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
@@ -258,7 +238,7 @@ class Part(NamedTuple):
     """What is of one problem alone."""
 
     which: Indices | None
-    """Its rows; None: all of them, in their own order."""
+    """The rows of the problem; None: all of them, in their own order."""
     y: Vector
     """Their labels."""
     weights: Vector
@@ -372,7 +352,7 @@ class ClassProblems:
         return Part(None, np.where(positive, 1.0, -1.0), weights)
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
-        """As LIBLINEAR and scikit-learn's ``LinearSVC`` do it, the rest has the factor 1."""
+        """The rest has the factor 1, as LIBLINEAR and scikit-learn's ``LinearSVC`` do it."""
         if self.class_weight is None:
             return self.weights
         return self.weights * np.where(positive, self.factors[k], 1.0)
@@ -482,7 +462,7 @@ class KernelProblems(ClassProblems):
         return KernelRows(self.rows, self.kernel).squared_norms
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
-        """As LIBSVM would do it, every row has the factor of its own class."""
+        """Every row has the factor of its own class, as LIBSVM would do it."""
         return self._all_weights
 
     def part(self, k: int) -> Part:

@@ -30,7 +30,7 @@ from maxmargin.solving.loop import ROUNDING
 logger = logging.getLogger("maxmargin")
 
 _FEW_VISITS = 100.0
-"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at smaller costs."""
+"""The mean of C |x|^2 above which the first steps after sweeps are taken at smaller costs."""
 _SMALLEST_PART = 1e-8
 """The smallest share of the costs in these steps."""
 

@@ -173,7 +173,7 @@ class RowSpace(ABC):
         raise ValueError("Stored rows are needed here. Use maxmargin.Rows(X).")
 
     @property
-    def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
+    def without_private_columns(self) -> tuple[core.AnyData, Vector] | None:
         """A smaller copy of the rows for dual methods, or None where there is none."""
         return None
 
@@ -326,7 +326,7 @@ class Rows(RowSpace):
         return out
 
     @cached_property
-    def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
+    def without_private_columns(self) -> tuple[core.AnyData, Vector] | None:
         """A smaller float32 copy of stored rows for dual methods, or None where it would not pay.
 
         Columns that occur in one row only are left out; the second part holds, for every row, the sum

@@ -180,12 +180,15 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
 
         It ends as well where a smaller gap is not reached: what is left cannot be told apart in float64.
         """
-        closer, end = copy(self), math.inf if self.max_time is None else time.monotonic() + self.max_time
+        closer, start = copy(self), time.monotonic()
         closer.warm_start = True
-        while closer.tol > _SMALLEST_TOL and self.status_.certified and not self.is_sure(rows).all():
-            closer.tol = 0.1 * closer.tol
-            if math.isfinite(end):
-                closer.max_time = max(end - time.monotonic(), 0.0)
+        while self.status_.certified and not self.is_sure(rows).all():
+            gap = max(proof.relative_gap for proof in each_of(self.certificate_))
+            closer.tol = 0.1 * min(closer.tol, gap)
+            if self.max_time is not None:
+                closer.max_time = self.max_time - (time.monotonic() - start)
+            if closer.tol < _SMALLEST_TOL or (closer.max_time or 1.0) <= 0.0:
+                break
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the fit is within tol already
                 closer._fit_once(X, y, sample_weight)

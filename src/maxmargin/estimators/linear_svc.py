@@ -254,13 +254,10 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         return decomposition(len(self.classes_), pairs=False)
 
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import linear_lengths, refuse_changed
-        from maxmargin.proof.sure import linear_errors
+        from maxmargin.estimators.sureness import linear_scales, refuse_changed
 
         refuse_changed(self, list(self.coef_))
-        scores, rows = linear_scores(self, X), seen_rows(self, X)
-        lengths, terms = linear_lengths(rows)
-        return scores, lengths, linear_errors(self.coef_, lengths, terms)
+        return linear_scores(self, X), *linear_scales(self.coef_, seen_rows(self, X))
 
     def _check_parameters(self) -> None:
         check_solver(self)

@@ -26,7 +26,7 @@ from maxmargin.estimators.named_kernels import (
     why_invalid,
 )
 from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
-from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import (
     Decomposition,
@@ -254,7 +254,6 @@ class SVC(CertifiedClassifier):
         self.n_support_ = np.bincount(owners, minlength=count).astype(np.int32)
         coefficients = np.ascontiguousarray(table[:, used])
         self.dual_coef_ = sparse.csr_matrix(coefficients) if sparse.issparse(X) else coefficients
-        self._longest_row = _longest_row(self.kernel_, X)
         if isinstance(self.kernel_, Precomputed):
             self.support_vectors_ = np.empty((0, 0), X.dtype)
         elif isinstance(self.kernel_, Function):
@@ -268,7 +267,7 @@ class SVC(CertifiedClassifier):
         return self._problem_scores.kind
 
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import image_lengths, refuse_changed, score_errors
+        from maxmargin.estimators.sureness import kernel_scales, refuse_changed
 
         scores = self._problem_scores
         owners = np.repeat(np.arange(len(self.classes_)), self.n_support_)
@@ -276,9 +275,8 @@ class SVC(CertifiedClassifier):
         refuse_changed(self, each)
         if not isinstance(self.kernel_, Function | Precomputed):
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        lengths = image_lengths(self.kernel_, X)
-        errors = score_errors(self.kernel_, each, self.support_vectors_, X, lengths)
-        return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads())), lengths, errors
+        lengths, errors = kernel_scales(self.kernel_, each, self.support_vectors_, X)
+        return scores(X, self.intercept_, Budget(math.inf, self._threads())), lengths, errors
 
     def is_sure(self, X: Any) -> NDArray[np.bool_]:
         """Whether the class of each row is that of the best model: no better fit would change it."""
@@ -341,11 +339,3 @@ class SVC(CertifiedClassifier):
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             cure = "With multi_class='ovr' there are no pairs of classes to score."
             raise wrong(self, "decision_function_shape", self.decision_function_shape, "'ovr'", cure)
-
-
-def _longest_row(kernel: Kernel, X: Any) -> float:
-    """The length of the longest row, without the kernel; 0 where the values of the kernel are given."""
-    if isinstance(kernel, Precomputed | Function):
-        return 0.0
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return math.sqrt(float(squares.max())) * (1.0 + 1e-6)  # of float32, squares are rounded to seven digits

@@ -110,11 +110,13 @@ class RowSpace(ABC):
         sizes = np.abs(coefficients)
         return (np.count_nonzero(sizes) + _ROUNDINGS) * UNIT * core.dot(sizes, self.lengths)
 
-    def squared_norm_of(self, coefficients: Vector, combined: Vector) -> float:
-        """An upper bound on the squared length of the exact sum; ``combined`` is the computed one."""
-        return (math.sqrt(self.squared_norm(combined)) + self.combined_error(coefficients)) ** 2 * (
-            1.0 + _ROUNDINGS * UNIT
-        )
+    def squared_norm_of(self, coefficients: Vector, combined: Vector, error: float | None = None) -> float:
+        """An upper bound on the squared length of the exact sum; ``combined`` is the computed one.
+
+        It is off by a vector of length ``error``, or by the rounding of ``combine``.
+        """
+        off = self.combined_error(coefficients) if error is None else error
+        return (math.sqrt(self.squared_norm(combined)) + off) ** 2 * (1.0 + _ROUNDINGS * UNIT)
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, x_i>`` in twofold precision, or None where that is not to be had."""

@@ -258,8 +258,10 @@ class ClassProblems:
         The factor on C of each class; see ``class_factors``.
     """
 
-    squared_lengths: Vector
-    """``|x_i|^2`` of all rows, in an ``outline``."""
+    lengths: Vector
+    """``|x_i|`` of all rows, or a little more; in an ``outline``."""
+    value_error: float
+    """How far a value of the kernel can be off, in units of both lengths; in an ``outline``."""
 
     def __init__(
         self,
@@ -385,19 +387,19 @@ class ClassProblems:
         return self.kind.together(certificates, self.labels.tolist())
 
     def outline(self) -> Self:
-        """The same problems without the values of their rows, but for ``squared_lengths``.
+        """The same problems without the values of their rows, but for the ``lengths``.
 
         A fitted estimator keeps it: it tells the labels and the costs of each problem when they are asked
         for.
         """
         kept = object.__new__(type(self))
         kept.__dict__.update({name: self.__dict__[name] for name in _OUTLINE if name in self.__dict__})
-        kept.squared_lengths = self._squared_lengths()
+        kept.lengths, kept.value_error = self._lengths()
         return kept
 
-    def _squared_lengths(self) -> Vector:
-        """``|x_i|^2`` of all rows."""
-        return self.rows.squared_norms
+    def _lengths(self) -> tuple[Vector, float]:
+        """The lengths of all rows, and the error of values of the kernel: none where there is none."""
+        return self.rows.lengths, 0.0
 
     def statement(self) -> dict[str, Any]:
         """What was minimised, in plain values; ``restated`` takes them."""
@@ -455,11 +457,9 @@ class KernelProblems(ClassProblems):
         self.may_leave_out: float | None = None
         """What pairs of rows may be worth that a problem leaves out; None: as little as nobody notices."""
 
-    def _squared_lengths(self) -> Vector:
-        """``k(x_i, x_i)`` of all rows."""
-        if self.matrix is not None:
-            return np.array(self.matrix.diagonal(), np.float64)
-        return KernelRows(self.rows, self.kernel).squared_norms
+    def _lengths(self) -> tuple[Vector, float]:
+        """The square roots of ``k(x_i, x_i)``, or a little more, and the error of the kernel's values."""
+        return self.rounding
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
         """Every row has the factor of its own class, as LIBSVM would do it."""

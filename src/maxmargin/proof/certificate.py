@@ -248,7 +248,7 @@ class Certificate:
 
 def _checksum(w: Vector) -> int:
     """A number that hardly any other w shares."""
-    return adler32(memoryview(np.ascontiguousarray(w)).cast("B"))
+    return adler32(w.tobytes())
 
 
 def contradictory(primal: float, dual: float) -> bool:

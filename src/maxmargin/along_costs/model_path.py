@@ -14,6 +14,9 @@ and v = sum_i alpha_i y_i x_i, and since losses and their conjugates are convex,
 The difference bounds the gap at C, whatever C: a parabola in s, known from the two certificates alone. The
 best value itself is a concave function of C, as the least of functions that are linear in it, and so it is
 at least (1 - s) D0 + s D1: that makes the bound a relative one.
+
+Rounding counts: L1 and the lengths of differences are taken as little as they can be, and what the rounding
+of w, alpha and margins is worth at both ends is added to the gaps there.
 """
 
 from __future__ import annotations
@@ -30,7 +33,8 @@ import numpy as np
 from maxmargin import core
 from maxmargin.along_costs.other_costs import can_combine, combined, point_between
 from maxmargin.problem import Intercept, Problem
-from maxmargin.proof.certificate import Certificate
+from maxmargin.problem.rows import UNIT
+from maxmargin.proof.certificate import Certificate, Off
 from maxmargin.proof.model import Model
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
@@ -53,20 +57,52 @@ class Segment:
     def bend(self) -> float:
         """What is multiplied by s (1 - s)."""
         problem, first, second = self.problem, self.first, self.second
+        least = max(second.dual, self._plain[1] - self._rounding[1])
         losses = [
-            (proof.primal - problem.regulariser(proof.w, proof.b)) / C
-            for proof, C in ((first, self.low), (second, self.high))
+            (value - problem.regulariser(proof.w, proof.b)) / C
+            for proof, value, C in ((first, first.primal, self.low), (second, least, self.high))
         ]
-        balance = 0.0
+        rows, both = problem.rows, (first, second)
+        off = 4.0 * UNIT * sum(math.sqrt(rows.squared_norm(proof.w)) for proof in both)
+        apart = _at_least(second.w - first.w, off)
+        apart += _at_least(second.w_of_alpha - first.w_of_alpha, sum(p.off(rows).combined for p in both))
         if problem.intercept is Intercept.REGULARISED:
-            balance = core.dot(second.alpha, problem.y) - core.dot(first.alpha, problem.y)
-        return (
-            (self.high - self.low) * (losses[0] - losses[1])
-            - problem.regulariser(second.w - first.w, second.b - first.b)
-            - problem.regulariser(
-                second.w_of_alpha - first.w_of_alpha, problem.intercept_scaling**2 * balance
-            )
-        )
+            s, of_class = problem.intercept_scaling, core.dot(second.alpha - first.alpha, problem.y)
+            off = 4.0 * UNIT * (abs(first.b) + abs(second.b))
+            apart += _at_least(np.array([second.b - first.b]), off) / s**2
+            off = 2.0 * core.sum_rounding(len(problem.y)) * sum(float(proof.alpha.sum()) for proof in both)
+            apart += _at_least(np.array([of_class]), off) * s**2
+        return (self.high - self.low) * (losses[0] - losses[1]) - 0.5 * apart
+
+    @cached_property
+    def _plain(self) -> list[float]:
+        """The objectives at both ends, up to rounding."""
+        problem, ends = self.problem, ((self.first, self.low), (self.second, self.high))
+        return [problem.regulariser(p.w, p.b) + C * problem.loss_sum(p.margins) for p, C in ends]
+
+    @cached_property
+    def _rounding(self) -> list[float]:
+        """How far these can be off, at most."""
+        found = []
+        for proof, C, plain in zip(
+            (self.first, self.second), (self.low, self.high), self._plain, strict=True
+        ):
+            problem = self.problem.with_costs_times(C)
+            error = proof.off(problem.rows)[:2]
+            found.append(2.0 * max(problem.primal_of(proof.w, proof.b, proof.margins, error) - plain, 0.0))
+        return found
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The gaps at both ends, with what rounding is worth on the way between them."""
+        gaps = []
+        for proof, C, rounding in zip(
+            (self.first, self.second), (self.low, self.high), self._rounding, strict=True
+        ):
+            problem, combined = self.problem.with_costs_times(C), proof.off(self.problem.rows).combined
+            values = [problem.dual_of(proof.alpha, proof.w_of_alpha, error=off) for off in (0.0, combined)]
+            gaps.append(proof.gap + 2.0 * (rounding + values[0] - values[1]) + 16.0 * UNIT * proof.primal)
+        return gaps[0], gaps[1]
 
     def gap_at(self, C: float) -> float:
         """The relative gap at this C is at most this."""
@@ -76,13 +112,13 @@ class Segment:
     def largest_gap(self) -> float:
         """The relative gap at any C of the segment is at most this."""
         # Where the slope of  (a + b s - c s^2) / (d + e s)  is 0:  -c e s^2 - 2 c d s + b d - a e = 0.
-        a, c, d = self.first.gap, self.bend, self.first.dual
-        b, e = self.second.gap - a + c, self.second.dual - d
+        a, c, d = self.ends[0], self.bend, self.first.dual
+        b, e = self.ends[1] - a + c, self.second.dual - d
         inside = [s for s in _roots(-c * e, -2.0 * c * d, b * d - a * e) if 0.0 < s < 1.0]
         return max(map(self._relative_gap, [0.0, 1.0, *inside]))
 
     def _relative_gap(self, s: float) -> float:
-        gap = (1.0 - s) * self.first.gap + s * self.second.gap + s * (1.0 - s) * self.bend
+        gap = (1.0 - s) * self.ends[0] + s * self.ends[1] + s * (1.0 - s) * self.bend
         least = (1.0 - s) * self.first.dual + s * self.second.dual
         if gap <= 0.0:
             return 0.0
@@ -97,9 +133,16 @@ class Segment:
         share = (C - self.low) / (self.high - self.low)
         point, primal = point_between(problem, self.first, self.second, share)
         if primal < proof.primal:
-            dual = min(proof.dual, primal)
-            proof = changed(proof, w=point.w, b=point.b, margins=point.margins, primal=primal, dual=dual)
+            off = Off(*point.error, proof.off(problem.rows).combined)
+            place = {"w": point.w, "b": point.b, "margins": point.margins}
+            proof = changed(proof, **place, primal=primal, derived=off)
         return proof
+
+
+def _at_least(difference: Vector, off: float) -> float:
+    """The squared length of a difference that is off by a vector of this length, from below."""
+    length = math.sqrt(core.dot(difference, difference)) * (1.0 - core.sum_rounding(len(difference)))
+    return max(length - off, 0.0) ** 2
 
 
 def _roots(a: float, b: float, c: float) -> list[float]:

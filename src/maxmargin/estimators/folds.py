@@ -24,7 +24,7 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.certificate import Certificate, Off
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import ClassProblems, decomposition
@@ -207,9 +207,11 @@ def _from_better(of_all: LinearSVC, last: list[LinearSVC]) -> Begin:
 def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, Certificate]:
     """Begin with a certificate of all rows: what it is worth without the held-out ones needs no pass."""
     w, b, margins = proof.w, proof.b, proof.margins
-    primal = problem.primal_of(w, b, margins)
+    off = proof.off(problem.rows)
+    primal = problem.primal_of(w, b, margins, off[:2])
     nothing, nowhere = np.zeros_like(proof.alpha), np.zeros_like(w)
-    known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere)
+    derived = Off(*off[:2], 0.0)
+    known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere, derived)
     alpha = np.where(problem.costs > 0, proof.alpha, 0.0)
     return Solution(w=w, b=b, alpha=alpha, margins=margins), known
 

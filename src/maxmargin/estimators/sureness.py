@@ -97,6 +97,7 @@ def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]]) -> None:
     # With a kernel, w has a coefficient for each row and a point for each support vector, in another order.
     pairs = zip(points, (proof.w for proof in proofs), strict=False)
     same = all(np.array_equal(np.sort(a[a != 0.0]), np.sort(w[w != 0.0])) for a, w in pairs)
+    same = same and all(proof.is_about_its_w for proof in proofs)
     if not same or any(b != proof.b for b, proof in zip(estimator.intercept_, proofs, strict=False)):
         raise ValueError(
             "Bounds on scores are about the coefficients and intercepts that the fit proved. Got others: "

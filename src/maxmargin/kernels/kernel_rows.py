@@ -233,6 +233,6 @@ class KernelRows(RowSpace):
         """Nothing: w is held by its coefficients."""
         return 0.0
 
-    def squared_norm_of(self, coefficients: Vector, combined: Vector) -> float:
-        """An upper bound on the squared length of the sum, which ``combined`` is."""
-        return self.squared_norm(combined)
+    def squared_norm_of(self, coefficients: Vector, combined: Vector, error: float | None = None) -> float:
+        """An upper bound on the squared length of the sum that these very coefficients make."""
+        return self.squared_norm(coefficients)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
     from maxmargin.solvers.ascent.shrinking import Visits
 
-AnyData: TypeAlias = core.Data | core.CompactData | core.MonomialData
+AnyData: TypeAlias = core.AnyData
 
 # The columns of State.coordinates: the fields of core/linear/dual_coordinate_ascent.hpp's Coordinate.
 ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)

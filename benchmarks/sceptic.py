@@ -20,6 +20,7 @@ from benchmarks import machine
 from benchmarks.report import table
 from benchmarks.sceptic_cases import KINDS, Case, Claim, draw, run
 from benchmarks.separation import separates
+from maxmargin.independent.places import wrong_place
 from maxmargin.independent.values import (
     hard_margin_lower_bound,
     hard_margin_primal,
@@ -37,6 +38,7 @@ FINDINGS = {
     "not a kernel": "proven, and the function is not a kernel",
     "false inseparability": "InseparableError, and a hyperplane separates the rows",
     "false separation": "a hard margin, and the hyperplane does not separate the rows",
+    "wrong place": "the best model is said to be nearer than exact arithmetic proves",
     "crash": "an exception that is no part of the interface",
     "warning": "a warning that is no part of the interface",
     "too long": "a fit and its check took more than a minute",
@@ -112,6 +114,10 @@ def judge(claim: Claim) -> Iterator[Fault]:
         value = primal(claim.problem, claim.w, claim.b)
         bound = lower_bound(claim.problem, claim.alpha, value.high)
         yield from _judge_values(claim, value.low, value.high, bound)
+        if claim.place is not None:
+            point = claim.w, claim.b, claim.alpha, claim.place
+            for reason in wrong_place(claim.problem, *point, hard=False):
+                yield Fault("wrong place", 0.0, f"{reason}: {claim.place}")
 
 
 def _judge_hard(claim: Claim) -> Iterator[Fault]:

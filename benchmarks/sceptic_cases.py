@@ -15,7 +15,9 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, InseparableError, LinearSVC, LinearSVCCV, Problem, solve, whole_path
+from maxmargin.estimators.sureness import places_of
 from maxmargin.independent.arithmetic import Vector
+from maxmargin.independent.places import Place
 from maxmargin.independent.rows import KernelRows, PlainRows, Rows
 from maxmargin.independent.values import ExactProblem
 from maxmargin.kernels import Gaussian, Polynomial
@@ -93,6 +95,8 @@ class Claim:
     """Whether the function is a kernel for all that is known."""
     computable: bool = True
     """Whether values of the kernel can be computed exactly."""
+    place: Place | None = None
+    """Where the model says that the best point is."""
 
 
 @dataclass
@@ -202,7 +206,7 @@ def _class_weight(random: np.random.Generator) -> dict[str, Any]:
 _SOLVERS = {
     "hinge": ["dual_coordinate_ascent", "augmented_lagrangian", "interior_point", "pegasos", "subgradient"],
     "squared_hinge": ["dual_coordinate_ascent", "newton", "interior_point"],
-    "logistic": ["dual_coordinate_ascent", "newton"],
+    "logistic": ["newton", "subgradient"],
 }
 
 
@@ -247,7 +251,9 @@ def _problem(random: np.random.Generator) -> dict[str, Any]:
         options["intercept_scaling"] = float(10.0 ** random.uniform(-3, 3))
     quadratic = options["loss"] in ("hinge", "squared_hinge")
     options["kernel"] = str(random.choice(["none", "poly", "rbf"])) if quadratic else "none"
-    if options["kernel"] != "none":
+    if options["kernel"] != "none" and options["intercept"] == "exact":
+        options["loss"] = "hinge"  # the only one that is solved so
+    elif options["kernel"] != "none":
         options["solver"] = "kernel_dual_ascent"
     if options["kernel"] != "none" and options["intercept"] == "none" and random.random() < 0.5:
         options["fixed_intercept"] = float(random.normal() * 10.0 ** random.uniform(-2, 2))
@@ -329,7 +335,8 @@ def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
             Fraction(options.get("intercept_scaling", 1.0)),
         )
         point = Vector.of(model.coef_[k].tolist()), Fraction(float(model.intercept_[k]))
-        yield _claim(problem, point, certificate, outcome.status, tol, hard=bool(np.isinf(C)))
+        place = None if kind is LinearSVCCV else Place(*places_of(model)[k])
+        yield _claim(problem, point, certificate, outcome.status, tol, hard=bool(np.isinf(C)), place=place)
 
 
 def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
@@ -362,9 +369,8 @@ def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
         point = Vector.of(certificate.w.tolist()), Fraction(float(model.intercept_[k]))
         is_kernel = options["kernel"] != "sigmoid" or not _clearly_none(case.X[which], model.kernel_)
         computable = options["kernel"] != "sigmoid"
-        yield _claim(
-            problem, point, certificate, outcome.status, tol, is_kernel=is_kernel, computable=computable
-        )
+        known = {"is_kernel": is_kernel, "computable": computable, "place": Place(*places_of(model)[k])}
+        yield _claim(problem, point, certificate, outcome.status, tol, **known)
 
 
 def solve_problem(

@@ -53,6 +53,9 @@ def test_values_that_are_moved_to_the_wrong_side_are_found(kind):
         names = {fault.name for fault in judge(replace(wide, certified=True, proven=False))}
         assert names == {"certified, not proven"}
         assert {fault.name for fault in judge(replace(wide, is_kernel=False))} == {"not a kernel"}
+        if claim.place is not None and not claim.hard:
+            nearer = replace(wide, place=claim.place._replace(radius=0.0))
+            assert "wrong place" in {fault.name for fault in judge(nearer)}
 
 
 def test_a_hyperplane_that_does_not_separate_is_found():

@@ -72,7 +72,6 @@ def test_what_can_be_separated_is_not_said_to_be_inseparable():
     assert examine(next_to_nothing(), Found()) == []
 
 
-@pytest.mark.xfail(strict=False, reason="coefficients and certificate share their memory")
 def test_changed_coefficients_are_not_those_of_the_proof(tmp_path):
     case = small_shares()
     model = LinearSVC(**case.options).fit(case.X, case.y)

@@ -235,9 +235,12 @@ def _logistic_loss(m: Fraction) -> Interval:
 
 
 def _logistic_gain(a: Fraction, cost: Fraction) -> Fraction:
-    """At least ``-a log p - (C - a) log(1 - p)`` with p = a / C; 0 log 0 is 0."""
-    parts = (part for part in (a, cost - a) if part > 0)
-    return total(-part * logarithm(part / cost).high for part in parts)
+    """At least ``-a log p - (C - a) log(1 - p)`` with p = a / C; 0 log 0 is 0.
+
+    As ``-log q >= 1 - q`` for every q, this is precise for the smallest multipliers, too.
+    """
+    shares = [(part, part / cost) for part in (a, cost - a) if part > 0]
+    return total(part * max(1 - share, -logarithm(share).high) for part, share in shares)
 
 
 _LOSSES: dict[str, Callable[[Fraction], Interval]] = {

@@ -49,6 +49,8 @@ Matrix = NDArray[np.float64]
 
 _ROUNDINGS = 16.0
 """Roundings on the way to a bound besides those of its longest sum."""
+_NO_SLOPE = 1e-60
+"""The share of all costs below which a slope is taken for none: a checker need not tell it from 0."""
 _STEPS_OUTWARDS = 60
 """Steps, each four times as long as the last, after which no bound on b is found."""
 
@@ -144,14 +146,14 @@ def _beyond(side: Side, scores: Vector, direction: float) -> float:
     """A b that is on one side of all best ones for these scores: below them for -1, above them for 1."""
     objective = core.Objective(side.loss, side.y, side.costs, Intercept.EXACT.value, 0.0)
     b = objective.best_intercept(scores)[1 if direction < 0.0 else 2]
-    loss, step = LOSSES[side.loss], UNIT * (1.0 + abs(b))
+    loss, step, total = LOSSES[side.loss], UNIT * (1.0 + abs(b)), float(side.costs.sum())
     for _ in range(_STEPS_OUTWARDS):
         if not math.isfinite(b):
             break
         # The slope grows with every score: those moved by as much as rounding can be give a bound on it.
         moved = scores - direction * 8.0 * UNIT * (np.abs(scores) + abs(b) + 1.0)
         pulls = side.costs * side.y * loss.derivative(side.y * (moved + b))
-        error = (len(pulls) + 2.0 * _ROUNDINGS) * UNIT * float(np.abs(pulls).sum())
+        error = (len(pulls) + 2.0 * _ROUNDINGS) * UNIT * float(np.abs(pulls).sum()) + _NO_SLOPE * total
         if direction * float(pulls.sum()) > error:
             return b
         b, step = b + direction * step, 4.0 * step

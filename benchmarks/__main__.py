@@ -28,6 +28,7 @@ from benchmarks import (
     memory,
     pegasos,
     reading,
+    sceptic,
     small,
     sweep,
 )
@@ -43,7 +44,7 @@ Tell = Callable[[str], None]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """0, or 1 where something needed is missing."""
+    """0, or 1 where something needed is missing, or something was found that must not be."""
     given = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(given)
     console = Console()
@@ -138,6 +139,8 @@ class Page:
     measure: Callable[[argparse.Namespace, Tell], Any]
     markdown: Callable[[argparse.Namespace, Any, str, str | None], str]
     """From the options, what was measured, the command and a warning that the machine was busy."""
+    failed: Callable[[Any], bool] = lambda found: False
+    """Whether what was measured must not be."""
 
 
 def _write_page(options: argparse.Namespace, command: str, console: Console) -> int:
@@ -155,7 +158,7 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
     file = options.output / f"{options.command}.md"
     file.write_text(page.markdown(options, found, command, warning), encoding="utf-8")
     console.print(f"Written: {file.name}.")
-    return 0
+    return 1 if page.failed(found) else 0
 
 
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
@@ -166,6 +169,14 @@ def _add_small_options(parser: argparse.ArgumentParser) -> None:
 def _add_path_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=along_costs.DATA, losses=True, repeat=3)
     parser.add_argument("--no-search", action="store_true", help="leave out the choice of C: minutes")
+
+
+def _add_sceptic_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser)
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long fits are drawn")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first fit")
+    parser.add_argument("--processes", type=int, default=2, help="that fit and examine side by side")
 
 
 def _measure_path(options: argparse.Namespace, tell: Tell) -> tuple[Any, Any]:
@@ -209,6 +220,13 @@ PAGES = {
         partial(_add_options, data=degree2.DATA, offered=tuple(degree2.CASES), repeat=5),
         lambda given, tell: degree2.run(given.data, given.repeat, tell),
         lambda given, found, command, warning: degree2.markdown(found, command, given.repeat, warning),
+    ),
+    "sceptic": Page(
+        "proofs of random fits, recomputed in exact arithmetic",
+        _add_sceptic_options,
+        lambda given, tell: sceptic.measure(given.minutes, given.seed, given.first, given.processes, tell),
+        lambda given, found, command, warning: sceptic.markdown(found, command, given.seed),
+        lambda found: bool(found.findings),
     ),
     "path": Page(
         "the path along C, and the choice of C against scikit-learn's",

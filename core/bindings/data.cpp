@@ -44,6 +44,17 @@ std::vector<Integer> checked_offsets(const AnyArray& given, std::size_t values) 
 
 }  // namespace
 
+Integer AnyData::longest() const {
+  return rows_.visit([](const auto& rows) {
+    Integer most = rows.columns;
+    if constexpr (requires { rows.offsets; }) {
+      most = 0;
+      for (Integer i = 0; i < rows.count; ++i) most = std::max(most, rows.offsets[i + 1] - rows.offsets[i]);
+    }
+    return most;
+  });
+}
+
 void AnyData::require_lengths(std::size_t per_row, std::size_t per_column) const {
   require(static_cast<Integer>(per_row) == count(), "one number per row is needed");
   require(static_cast<Integer>(per_column) == columns(), "one number per column is needed");
@@ -176,7 +187,8 @@ void bind_data(nb::module_& m) {
   nb::class_<AnyData>(m, "AnyData")
       .def_prop_ro("count", &AnyData::count)
       .def_prop_ro("columns", &AnyData::columns)
-      .def_prop_ro("stored", &AnyData::stored);
+      .def_prop_ro("stored", &AnyData::stored)
+      .def_prop_ro("longest", &AnyData::longest);
 
   nb::class_<Data, AnyData>(m, "Data")
       .def_static("dense", &Data::dense, "values"_a)

@@ -23,6 +23,8 @@ class AnyData {
   Integer count() const { return rows_.count; }
   Integer columns() const { return rows_.columns; }
   Integer stored() const { return rows_.stored; }
+  // The most values that a row can have.
+  Integer longest() const;
 
   void require_lengths(std::size_t per_row, std::size_t per_column) const;
   void require_rows(std::span<const Integer> order) const;

@@ -16,6 +16,7 @@
 #include "bindings/modules.hpp"
 #include "kernel/any_kernel_matrix.hpp"
 #include "kernel/small_problems.hpp"
+#include "twofold/kernel.hpp"
 
 namespace maxmargin {
 namespace {
@@ -191,6 +192,30 @@ void bind_kernels(nb::module_& m) {
         return std::string(name_of(encoding_of(data, kernel).holding));
       },
       "kernel"_a, "data"_a);
+  m.def("has_twofold", &has_twofold, "kernel"_a);
+  m.def(
+      "twofold_scores",
+      [](const KernelSum& kernel, const Data& data, ConstIndices which, ConstVector coefficients,
+         ConstVector lengths) {
+        data.require_rows(span(which));
+        require(coefficients.size() == which.size() && lengths.size() == which.size(),
+                "one number per row is needed");
+        require(has_twofold(kernel), "this kernel has no twofold form");
+        nb::gil_scoped_release unlocked;
+        return twofold_scores(kernel, data.stored_rows(), span(which), span(coefficients), span(lengths));
+      },
+      "kernel"_a, "data"_a, "which"_a, "coefficients"_a, "lengths"_a);
+  // The largest distance of a row from the multiples of one number that it is held as, as a share of its
+  // length; 0 where it is held as it is.
+  m.def(
+      "packing_error",
+      [](const KernelSum& kernel, const Data& data) {
+        nb::gil_scoped_release unlocked;
+        const KernelRows rows = rows_for(data, encoding_of(data, kernel));
+        const ByteRows* bytes = std::get_if<ByteRows>(&rows);
+        return bytes ? bytes->off() : 0.0;
+      },
+      "kernel"_a, "data"_a);
   m.def(
       "kernel_diagonal",
       [](const KernelSum& kernel, const Data& data, Vector out) {
@@ -258,16 +283,19 @@ void bind_kernels(nb::module_& m) {
           "alpha"_a, "tol"_a, "tiny"_a, "rounds"_a, "budget"_a)
       .def(
           "prove",
-          [](BoundSmallProblems& self, Vector alpha, Vector margins, Table proofs, const Budget& budget) {
+          [](BoundSmallProblems& self, Vector alpha, Vector margins, ConstVector lengths,
+             double value_error, Table proofs, const Budget& budget) {
             self.require_rows(alpha);
             self.require_rows(margins);
+            require(static_cast<Integer>(lengths.size()) == self.problems.size,
+                    "one length per row of the matrix is needed");
             require(static_cast<Integer>(proofs.shape(0)) == self.problems.count() && proofs.shape(1) == 6,
                     "six values per problem are needed");
             nb::gil_scoped_release unlocked;
-            prove_small(self.problems, span(alpha), span(margins),
+            prove_small(self.problems, span(alpha), span(margins), span(lengths), value_error,
                         {reinterpret_cast<SmallProof*>(proofs.data()), proofs.shape(0)}, budget);
           },
-          "alpha"_a, "margins"_a, "proofs"_a, "budget"_a);
+          "alpha"_a, "margins"_a, "lengths"_a, "value_error"_a, "proofs"_a, "budget"_a);
 
   nb::class_<KernelDual>(m, "KernelDual")
       .def(

@@ -6,12 +6,14 @@
 #include <nanobind/stl/tuple.h>
 
 #include "bindings/arrays.hpp"
+#include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
 #include "loops/loops.hpp"
 #include "passes/proof.hpp"
 #include "passes/row_classes.hpp"
 #include "passes/weighted_quantile.hpp"
+#include "twofold/proof.hpp"
 
 namespace maxmargin {
 namespace {
@@ -42,6 +44,7 @@ std::tuple<double, double, double> told(const BestIntercept& best) { return {bes
 void bind_objective(nb::module_& m) {
   using Self = const BoundObjective&;
   using Released = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<TwofoldScores>(m, "TwofoldScores").def_ro("squared_length", &TwofoldScores::squared_length);
   nb::class_<BoundObjective>(m, "Objective")
       .def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(), "loss"_a,
            "labels"_a, "costs"_a, "intercept"_a, "number"_a)
@@ -56,16 +59,35 @@ void bind_objective(nb::module_& m) {
           "margins"_a, "out"_a, Released())
       .def(
           "primal",
-          [](Self self, ConstVector margins, double b, double squared_length, double score_error) {
-            return self.primal(self.rows(margins), b, squared_length, score_error);
+          [](Self self, ConstVector margins, double b, double squared_length, ConstVector lengths,
+             double per_length, double constant) {
+            return self.primal(self.rows(margins), b, squared_length,
+                               {per_length, self.rows(lengths), constant});
           },
-          "margins"_a, "b"_a, "squared_length"_a, "score_error"_a = 0.0, Released())
+          "margins"_a, "b"_a, "squared_length"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0,
+          Released())
       .def(
           "dual",
-          [](Self self, ConstVector alpha, double squared_length) {
-            return self.dual(self.rows(alpha), squared_length);
+          [](Self self, ConstVector alpha, double squared_length, double reach) {
+            return self.dual(self.rows(alpha), squared_length, reach);
           },
-          "alpha"_a, "squared_length"_a, Released())
+          "alpha"_a, "squared_length"_a, "reach"_a, Released())
+      .def(
+          "reach", [](Self self, double upper, double largest) { return self.reach(upper, largest); },
+          "upper"_a, "largest"_a, Released())
+      .def(
+          "twofold_primal",
+          [](Self self, const TwofoldScores& scores, double b, Vector lacking) {
+            require(scores.values.size() == self.costs.size(), "one score per row is needed");
+            return twofold_primal(self, scores, b, self.rows(lacking));
+          },
+          "scores"_a, "b"_a, "lacking"_a, Released())
+      .def(
+          "twofold_dual",
+          [](Self self, ConstVector alpha, double squared_length, double reach) {
+            return twofold_dual(self, self.rows(alpha), squared_length, reach);
+          },
+          "alpha"_a, "squared_length"_a, "reach"_a, Released())
       .def(
           "make_feasible", [](Self self, Vector alpha) { self.make_feasible(self.rows(alpha)); }, "alpha"_a,
           Released())
@@ -94,6 +116,7 @@ void bind_objective(nb::module_& m) {
 void bind_passes(nb::module_& m) {
   bind_objective(m);
   m.def("relative_gap", &relative_gap, "primal"_a, "dual"_a);
+  m.def("sum_rounding", &sum_rounding, "count"_a);
   m.def(
       "dot",
       [](ConstVector a, ConstVector b) {

@@ -4,10 +4,27 @@
 #include "bindings/data.hpp"
 #include "bindings/modules.hpp"
 #include "loops/loops.hpp"
+#include "twofold/proof.hpp"
 
 namespace maxmargin {
 
 void bind_rows(nb::module_& m) {
+  m.def(
+      "twofold_scores",
+      [](const Data& data, ConstVector w) {
+        data.require_lengths(static_cast<std::size_t>(data.count()), w.size());
+        nb::gil_scoped_release unlocked;
+        return twofold_scores(data.stored_rows(), span(w));
+      },
+      "data"_a, "w"_a);
+  m.def(
+      "twofold_squared_length",
+      [](const Data& data, ConstVector coefficients) {
+        data.require_lengths(coefficients.size(), static_cast<std::size_t>(data.columns()));
+        nb::gil_scoped_release unlocked;
+        return twofold_squared_length(data.stored_rows(), span(coefficients));
+      },
+      "data"_a, "coefficients"_a);
   m.def(
       "scores",
       [](const AnyData& data, ConstVector w, Vector out, const Budget& budget) {

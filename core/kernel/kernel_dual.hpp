@@ -131,7 +131,9 @@ class KernelDual {
       alpha[i] = beta[i] * labels[i];
       costs[i] = high[i] - low[i];
     }
-    const Proof proof = prove({Hinge{}, labels, costs}, alpha, scores);
+    // An estimate, which is not to know of rounding.
+    const std::vector<double> nothing(beta.size(), 0.0);
+    const Proof proof = prove({Hinge{}, labels, costs}, alpha, scores, nothing, 0.0);
     if (proof.primal >= state.primal) return;
     state.primal = proof.primal;
     state.dual = proof.dual;

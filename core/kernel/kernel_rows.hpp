@@ -34,12 +34,17 @@ class ByteRows {
     held->squares.assign(which.size(), 0);
     for (std::size_t i = 0; i < which.size(); ++i) {
       std::uint8_t* row = held->values.data() + i * static_cast<std::size_t>(4 * quads());
+      double off = 0;
       for_each_value(rows[which[i]], [&](Integer column, auto value) {
         const std::int32_t multiple = static_cast<std::uint8_t>(static_cast<double>(value) / unit + 0.5);
         row[column] = static_cast<std::uint8_t>(multiple);
         held->sums[i] += multiple;
         held->squares[i] += multiple * multiple;
+        const double lost = static_cast<double>(value) - unit * multiple;
+        off += lost * lost;
       });
+      const double length = unit * std::sqrt(static_cast<double>(held->squares[i]));
+      if (off > 0) held->off = std::max(held->off, std::sqrt(off) / length);
     }
     held_ = std::move(held);
   }
@@ -50,6 +55,9 @@ class ByteRows {
   const std::uint8_t* row(Integer i) const { return held_->values.data() + i * 4 * quads(); }
   std::int32_t sum(Integer row) const { return held_->sums[row]; }
   double squared_norm(Integer row) const { return squared_unit * static_cast<double>(held_->squares[row]); }
+  // The largest distance of a row from its multiples, as a share of its length: as little as the type of
+  // its values allows.
+  double off() const { return held_->off; }
 
   Integer count, columns;
   double squared_unit;
@@ -59,6 +67,7 @@ class ByteRows {
     std::vector<std::uint8_t> values;  // [row][quad][4]
     std::vector<std::int32_t> sums;
     std::vector<std::int64_t> squares;
+    double off = 0;
   };
   std::shared_ptr<const Held> held_;
 };

@@ -29,15 +29,18 @@ std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alp
 }
 
 void prove_small(const SmallProblems& all, std::span<double> alpha, std::span<double> margins,
-                 std::span<SmallProof> proofs, const Budget& budget) {
+                 std::span<const double> lengths, double value_error, std::span<SmallProof> proofs,
+                 const Budget& budget) {
   std::vector<Integer> support;
-  std::vector<double> beta;
+  std::vector<double> beta, own_lengths;
   for (Integer p = 0; p < all.count(); ++p) {
     const Objective objective{Hinge{}, all.part(p, all.labels), all.part(p, all.costs)};
     const auto own = all.part(p, alpha), scores = all.part(p, margins);
     objective.make_feasible(own);
     support.clear();
     beta.clear();
+    own_lengths.clear();
+    for (const Integer i : all.part(p, all.order)) own_lengths.push_back(lengths[i]);
     for (Integer i = 0; i < all.rows(p); ++i) {
       if (own[i] == 0) continue;
       support.push_back(i);
@@ -45,7 +48,7 @@ void prove_small(const SmallProblems& all, std::span<double> alpha, std::span<do
     }
     std::fill(scores.begin(), scores.end(), 0.0);
     all.matrix_of(p).add(support, beta, scores.data(), budget);
-    const auto [best, primal, dual] = prove(objective, own, scores);
+    const auto [best, primal, dual] = prove(objective, own, scores, own_lengths, value_error);
     proofs[p] = {best.b, best.low, best.high,
                  primal, dual,     objective.largest_violation(scores, own, best.b)};
   }

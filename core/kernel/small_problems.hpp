@@ -39,7 +39,10 @@ struct SmallProof {
 };
 
 // Makes every problem's alpha feasible and proves what it is worth; margins come with it.
+// `lengths` are those of the matrix' rows, whose values are each off by at most `value_error` times both
+// lengths.
 void prove_small(const SmallProblems& all, std::span<double> alpha, std::span<double> margins,
-                 std::span<SmallProof> proofs, const Budget& budget);
+                 std::span<const double> lengths, double value_error, std::span<SmallProof> proofs,
+                 const Budget& budget);
 
 }  // namespace maxmargin

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <span>
 
+#include "passes/sums.hpp"
+
 namespace maxmargin {
 
 struct Hinge {
@@ -50,9 +52,14 @@ struct Logistic {
     const double e = std::exp(-std::abs(m));
     return e / ((1 + e) * (1 + e));
   }
-  static double entropy(double p) { return p > 0 ? -p * std::log(p) : 0.0; }
+  // C times the entropy of p = a / C and its complement. C - a is exact where a is near C, and log1p keeps
+  // the digits of the larger share, whose logarithm is next to 0.
   static double dual_gain(double a, double C) {
-    return C > 0 ? C * (entropy(a / C) + entropy(1 - a / C)) : 0.0;
+    if (!(a > 0 && a < C)) return 0;
+    const double p = a / C, rest = (C - a) / C;
+    const double log_p = p > 0.5 ? std::log1p(-rest) : std::log(p);
+    const double log_rest = p > 0.5 ? std::log(rest) : std::log1p(-p);
+    return -C * (p * log_p + rest * log_rest);
   }
   // In units of a / C: the derivative of the dual is infinite at the walls of the box.
   static double violation(double m, double a, double C) {
@@ -74,10 +81,7 @@ struct Perceptron {
 // sum_i C_i loss(m_i)
 template <class Loss>
 double loss_sum(std::span<const double> margins, const double* costs) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < margins.size(); ++i) sum += costs[i] * Loss::value(margins[i]);
-  return sum;
+  return sum_in_blocks(margins.size(), [&](std::size_t i) { return costs[i] * Loss::value(margins[i]); });
 }
 
 // out_i = -C_i loss'(m_i)
@@ -85,15 +89,6 @@ template <class Loss>
 void multipliers_of(std::span<const double> margins, const double* costs, double* out) {
 #pragma omp simd
   for (std::size_t i = 0; i < margins.size(); ++i) out[i] = -costs[i] * Loss::derivative(margins[i]);
-}
-
-// sum_i -C_i loss*(-a_i / C_i)
-template <class Loss>
-double dual_gain(std::span<const double> multipliers, const double* costs) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < multipliers.size(); ++i) sum += Loss::dual_gain(multipliers[i], costs[i]);
-  return sum;
 }
 
 // The largest violation of complementary slackness; 0 where there is none.

@@ -10,15 +10,13 @@
 #include "data/rows.hpp"
 #include "machine/budget.hpp"
 #include "machine/threads.hpp"
+#include "passes/sums.hpp"
 
 namespace maxmargin {
 
 // NumPy's product would hand a long sum to BLAS and its threads, which get in the way of ours.
 inline double dot(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t k = 0; k < a.size(); ++k) sum += a[k] * b[k];
-  return sum;
+  return sum_in_blocks(a.size(), [&](std::size_t k) { return a[k] * b[k]; });
 }
 
 // <w, x> of four rows at once: each sum alone would wait for itself.

@@ -29,19 +29,61 @@ void Objective::multipliers(std::span<const double> margins, double* out) const 
 }
 
 double Objective::primal(std::span<const double> margins, double b, double squared_length,
-                         double score_error) const {
-  double value = 0.5 * squared_length + loss_sum(margins);
-  if (intercept == Intercept::regularised) value += 0.5 * (b / number) * (b / number);
-  for (std::size_t i = 0; score_error > 0 && i < costs.size(); ++i) value += score_error * costs[i];
-  return value;
+                         const ScoreError& error) const {
+  if (!(error.per_length < INFINITY && error.constant < INFINITY)) return INFINITY;
+  // The margins of w = 0 are those of b alone, and exact.
+  const double own = error.per_length > 0 ? 2 * kUnit : 0.0;
+  const auto least = [&](std::size_t i) { return margins[i] - error.of(i) - own * std::abs(margins[i]); };
+  const double losses = visit(*this, [&]<class Loss>(Loss) {
+    return sum_in_blocks(margins.size(), [&](std::size_t i) { return costs[i] * Loss::value(least(i)); });
+  });
+  // A loss does not see that a margin is not a number.
+  if (std::isnan(sum_in_blocks(margins.size(), [&](std::size_t i) { return 0 * least(i); }))) return INFINITY;
+  double held = 0.5 * squared_length;
+  if (intercept == Intercept::regularised) held += 0.5 * (b / number) * (b / number);
+  if (held + losses == 0) return 0;
+  return (held + losses) * (1 + sum_rounding(margins.size())) + smallest_normal(margins.size());
 }
 
-double Objective::dual(std::span<const double> alpha, double squared_length) const {
-  const double gain = visit(*this, [&]<class Loss>(Loss) { return dual_gain<Loss>(alpha, costs.data()); }) -
-                      0.5 * squared_length;
-  if (intercept == Intercept::exact || number == 0) return gain;
-  const double excess = dot(alpha, labels);
-  return gain - (intercept == Intercept::fixed ? number * excess : 0.5 * number * number * excess * excess);
+double Objective::dual(std::span<const double> alpha, double squared_length, double reach) const {
+  double gain = 0, size = 0;
+  visit(*this, [&]<class Loss>(Loss) {
+    gain = sum_in_blocks(alpha.size(), [&](std::size_t i) { return Loss::dual_gain(alpha[i], costs[i]); });
+    // Of the squared hinge, a gain is the difference of two numbers that are not negative.
+    size = gain;
+    if constexpr (std::is_same_v<Loss, SquaredHinge>)
+      size = 2 * sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; }) + std::abs(gain);
+  });
+  const double held = 0.5 * squared_length + worth_of_excess(alpha, reach);
+  if (size == 0 && held == 0) return 0;
+  if (!std::isfinite(gain - held)) return -INFINITY;
+  return gain - held - sum_rounding(alpha.size()) * (size + std::abs(held)) - smallest_normal(alpha.size());
+}
+
+double Objective::worth_of_excess(std::span<const double> alpha, double reach) const {
+  if (intercept == Intercept::fixed && number == 0) return 0;
+  const Twofold excess = signed_sum(alpha, labels);
+  const double terms = static_cast<double>(alpha.size()) + 16;
+  const double off = 2 * kUnit * std::abs(excess.rounded()) +
+                     4 * terms * terms * kUnit * kUnit *
+                         sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; });
+  const double most = std::abs(excess.rounded()) + off;
+  if (intercept == Intercept::fixed) return number * excess.rounded() + std::abs(number) * off;
+  if (most == 0) return 0;
+  return intercept == Intercept::exact ? reach * most : 0.5 * (number * most) * (number * most);
+}
+
+double Objective::reach(double upper, double largest) const {
+  double reach = 1 + largest * std::sqrt(2 * upper);
+  if (std::holds_alternative<Logistic>(loss)) {
+    const auto of_class = [&](double label) {
+      return sum_in_blocks(costs.size(),
+                           [&](std::size_t i) { return labels[i] == label ? costs[i] : 0.0; });
+    };
+    const double positive = of_class(1), negative = of_class(-1);
+    if (positive > 0 && negative > 0) reach += std::abs(std::log(positive / negative));
+  }
+  return reach * (1 + 16 * kUnit);
 }
 
 void Objective::make_feasible(std::span<double> alpha) const {
@@ -114,13 +156,20 @@ bool Objective::some_have_losses(std::span<const double> scores, double b) const
   return false;
 }
 
-Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores) {
-  double squared_length = 0;
-#pragma omp simd reduction(+ : squared_length)
-  for (std::size_t i = 0; i < alpha.size(); ++i)
-    squared_length += alpha[i] * objective.labels[i] * scores[i];
+Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores,
+            std::span<const double> lengths, double value_error) {
+  const std::size_t n = alpha.size();
+  const double all_lengths = sum_in_blocks(n, [&](std::size_t i) { return alpha[i] * lengths[i]; });
+  // Each score is a sum of n terms, one after the other, of at most alpha_j |x_i| |x_j|.
+  const double per_length = (value_error + static_cast<double>(n + 4) * kUnit) * all_lengths;
+  const double squared_length =
+      sum_in_blocks(n, [&](std::size_t i) { return alpha[i] * objective.labels[i] * scores[i]; });
+  const double most =
+      squared_length + (per_length + sum_rounding(n) * all_lengths) * all_lengths * (1 + sum_rounding(n));
   const BestIntercept best = objective.take_best_intercept(scores);
-  return {best, objective.primal(scores, best.b, squared_length), objective.dual(alpha, squared_length)};
+  const double primal = objective.primal(scores, best.b, most, {per_length, lengths});
+  const double largest = *std::max_element(lengths.begin(), lengths.end());
+  return {best, primal, objective.dual(alpha, most, objective.reach(primal, largest))};
 }
 
 }  // namespace maxmargin

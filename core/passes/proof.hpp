@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a point is worth: the only place where primal and dual values of a proof are computed.
+// What a point is worth: the only place where primal and dual values of a proof are computed. Both are
+// bounds of the exact values, rounding included: P from above, D from below.
 //
 //   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b)
 //   D(alpha) = sum_i dual_gain(alpha_i, C_i) - 1/2 |w(alpha)|^2 - q(sum_i alpha_i y_i)
@@ -33,6 +34,15 @@ inline double relative_gap(double primal, double dual) {
   return primal != 0 ? gap / std::abs(primal) : INFINITY;
 }
 
+// How far computed scores can be from the exact ones: |error_i| <= per_length length_i + constant.
+struct ScoreError {
+  double per_length = 0;
+  std::span<const double> lengths;  // |x_i|
+  double constant = 0;
+
+  double of(std::size_t i) const { return (per_length > 0 ? per_length * lengths[i] : 0.0) + constant; }
+};
+
 struct Proof {
   BestIntercept intercept;
   double primal, dual;
@@ -48,12 +58,21 @@ struct Objective {
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
 
-  // P, where the squared length of w is given and scores are known up to `score_error`: no loss rises
-  // faster than its margin falls.
+  // An upper bound of P, where the squared length of w is at most what is given: no loss rises with its
+  // margin, so each is taken where the margin may be smallest. Infinite where that is not a finite number.
   double primal(std::span<const double> margins, double b, double squared_length,
-                double score_error = 0) const;
-  // D, where alpha is feasible and the squared length of w(alpha) is given.
-  double dual(std::span<const double> alpha, double squared_length) const;
+                const ScoreError& error) const;
+  // A lower bound of the best value: of D(alpha), for an alpha in its box, where the squared length of
+  // w(alpha) is at most what is given. With an exact intercept, alpha need be balanced up to rounding only,
+  // since some optimum has an intercept of at most `reach`.
+  double dual(std::span<const double> alpha, double squared_length, double reach) const;
+  // What the excess t = sum_i alpha_i y_i takes from D, at most.
+  double worth_of_excess(std::span<const double> alpha, double reach) const;
+  // A bound of |b| at some optimum with an exact intercept, of a problem whose best value is at most
+  // `upper` and whose rows are at most `largest` long. That b is between the kinks of its rows' losses, and
+  // |w| is at most the root of 2 `upper`. (The logistic loss has no kink, but its slopes add up to 0 only
+  // there.)
+  double reach(double upper, double largest) const;
   void make_feasible(std::span<double> alpha) const;
 
   // All b that minimise P for some w, and the one in their middle.
@@ -74,7 +93,10 @@ struct Objective {
   bool some_have_losses(std::span<const double> scores, double b) const;
 };
 
-// The proof of a feasible alpha and its own w(alpha), whose scores become margins.
-Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores);
+// The proof of a feasible alpha and its own w(alpha) in the span of rows x_i of these lengths. Scores,
+// which become margins, were summed up from values <x_i, x_j> that are each off by at most `value_error`
+// times both lengths.
+Proof prove(const Objective& objective, std::span<const double> alpha, std::span<double> scores,
+            std::span<const double> lengths, double value_error);
 
 }  // namespace maxmargin

@@ -295,7 +295,7 @@ def test_an_unsound_description_is_refused(sound, tmp_path, name, value, reason)
 
 def test_every_field_is_needed(sound, tmp_path):
     texts, description, arrays = parts_of(sound)
-    for name in description:
+    for name in description.keys() - {"optimum"}:  # which files of earlier versions lack
         signed(tmp_path / "model", texts, {k: v for k, v in description.items() if k != name}, arrays)
         with pytest.raises(ModelError, match=f"lacks '{name}'"):
             load_model(tmp_path / "model")

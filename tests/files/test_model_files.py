@@ -322,6 +322,10 @@ DESCRIPTIONS = {
     "certificates": ([], "another number of problems"),
     "solver": (["x"], "should be text"),
     "fingerprint": (1, "should be text"),
+    "optimum": (
+        [{"radius": -1.0, "low": 0.0, "high": 0.0, "scaling": 0.0}] * 3,
+        "a radius and an interval",
+    ),
 }
 
 
@@ -340,6 +344,9 @@ def test_every_field_is_needed_and_no_other_known(sound, tmp_path):
     assert set(DESCRIPTIONS) == set(description)
     for name in description:
         signed(tmp_path / "model", texts, {k: v for k, v in description.items() if k != name}, arrays)
+        if name == "optimum":  # which files of earlier versions lack
+            assert load_model(tmp_path / "model").optimum is None
+            continue
         with pytest.raises(ModelError, match=f"lacks '{name}'"):
             load_model(tmp_path / "model")
     signed(tmp_path / "model", texts, {**description, "more": 1}, arrays)

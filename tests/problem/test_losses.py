@@ -169,7 +169,7 @@ def test_the_core_agrees_row_by_row(name):
         "derivative": (-derivative, loss.derivative(margins)),
         "multiplier": (multipliers, loss.multiplier(margins, costs)),
         "dual_gain": (
-            [objective(name, costs[i]).dual(alpha[i], 0.0) for i in each],
+            [objective(name, costs[i]).dual(alpha[i], 0.0, 0.0) for i in each],
             loss.dual_gain(alpha, costs),
         ),
         "kkt_violation": (
@@ -186,7 +186,7 @@ def test_the_core_adds_up(name):
     loss, (margins, alpha, costs) = LOSSES[name], some_rows()
     compiled = objective(name, costs)
     assert compiled.loss_sum(margins) == pytest.approx(float(costs @ loss.value(margins)), rel=1e-13)
-    gain = compiled.dual(alpha, 0.0)
+    gain = compiled.dual(alpha, 0.0, 0.0)
     assert gain == pytest.approx(float(loss.dual_gain(alpha, costs).sum()), rel=1e-13)
     proposed = np.linspace(-10.0, 10.0, 200)
     inside = np.clip(proposed, 0.0, loss.upper(costs))
@@ -209,8 +209,8 @@ def test_the_core_sees_what_is_not_a_number(name):
     "call",
     [
         lambda core, rows: core.loss_sum(rows),
-        lambda core, rows: core.primal(rows, 0.0, 0.0),
-        lambda core, rows: core.dual(rows, 0.0),
+        lambda core, rows: core.primal(rows, 0.0, 0.0, rows, 0.0),
+        lambda core, rows: core.dual(rows, 0.0, 0.0),
         lambda core, rows: core.make_feasible(rows),
         lambda core, rows: core.multipliers(rows, rows),
         lambda core, rows: core.best_intercept(rows),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The code in README and docs runs as it stands, each file from top to bottom in one session."""
+"""The code in README and docs runs as it stands, each file from top to bottom in one session.
+
+The tour's pages are run by test_tour.py, which compares what they print as well.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,16 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+TOUR = ROOT / "docs" / "tour"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent != TOUR], ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_examples_run(page, capsys):
     blocks = BLOCK.findall(page.read_text())
     session: dict[str, object] = {}
@@ -27,8 +36,17 @@ def test_examples_run(page, capsys):
     "page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name
 )
 def test_links_lead_somewhere(page):
-    for target in LINK.findall(page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target, anchor in LINK.findall(page.read_text()):
+        found = page.parent / target if target else page
+        assert found.exists(), f"{page.name} links to {target}"
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found), f"{page.name} links to {target}#{anchor}"
+
+
+def anchors(page):
+    """What the headings of a page can be called by in a link."""
+    titles = [re.sub(r"[^\w\s-]", "", title.lower()) for title in HEADING.findall(page.read_text())]
+    return {re.sub(r"[-\s]+", "-", title).strip("-") for title in titles}
 
 
 def test_every_solver_has_its_files():

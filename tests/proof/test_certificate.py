@@ -309,7 +309,7 @@ def test_example_by_hand_is_optimal(by_hand):
     np.testing.assert_allclose(by_hand.w, [1.0, 0.0], atol=1e-15)
     assert by_hand.b == pytest.approx(0.0, abs=1e-15)
     assert by_hand.primal == pytest.approx(0.5 + 0.5 + 1.5 + 1.0 + 0.75)
-    assert by_hand.gap <= 1e-14
+    assert by_hand.gap <= 1e-13
     assert by_hand.kkt_violation <= 1e-14
 
 
@@ -359,15 +359,15 @@ def test_row_classes_by_margin_where_there_is_no_wall(loss):
 def test_relative_gap_of_a_worthless_bound():
     problem = Problem.of(np.eye(2), [1.0, -1.0], 1.0, intercept="none")
     certificate = certify(problem, Solution(w=np.zeros(2), alpha=np.zeros(2)))
-    assert (certificate.primal, certificate.dual) == (2.0, 0.0)
-    assert certificate.gap == 2.0
+    assert (certificate.primal, certificate.dual) == (pytest.approx(2.0, rel=1e-14), 0.0)
+    assert certificate.gap == certificate.primal >= 2.0
     assert certificate.relative_gap == 1.0
 
 
 def test_sparse_rows_that_hold_nothing():
     problem = Problem.of(sparse.csr_matrix((3, 2)), [1.0, -1.0, 1.0], 0.5, intercept="none")
     certificate = certify(problem, Solution(alpha=np.full(3, 0.5)))
-    assert certificate.primal == certificate.dual == 1.5
+    assert 1.5 * (1 - 1e-14) <= certificate.dual <= 1.5 <= certificate.primal <= 1.5 * (1 + 1e-14)
 
 
 def test_balance_is_restored_without_moving_bounded_multipliers():
@@ -416,7 +416,7 @@ def test_the_length_of_w_is_the_best_one(intercept):
     )
     assert primal(factor) <= searched.fun * (1 + 1e-9)
     certificate = certify(problem, Solution(alpha=alpha))
-    assert certificate.primal <= primal(factor) * (1 + 1e-12) < 0.9 * primal(1.0)
+    assert certificate.primal <= primal(factor) * (1 + 1e-9) < 0.9 * primal(1.0)
     assert certificate.primal == pytest.approx(problem.primal(certificate.w, certificate.b), rel=1e-9)
     # A w that is given is judged as it is, unless its length is left open.
     assert certify(problem, Solution(w=w)).primal == pytest.approx(primal(1.0), rel=1e-9)

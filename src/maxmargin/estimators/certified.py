@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import logging
 import math
+import time
+import warnings
+from abc import abstractmethod
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,20 +16,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.core import default_threads
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
-from maxmargin.proof.model import Certificates, Models, Status, Trace
-from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
+from maxmargin.reductions.class_problems import ClassProblems, Decomposition
 from maxmargin.reductions.ladders import Running
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.solving.loop import Callback, Progress
 from maxmargin.tools.parameters import check_choice, wrong
 
 logger = logging.getLogger("maxmargin")
+
+_SMALLEST_TOL = 1e-14
+"""The relative gap below which float64 has nothing to tell apart any more."""
 
 
 class ShowsProof(BaseEstimator):
@@ -57,6 +66,7 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     class_weight: Any
     verbose: int
     solver: str | AnySolver
+    warm_start: Any
     max_time: float | None
     callback: Callback | None
     n_jobs: int | None
@@ -108,12 +118,74 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         self.certificate_ = certificates if several else certificates[0]
         self.trace_: Trace | list[Trace] = traces if several else traces[0]
         self._stated_problem = problems.statement() | {"tol": float(self.tol)}
+        self._outline = problems.outline()
+        self.__dict__.pop("_places", None)
         worst = models[int(np.argmax(models.relative_gaps))]
         gap = worst.certificate.relative_gap
         self.solver_, self.status_ = worst.solver, worst.status
         if gap <= self.tol:
             self.status_ = Status.CERTIFIED if models.proven else Status.NOT_PROVEN
         return "" if self.status_.certified else self.status_.sentence(gap, float(self.tol), worst.steps)
+
+    @abstractmethod
+    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The scores of all rows, one column for each problem, the lengths of the rows, and errors."""
+
+    @property
+    @abstractmethod
+    def _kind(self) -> Decomposition:
+        """How the classes are told apart."""
+
+    def _bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        from maxmargin.estimators.sureness import places_of
+        from maxmargin.proof.sure import score_bounds
+
+        check_is_fitted(self)
+        places = places_of(self)
+        return score_bounds(*self._scored(X), places, self.intercept_)
+
+    def decision_bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(low, high): the score that the best model gives each row is between the two, whatever it is.
+
+        The best model is the one that minimises the objective of the fit; the certificate bounds how far
+        it is from this one. Flat for two classes, else with one column for each problem: of a class
+        against the rest, or of a pair of classes, (0, 1), (0, 2), ..., (1, 2), ... A smaller ``tol``
+        brings the bounds together.
+        """
+        low, high = self._bounds(X)
+        return (low.ravel(), high.ravel()) if low.shape[1] == 1 else (low, high)
+
+    def is_sure(self, X: Any) -> NDArray[np.bool_]:
+        """Whether the class of each row is that of the best model: no better fit would change it."""
+        return self._kind.is_decided(*self._bounds(X))
+
+    def _go_on_until_sure(self, rows: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit again with smaller and smaller ``tol``, each from the last, until all rows are decided.
+
+        It ends as well where a smaller gap is not reached: what is left cannot be told apart in float64.
+        """
+        closer, end = copy(self), math.inf if self.max_time is None else time.monotonic() + self.max_time
+        closer.warm_start = True
+        while closer.tol > _SMALLEST_TOL and self.status_.certified and not self.is_sure(rows).all():
+            closer.tol = 0.1 * closer.tol
+            if math.isfinite(end):
+                closer.max_time = max(end - time.monotonic(), 0.0)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # the fit is within tol already
+                closer._fit_once(X, y, sample_weight)
+            gaps = [max(proof.gap for proof in each_of(of.certificate_)) for of in (closer, self)]
+            if gaps[0] >= gaps[1]:
+                break
+            certified, fitted = closer.status_.certified, vars(closer)
+            self.__dict__.update({name: fitted[name] for name in fitted if "_" in (name[0], name[-1])})
+            self.__dict__.pop("_places", None)
+            self.status_, self._stated_problem["tol"] = Status.CERTIFIED, float(self.tol)
+            if not certified:
+                break
+
+    @abstractmethod
+    def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit to ``tol``."""
 
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:

@@ -15,13 +15,13 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import CertifiedClassifier, check_solver
-from maxmargin.estimators.reading import labels_and_codes, linear_scores, read_training_rows
+from maxmargin.estimators.reading import labels_and_codes, linear_scores, read_training_rows, seen_rows
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.class_problems import ClassProblems, decomposition
+from maxmargin.reductions.class_problems import ClassProblems, Decomposition, decomposition
 from maxmargin.reductions.ladders import Begin, LinearFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
@@ -167,13 +167,21 @@ class LinearSVC(CertifiedClassifier):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
+    ) -> Self:
         """Train until the relative gap is at most ``tol``.
 
         X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can; or
         what ``Monomials(lazy=True)`` gives. y : one label per row. sample_weight : one factor on C per row,
-        not negative.
+        not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, as far as it can.
         """
+        self._fit_once(X, y, sample_weight)
+        if until_sure is not None:
+            self._go_on_until_sure(until_sure, X, y, sample_weight)
+        return self
+
+    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()
         X, targets, rows = read_training_rows(self, X, y)
         labels, codes = labels_and_codes(targets)
@@ -183,8 +191,7 @@ class LinearSVC(CertifiedClassifier):
         problems = self._problems(rows, labels, codes, weights)
         shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
         if shortfall:
-            warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
-        return self
+            warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
 
     def _problems(
         self, rows: Rows, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
@@ -263,8 +270,21 @@ class LinearSVC(CertifiedClassifier):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         scores = self.decision_function(X)
-        labels: NDArray[Any] = self.classes_[decomposition(len(self.classes_), pairs=False).decide(scores)]
+        labels: NDArray[Any] = self.classes_[self._kind.decide(scores)]
         return labels
+
+    @property
+    def _kind(self) -> Decomposition:
+        return decomposition(len(self.classes_), pairs=False)
+
+    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        from maxmargin.estimators.sureness import linear_lengths, refuse_changed
+        from maxmargin.proof.sure import linear_errors
+
+        refuse_changed(self, list(self.coef_))
+        scores, rows = linear_scores(self, X), seen_rows(self, X)
+        lengths, terms = linear_lengths(rows)
+        return scores, lengths, linear_errors(self.coef_, lengths, terms)
 
     def save(
         self,

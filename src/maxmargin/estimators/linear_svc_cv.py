@@ -312,6 +312,16 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
 
+    def decision_bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(low, high): the score that the best model at the chosen C gives each row is between the two."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.decision_bounds(X)
+
+    def is_sure(self, X: Any) -> NDArray[np.bool_]:
+        """Whether the class of each row is that of the best model at the chosen C."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_.is_sure(X)
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         check_is_fitted(self, "best_estimator_")

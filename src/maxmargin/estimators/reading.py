@@ -112,6 +112,18 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
 
     A model of monomials that were not written out takes them so, written out, or the rows that they are of.
     """
+    X = seen_rows(estimator, X)
+    if isinstance(X, LazyMonomials):
+        rows = Rows(X)
+        scores: NDArray[np.float64] = np.column_stack([rows.scores(w) for w in estimator.coef_])
+    else:
+        scores = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
+    scores += estimator.intercept_
+    return scores
+
+
+def seen_rows(estimator: Any, X: Any) -> Any:
+    """X as the coefficients weigh it: a matrix, checked, or monomials that are not written out."""
     expansion = getattr(estimator, "expansion_", None)
     if expansion is not None and not isinstance(X, LazyMonomials):
         X = check_array(X, accept_sparse="csr", dtype=list(_TYPES), estimator=estimator, input_name="X")
@@ -124,10 +136,5 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
             X = LazyMonomials(X, expansion)
     if isinstance(X, LazyMonomials):
         validate_data(estimator, X, skip_check_array=True, reset=False)
-        rows = Rows(X)
-        scores: NDArray[np.float64] = np.column_stack([rows.scores(w) for w in estimator.coef_])
-    else:
-        X = validate_data(estimator, X, accept_sparse="csr", dtype=list(_TYPES), reset=False)
-        scores = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
-    scores += estimator.intercept_
-    return scores
+        return X
+    return validate_data(estimator, X, accept_sparse="csr", dtype=list(_TYPES), reset=False)

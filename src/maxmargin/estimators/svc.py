@@ -26,9 +26,15 @@ from maxmargin.estimators.named_kernels import (
     why_invalid,
 )
 from maxmargin.estimators.reading import labels_and_codes
-from maxmargin.kernels.base import Function, Linear, Precomputed
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
-from maxmargin.reductions.class_problems import KernelProblems, all_values, decomposition
+from maxmargin.reductions.class_problems import (
+    Decomposition,
+    KernelProblems,
+    OneAgainstOne,
+    all_values,
+    decomposition,
+)
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.ladders import KernelFit
 from maxmargin.solvers import AnySolver
@@ -200,12 +206,21 @@ class SVC(CertifiedClassifier):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
+    ) -> Self:
         """Train until the relative gap of every problem is at most ``tol``.
 
         X : array or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples) for a
         precomputed kernel. y : one label per row. sample_weight : one factor on C per row, not negative.
+        until_sure : rows; the fit goes on until ``is_sure`` of all of them, as far as it can.
         """
+        self._fit_once(X, y, sample_weight)
+        if until_sure is not None:
+            self._go_on_until_sure(until_sure, X, y, sample_weight)
+        return self
+
+    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()
         X, targets = self._checked_data(X, y)
         weights = None
@@ -230,7 +245,7 @@ class SVC(CertifiedClassifier):
         doubt = why_invalid(kernel, X, problems.matrix)
         if doubt:
             problems.kernel_is_none = True
-            warnings.warn(doubt, UserWarning, stacklevel=2)
+            warnings.warn(doubt, UserWarning, stacklevel=3)
         fit = KernelFit(
             problems,
             self._running(problems, NO_LIMIT if self.max_iter == -1 else int(self.max_iter)),
@@ -249,8 +264,7 @@ class SVC(CertifiedClassifier):
         self._stated_problem |= {"multi_class": str(self.multi_class), "kernel": str(kernel)}
         self.fit_status_ = 0 if self.status_.certified else 1
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
-            warnings.warn(shortfall, ConvergenceWarning, stacklevel=2)
-        return self
+            warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
         """The multipliers of the last fit, if there was one on such data and it is to be the start."""
@@ -292,6 +306,7 @@ class SVC(CertifiedClassifier):
         self.n_support_ = np.bincount(owners, minlength=count).astype(np.int32)
         coefficients = np.ascontiguousarray(table[:, used])
         self.dual_coef_ = sparse.csr_matrix(coefficients) if sparse.issparse(X) else coefficients
+        self._longest_row = _longest_row(self.kernel_, X)
         if isinstance(self.kernel_, Precomputed):
             self.support_vectors_ = np.empty((0, 0), X.dtype)
         elif isinstance(self.kernel_, Function):
@@ -299,6 +314,29 @@ class SVC(CertifiedClassifier):
         else:
             self.support_vectors_ = X[self.support_]
         self._set_scores(coefficients)
+
+    @property
+    def _kind(self) -> Decomposition:
+        return self._problem_scores.kind
+
+    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        from maxmargin.estimators.sureness import image_lengths, refuse_changed, score_errors
+
+        scores = self._problem_scores
+        owners = np.repeat(np.arange(len(self.classes_)), self.n_support_)
+        each = [scores.kind.coefficients(scores.coefficients, k, owners) for k in range(len(scores.kind))]
+        refuse_changed(self, each)
+        if not isinstance(self.kernel_, Function | Precomputed):
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        lengths = image_lengths(self.kernel_, X)
+        errors = score_errors(self.kernel_, each, self.support_vectors_, X, lengths)
+        return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads())), lengths, errors
+
+    def is_sure(self, X: Any) -> NDArray[np.bool_]:
+        """Whether the class of each row is that of the best model: no better fit would change it."""
+        if self.break_ties and isinstance(self._kind, OneAgainstOne):
+            return self._kind.is_decided(*self._bounds(X), break_ties=True)
+        return super().is_sure(X)
 
     def _set_scores(self, coefficients: NDArray[np.float64]) -> None:
         """How rows are scored; the coefficients are those of ``dual_coef_``, not sparse."""
@@ -388,3 +426,11 @@ class SVC(CertifiedClassifier):
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             cure = "With multi_class='ovr' there are no pairs of classes to score."
             raise wrong(self, "decision_function_shape", self.decision_function_shape, "'ovr'", cure)
+
+
+def _longest_row(kernel: Kernel, X: Any) -> float:
+    """The length of the longest row, without the kernel; 0 where the values of the kernel are given."""
+    if isinstance(kernel, Precomputed | Function):
+        return 0.0
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return math.sqrt(float(squares.max())) * (1.0 + 1e-6)  # of float32, squares are rounded to seven digits

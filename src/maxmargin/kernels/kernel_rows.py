@@ -8,6 +8,7 @@ that the problem and its certificate need. They do not know that they deal with 
 
 from __future__ import annotations
 
+import math
 import time
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,12 +18,16 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import Blocks, whole
-from maxmargin.problem.rows import Matrix, Rows, RowSpace
+from maxmargin.problem.rows import UNIT, Matrix, Rows, RowSpace
 from maxmargin.types import Indices, Tell, Vector
 
 _SAMPLE = (64, 8192)
 """The numbers of support vectors and of rows in the sample that tells how long a value takes."""
+
+_TWOFOLD_VALUES = 50_000_000
+"""Products of values, up to which scores in twofold precision are worth their time: about a second."""
 
 _NO_COLUMNS = (
     "Rows that are seen through a kernel have no columns at hand. Use a kernel solver, which does without "
@@ -41,6 +46,10 @@ class KernelRows(RowSpace):
     has_kernel: ClassVar[bool] = True
     spare: core.SpareMemory | None = None
     """Where problems that come one after the other find memory for rows of the kernel matrix."""
+    rounding: Rounding | None = None
+    """Bounds for the rows of X, where they are known."""
+    source: tuple[Kernel, core.Data] | None = None
+    """The kernel and the data that a given matrix was computed from, where it was."""
 
     def __init__(
         self,
@@ -176,10 +185,55 @@ class KernelRows(RowSpace):
         """An error, for the same reason."""
         raise ValueError(_NO_COLUMNS)
 
-    def squared_norm(self, w: Vector) -> float:
-        """An upper bound on ``|w|^2``, with what the blocks leave out."""
-        return core.dot(w, self.scores(w)) + self.blocks.left_out * float(np.abs(w).sum()) ** 2
+    @cached_property
+    def lengths(self) -> Vector:
+        """The lengths of the images: see kernels/rounding.py."""
+        return self._its_rounding.lengths[self.which]
 
-    def score_error(self, w: Vector) -> float:
-        """How far a score can be from the true one because of what the blocks leave out."""
-        return self.blocks.left_out * float(np.abs(w).sum())
+    @cached_property
+    def _its_rounding(self) -> Rounding:
+        return self.rounding or rounding_of(*self._computed_from)
+
+    @property
+    def _computed_from(self) -> tuple[Kernel, core.Data]:
+        return self.source or (self.kernel, self.data)
+
+    def _relative_error(self, w: Vector) -> float:
+        """The error of a score as a share of the lengths: of values, and of their sum."""
+        terms = np.count_nonzero(w) + 16
+        if isinstance(self.kernel, Linear):
+            terms += self.data.columns  # a sum over the rows, and then over the columns
+        return self._its_rounding.value_error + terms * UNIT
+
+    def squared_norm(self, w: Vector) -> float:
+        """An upper bound on ``|w|^2``, with what rounding takes and what the blocks leave out."""
+        sizes = np.abs(w)
+        error = (self._relative_error(w) + core.sum_rounding(len(w))) * core.dot(sizes, self.lengths) ** 2
+        return core.dot(w, self.scores(w)) + 1.01 * error + self.blocks.left_out * float(sizes.sum()) ** 2
+
+    def score_error(self, w: Vector) -> tuple[float, float]:
+        """(per_length, constant): the second is for what the blocks leave out."""
+        sizes = np.abs(w)
+        per_length = 1.01 * self._relative_error(w) * core.dot(sizes, self.lengths)
+        return per_length, self.blocks.left_out * float(sizes.sum())
+
+    def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
+        """``<w, phi(x_i)>`` in twofold precision, or None for many rows and kernels without such values."""
+        kernel, data = self._computed_from
+        values = np.count_nonzero(w) * self.count * data.columns
+        if len(self.blocks) > 1 or values > _TWOFOLD_VALUES or not core.has_twofold(kernel.compiled):
+            return None
+        return core.twofold_scores(kernel.compiled, data, self.which, np.ascontiguousarray(w), self.lengths)
+
+    def twofold_squared_norm_of(self, coefficients: Vector) -> float:
+        """``squared_norm_of`` in twofold precision."""
+        scores = self.twofold_scores(coefficients)
+        return math.inf if scores is None else scores.squared_length
+
+    def combined_error(self, coefficients: Vector) -> float:
+        """Nothing: w is held by its coefficients."""
+        return 0.0
+
+    def squared_norm_of(self, coefficients: Vector, combined: Vector) -> float:
+        """An upper bound on the squared length of the sum, which ``combined`` is."""
+        return self.squared_norm(combined)

@@ -125,8 +125,11 @@ class _Logistic(Loss):
         return C
 
     def dual_gain(self, alpha: Vector, C: Vector) -> Vector:
-        share = np.divide(alpha, C, out=np.zeros_like(alpha), where=C > 0)
-        entropy: Vector = entr(share) + entr(1.0 - share)
+        # C times the entropy of the share and of the rest. C - alpha is exact where alpha is near C, and
+        # log1p keeps the digits of the larger one, whose logarithm is next to 0.
+        share, rest = (np.divide(a, C, out=np.zeros_like(alpha), where=C > 0) for a in (alpha, C - alpha))
+        small, large = np.minimum(share, rest), np.maximum(share, rest)
+        entropy: Vector = entr(small) - large * np.log1p(-small)
         return C * entropy
 
     def kkt_violation(self, margin: Vector, alpha: Vector, C: Vector) -> Vector:

@@ -180,12 +180,13 @@ class Problem:
         return self.y * (self.rows.scores(w) + b)
 
     def primal(self, w: Vector, b: float = 0.0) -> float:
-        """The objective at (w, b)."""
-        return self.primal_of(w, b, self.margins(w, b))
+        """The objective at (w, b), up to rounding."""
+        return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
 
     def primal_of(self, w: Vector, b: float, margins: Vector) -> float:
-        """The objective at a point whose margins are known; a bound where rows leave something out."""
-        return self.objective.primal(margins, b, self.rows.squared_norm(w), self.rows.score_error(w))
+        """An upper bound on the objective at a point whose margins were computed, rounding included."""
+        rows = self.rows
+        return self.objective.primal(margins, b, rows.squared_norm(w), rows.lengths, *rows.score_error(w))
 
     @property
     def primal_of_zero(self) -> float:
@@ -195,7 +196,11 @@ class Problem:
         return self.total_cost * self.loss.at_zero
 
     def dual(self, alpha: Vector) -> float:
-        """The dual objective; ``-inf`` where alpha is not feasible (beyond rounding of its balance)."""
+        """A lower bound on the dual objective, equal but for rounding; ``-inf`` if alpha is not feasible.
+
+        Rounding may leave the sum of alpha_i y_i at a little more than 0, and the bound takes that into
+        account.
+        """
         if np.any(alpha < 0) or np.any(alpha > self.upper):
             return -np.inf
         excess = abs(core.dot(alpha, self.y))
@@ -203,9 +208,20 @@ class Problem:
             return -np.inf
         return self.dual_of(alpha, self.rows.combine(alpha * self.y))
 
-    def dual_of(self, alpha: Vector, w: Vector) -> float:
-        """The dual objective of an alpha in its box whose ``sum_i alpha_i y_i x_i`` is known."""
-        return self.objective.dual(alpha, self.rows.squared_norm(w))
+    def dual_of(self, alpha: Vector, w: Vector, upper: float | None = None) -> float:
+        """A lower bound on the best value: the dual objective of an alpha in its box, rounding included.
+
+        ``w`` is the computed ``sum_i alpha_i y_i x_i``, and ``upper`` a bound from above on the best value,
+        if one is known. Where b is exact, what alpha lacks for balance counts as often as b can be large.
+        """
+        return self.objective.dual(alpha, self.rows.squared_norm_of(alpha, w), self.reach(upper))
+
+    def reach(self, upper: float | None = None) -> float:
+        """A bound on |b| at some optimum, where b is exact and the best value is at most ``upper``."""
+        if self.intercept is not Intercept.EXACT:
+            return 0.0
+        most = self.primal_of_zero if upper is None else min(upper, self.primal_of_zero)
+        return self.objective.reach(most, self.rows.largest_length)
 
     def best_multiple(self, alpha: Vector, w: Vector) -> float:
         """The t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose dual is quadratic in t.

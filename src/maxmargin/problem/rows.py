@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,6 +15,12 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.types import Indices, Tell, Vector
 
+UNIT = 2.0**-53
+"""The largest relative error of one rounding in float64."""
+_ROUNDINGS = 8.0
+"""Roundings of a product besides those of its sum: of values that are formed on the way, and of bounds."""
+_NEARLY_NOTHING = 1e-290
+"""Squares below this may be sums of numbers that are too small to be normal ones."""
 CompiledRows = core.Data | core.MonomialData
 Matrix = NDArray[np.float64]
 
@@ -71,13 +78,51 @@ class RowSpace(ABC):
         """The mean of ``|x_i|^2`` over all rows."""
         return float(self.squared_norms.mean())
 
-    def squared_norm(self, w: Vector) -> float:
-        """``|w|^2``."""
-        return core.dot(w, w)
+    # What a proof needs to know of rounding. A sum of k products is off by at most k roundings of the sum
+    # of their magnitudes, in whatever order it is computed, and that sum is at most |w| |x_i|.
 
-    def score_error(self, w: Vector) -> float:
-        """How far a score can be from the true one: not at all, beyond rounding."""
-        return 0.0
+    @property
+    def longest(self) -> int:
+        """The largest number of values that a row has: of products in a score."""
+        return self.columns
+
+    @cached_property
+    def lengths(self) -> Vector:
+        """``|x_i|`` of every row, or a little more."""
+        return np.sqrt(self.squared_norms) * (1.0 + (self.longest + _ROUNDINGS) * UNIT)
+
+    @cached_property
+    def largest_length(self) -> float:
+        """The length of the longest row."""
+        return float(self.lengths.max(initial=0.0))
+
+    def squared_norm(self, w: Vector) -> float:
+        """An upper bound on ``|w|^2``, equal but for rounding."""
+        squared = core.dot(w, w) * (1.0 + core.sum_rounding(len(w)))
+        return squared if squared > _NEARLY_NOTHING or not w.any() else squared + _NEARLY_NOTHING
+
+    def score_error(self, w: Vector) -> tuple[float, float]:
+        """(per_length, constant): score i is off by at most ``per_length lengths_i + constant``."""
+        return (self.longest + _ROUNDINGS) * UNIT * math.sqrt(self.squared_norm(w)), 0.0
+
+    def combined_error(self, coefficients: Vector) -> float:
+        """How far ``combine`` can be from the exact sum, as the length of their difference."""
+        sizes = np.abs(coefficients)
+        return (np.count_nonzero(sizes) + _ROUNDINGS) * UNIT * core.dot(sizes, self.lengths)
+
+    def squared_norm_of(self, coefficients: Vector, combined: Vector) -> float:
+        """An upper bound on the squared length of the exact sum; ``combined`` is the computed one."""
+        return (math.sqrt(self.squared_norm(combined)) + self.combined_error(coefficients)) ** 2 * (
+            1.0 + _ROUNDINGS * UNIT
+        )
+
+    def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
+        """``<w, x_i>`` in twofold precision, or None where that is not to be had."""
+        return None
+
+    def twofold_squared_norm_of(self, coefficients: Vector) -> float:
+        """``squared_norm_of`` in twofold precision; only where there are ``twofold_scores``."""
+        raise ValueError("Stored rows are needed here. Use maxmargin.Rows(X).")
 
     def seconds_of_scores(self, w: Vector, budget: core.Budget) -> float:
         """How long ``scores`` will take where that can be longer than many steps; else 0."""
@@ -247,11 +292,24 @@ class Rows(RowSpace):
         return lower + np.tril(lower, -1).T
 
     @cached_property
+    def longest(self) -> int:
+        """The largest number of values that a row has, or a bound on it."""
+        return min(self.columns, self._compiled.longest)
+
+    @cached_property
     def squared_norms(self) -> Vector:
         """``|x_i|^2`` of every row."""
         out = np.empty(self.count)
         core.squared_norms(self._compiled, out, core.ALL_CORES)
         return out
+
+    def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
+        """``<w, x_i>`` in twofold precision, or None where values are formed on the way."""
+        return core.twofold_scores(self.stored_data, np.ascontiguousarray(w)) if self.is_stored else None
+
+    def twofold_squared_norm_of(self, coefficients: Vector) -> float:
+        """``squared_norm_of`` in twofold precision."""
+        return core.twofold_squared_length(self.stored_data, np.ascontiguousarray(coefficients))
 
     def dense(self, which: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """Some rows as a matrix."""

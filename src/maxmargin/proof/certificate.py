@@ -2,9 +2,12 @@
 """The proof that comes with every fit.
 
 Weak duality: for every (w, b) and every feasible alpha, ``P(w, b) >= P* >= D(alpha)``. So the gap
-``P - D`` bounds how far (w, b) can be from the best value, whoever found either point. Everything here
-is computed from the problem in float64; nothing is taken on the solver's word, and no solver imports
-this module.
+``P - D`` bounds how far (w, b) can be from the best value, whoever found either point. Nothing is taken on
+the solver's word, and no solver imports this module.
+
+Rounding is a part of the proof: ``primal`` is at least the exact P(w, b), ``dual`` at most the exact best
+value, as docs/certificate.md proves. Where that rounding is most of the gap, as on badly scaled data, both
+are computed again in twofold precision.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ from maxmargin.types import Indices, Tell, Vector
 
 FROM_MARGINS = "the margins"
 ROUNDING = 1e-12
-"""A dual value above the primal one by at most this share of it differs by rounding alone."""
+"""Two intercepts that differ by at most this share differ by rounding alone."""
+_CLOSE = 1e-9
+"""The relative gap above which rounding is looked through, unless a smaller one is asked for."""
 _FEW_LOSSES = 0.25
 """The share of |w|^2 above which losses of rows below half the margin are a part of the optimum."""
 _PULL = 2.0
@@ -247,8 +252,11 @@ def certify(
     known: Certificate | None = None,
     budget: core.Budget = core.ALL_CORES,
     tell: Tell | None = None,
+    tol: float = _CLOSE,
 ) -> Certificate:
     """Prove what a solution is worth: two passes over the data, all sums in float64.
+
+    Two more in twofold precision are made where rounding alone keeps the relative gap above ``tol``.
 
     A w that follows from alpha, or is of ``any_length``, may be made ``longer`` where that is better. With
     ``known``, a certificate of the same problem, the better primal point and the better dual point
@@ -267,6 +275,8 @@ def certify(
     if solution.any_length or solution.w is None:
         primal = _of_the_best_length(problem, primal, budget)
     proof = _proof(problem, primal, dual)
+    if proof.relative_gap > tol and _is_rounding(problem, proof):
+        proof = _twofold(problem, proof)
     return proof if known is None else _better_of(proof, known)
 
 
@@ -298,19 +308,56 @@ def _best_multiple(problem: Problem, point: _DualPoint) -> _DualPoint:
 
 def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certificate:
     """The values of two points."""
-    upper, lower = problem.primal_of(*primal[:3]), problem.dual_of(dual.alpha, dual.w)
+    upper = problem.primal_of(*primal[:3])
+    lower = problem.dual_of(dual.alpha, dual.w, upper)
     if lower < 0.0:
         # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
         dual = _best_multiple(problem, dual)
-        lower = problem.dual_of(dual.alpha, dual.w)
-    bound = dual.alpha, _without_rounding(upper, lower), dual.alpha_from
-    proof = Certificate(problem, primal.w, primal.b, upper, *bound, primal.margins, dual.w)
+        lower = problem.dual_of(dual.alpha, dual.w, upper)
+    if not lower >= 0.0:
+        dual, lower = _DualPoint(np.zeros_like(dual.alpha), np.zeros_like(dual.w), "zero"), 0.0
+    proof = Certificate(
+        problem, primal.w, primal.b, upper, dual.alpha, lower, dual.alpha_from, primal.margins, dual.w
+    )
     return proof._with_interval(primal.b_interval)
 
 
-def _without_rounding(primal: float, dual: float) -> float:
-    """The dual value, or the primal one where both are the optimum, to the last digits of their sums."""
-    return primal if 0.0 < dual - primal <= ROUNDING * abs(primal) else dual
+def _is_rounding(problem: Problem, proof: Certificate) -> bool:
+    """Whether the gap is more than twice what it would be without bounds on rounding."""
+    plain = problem.regulariser(proof.w, proof.b) + problem.loss_sum(proof.margins)
+    if problem.rows.has_kernel:
+        scores = problem.y * proof.margins - proof.b
+        squared = core.dot(proof.w, scores)
+        plain += 0.5 * (squared - problem.rows.squared_norm(proof.w))
+        if proof.w_of_alpha is not proof.w:
+            squared = core.dot(proof.w_of_alpha, problem.rows.scores(proof.w_of_alpha))
+    else:
+        squared = core.dot(proof.w_of_alpha, proof.w_of_alpha)
+    return proof.gap > 2.0 * (plain - problem.objective.dual(proof.alpha, squared, 0.0))
+
+
+def _twofold(problem: Problem, proof: Certificate) -> Certificate:
+    """The same two points with bounds in twofold precision, where those are better.
+
+    Where C is so large that what rounding takes from a margin of 1 can be seen in the objective, a w that
+    is longer by as much makes up for it.
+    """
+    rows, objective, lacking = problem.rows, problem.objective, np.empty(problem.rows.count)
+    w, b, best = proof.w, proof.b, proof
+    for _ in range(_LOOKS + 1):
+        scores = rows.twofold_scores(w)
+        if scores is None:
+            return proof
+        upper = objective.twofold_primal(scores, b, lacking)
+        if upper < best.primal:
+            best = changed(best, w=w, b=b, primal=upper, margins=1.0 - lacking)
+        trifle = float(lacking.max(where=(lacking < _TRIFLE) & (problem.costs > 0.0), initial=0.0))
+        if trifle == 0.0 or problem.fixed_intercept:
+            break
+        w, b = (1.0 + 2.0 * trifle) * w, (1.0 + 2.0 * trifle) * b
+    squared = rows.twofold_squared_norm_of(proof.alpha * problem.y)
+    lower = objective.twofold_dual(proof.alpha, squared, problem.reach(best.primal))
+    return changed(best, dual=max(lower, proof.dual))
 
 
 def _better_of(proof: Certificate, known: Certificate) -> Certificate:
@@ -440,21 +487,23 @@ def certify_each(
     costs: Vector,
     begins: Indices,
     alpha: Vector,
+    lengths: Vector,
+    value_error: float,
     *,
     kernel_is_none: bool = False,
 ) -> SmallProofs:
     """Prove what multipliers of small problems are worth, by the same sums as ``certify``, in one call.
 
     The problems are those of ``SmallProofs``, with the hinge loss and an exact intercept. Alpha is made
-    feasible in place.
+    feasible in place. The values of the matrix are each off by at most ``value_error`` times the lengths of
+    both rows.
     """
     margins, values = np.empty(len(y)), np.empty((len(begins) - 1, 6))
-    problems.prove(alpha, margins, values, core.ALL_CORES)
+    problems.prove(alpha, margins, lengths, value_error, values, core.ALL_CORES)
     each = []
     for b, low, high, primal, dual, violation in values.tolist():
         proven = not (kernel_is_none or contradictory(primal, dual))
-        lower = _without_rounding(primal, dual)
-        each.append(SmallProof(b, low, high, primal, lower, violation, proven))
+        each.append(SmallProof(b, low, high, primal, max(dual, 0.0), violation, proven))
     proofs = SmallProofs(each, begins, alpha * y, alpha, margins)
     core.row_classes(margins, alpha, costs, False, proofs.row_classes)
     return proofs

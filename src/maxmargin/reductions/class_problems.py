@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
+from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import Rows, RowSpace
@@ -33,6 +34,21 @@ from maxmargin.types import Indices, Vector
 
 Matrix = NDArray[np.float64]
 
+_OUTLINE = (
+    "labels",
+    "codes",
+    "kind",
+    "C",
+    "loss",
+    "intercept",
+    "intercept_scaling",
+    "weights",
+    "class_weight",
+    "factors",
+    "left_out",
+    "_no_cost",
+)
+"""What remains of problems without the values of their rows."""
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
 the relative gaps that fits are asked for."""
@@ -61,6 +77,10 @@ class Decomposition(ABC):
     @abstractmethod
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
         """The class of each row, given its score in each problem."""
+
+    @abstractmethod
+    def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
+        """Whether the class of each row is the same for all scores between these two."""
 
     def class_scores(self, scores: Matrix) -> Matrix:
         """One score for each class, given those of each problem."""
@@ -101,6 +121,10 @@ class TwoClasses(Decomposition):
         """The second class where the score is above 0."""
         return (scores.reshape(-1) > 0).astype(np.intp)
 
+    def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
+        """Whether all scores have the same sign."""
+        return (low.reshape(-1) > 0) | (high.reshape(-1) <= 0)
+
 
 class OneAgainstRest(Decomposition):
     """One problem for each class, which has the label 1; a row goes to the class with the largest score."""
@@ -112,6 +136,14 @@ class OneAgainstRest(Decomposition):
         """The class with the largest score."""
         largest: NDArray[np.intp] = scores.argmax(axis=1)
         return largest
+
+    def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
+        """Whether the lowest score of one class is above the highest ones of all others."""
+        rows, best = np.arange(len(low)), low.argmax(axis=1)
+        others = high.copy()
+        others[rows, best] = -np.inf
+        decided: NDArray[np.bool_] = low[rows, best] > others.max(axis=1)
+        return decided
 
 
 class OneAgainstOne(Decomposition):
@@ -135,6 +167,23 @@ class OneAgainstOne(Decomposition):
         won = scores > 0
         winners: NDArray[np.intp] = (won @ first + ~won @ second).argmax(axis=1)
         return winners
+
+    def is_decided(self, low: Matrix, high: Matrix, *, break_ties: bool = False) -> NDArray[np.bool_]:
+        """Whether one class has most votes however the open pairs end; of several such the first wins.
+
+        With ``break_ties``, equal votes are decided by scores, and left open here.
+        """
+        first, second = self._members
+        won, lost = low > 0, high <= 0
+        least = won @ first + lost @ second
+        most = ~lost @ first + ~won @ second
+        rows, best = np.arange(len(low)), least.argmax(axis=1)
+        others = most.copy()
+        if not break_ties:
+            others -= 0.5 * (np.arange(self.classes) > best[:, np.newaxis])
+        others[rows, best] = -np.inf
+        decided: NDArray[np.bool_] = least[rows, best] > others.max(axis=1)
+        return decided
 
     def class_scores(self, scores: Matrix) -> Matrix:
         """The votes of each class, and less than half a vote more by how clearly they were won.
@@ -228,6 +277,9 @@ class ClassProblems:
     class_weight
         The factor on C of each class; see ``class_factors``.
     """
+
+    squared_lengths: Vector
+    """``|x_i|^2`` of all rows, in an ``outline``."""
 
     def __init__(
         self,
@@ -352,6 +404,21 @@ class ClassProblems:
         """The certificates of all problems as one."""
         return self.kind.together(certificates, self.labels.tolist())
 
+    def outline(self) -> Self:
+        """The same problems without the values of their rows, but for ``squared_lengths``.
+
+        A fitted estimator keeps it: it tells the labels and the costs of each problem when they are asked
+        for.
+        """
+        kept = object.__new__(type(self))
+        kept.__dict__.update({name: self.__dict__[name] for name in _OUTLINE if name in self.__dict__})
+        kept.squared_lengths = self._squared_lengths()
+        return kept
+
+    def _squared_lengths(self) -> Vector:
+        """``|x_i|^2`` of all rows."""
+        return self.rows.squared_norms
+
     def statement(self) -> dict[str, Any]:
         """What was minimised, in plain values; ``restated`` takes them."""
         weight = self.class_weight
@@ -373,6 +440,8 @@ class KernelProblems(ClassProblems):
 
     kernel_is_none: bool = False
     """Whether some rows have shown that the function is not a kernel."""
+    left_out: float = 0.0
+    """The largest value of a pair of rows that some problem leaves out."""
 
     def __init__(
         self,
@@ -396,6 +465,7 @@ class KernelProblems(ClassProblems):
         if isinstance(kernel, Linear):
             self.plain_rows = Rows(X, check_finite=False) if given else rows
         self.kernel = Precomputed() if given else kernel
+        self._source = kernel, X
         self.matrix = matrix
         """All values of the kernel, where they are at hand."""
         self.kernel.refuse_negative(rows)
@@ -404,6 +474,12 @@ class KernelProblems(ClassProblems):
         """More rows that every problem has at its end, without cost: they only hold the w of a file."""
         self.may_leave_out: float | None = None
         """What pairs of rows may be worth that a problem leaves out; None: as little as nobody notices."""
+
+    def _squared_lengths(self) -> Vector:
+        """``k(x_i, x_i)`` of all rows."""
+        if self.matrix is not None:
+            return np.array(self.matrix.diagonal(), np.float64)
+        return KernelRows(self.rows, self.kernel).squared_norms
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
         """As LIBSVM would do it, every row has the factor of its own class."""
@@ -425,12 +501,28 @@ class KernelProblems(ClassProblems):
     def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
         rows = KernelRows(self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
+        rows.rounding, rows.source = self.rounding, self.source
         rows.spare = self._spare
         if len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
             costs = self.C * weights
             error = self.may_leave_out or _affordable(rows, y, costs)
             rows.blocks = split(self.rows, self.kernel, float(costs.sum()), error, rows.which)
+            self.left_out = max(self.left_out, rows.blocks.left_out)
         return rows
+
+    @cached_property
+    def source(self) -> tuple[Kernel, core.Data]:
+        """The kernel and the data that all its values come from, also those of a matrix at hand."""
+        kernel, X = self._source
+        if self.matrix is None or isinstance(kernel, Precomputed | Function):
+            return self.kernel, self.rows.stored_data
+        rows = X if isinstance(X, Rows) else Rows(X, check_finite=False, keep_zeros=True)
+        return kernel, rows.stored_data
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        """Bounds on the rounding of the kernel's values."""
+        return rounding_of(*self.source)
 
     def problem(self, k: int) -> Problem:
         """One of the problems, with rows of its own: how they fall into blocks depends on its labels."""

@@ -40,7 +40,7 @@ from maxmargin.solvers import AnySolver, sizes
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
 
@@ -243,7 +243,7 @@ class KernelFit:
     def _all_in_one_call(self, matrix: Any) -> SmallModels:
         """All problems at once, with all values of the kernel at hand."""
         values = np.ascontiguousarray(matrix, np.float64)
-        return self._in_one_call(values, self.problems.in_a_row(), Budget(math.inf, 1))
+        return self._in_one_call(values, None, self.problems.in_a_row(), Budget(math.inf, 1))
 
     def _alone_in_one_call(self, k: int, budget: Budget) -> Model:
         """One problem, with all values of the kernel on its own rows."""
@@ -260,17 +260,23 @@ class KernelFit:
         core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
         parts = Parts(np.arange(size), y, problems.C * weights, np.array([0, size]))
         return replace(
-            self._in_one_call(matrix, parts, budget)[0], notes=cache_notes(matrix.nbytes, size, 0)
+            self._in_one_call(matrix, which, parts, budget)[0], notes=cache_notes(matrix.nbytes, size, 0)
         )
 
-    def _in_one_call(self, matrix: Matrix, parts: Parts, budget: Budget) -> SmallModels:
+    def _in_one_call(
+        self, matrix: Matrix, which: Indices | None, parts: Parts, budget: Budget
+    ) -> SmallModels:
+        """The problems on a matrix of some rows, or of all."""
         linear = self.problems.plain_rows is not None
+        lengths, value_error = self.problems.rounding
         return solve_small(
             matrix,
             parts,
             self.running.tol,
             sizes.TINY_ROWS,
             budget,
+            lengths if which is None else lengths[which],
+            value_error,
             kernel_is_none=self.problems.kernel_is_none,
             rounds=sizes.FEW_ROUNDS if linear else sizes.MOST_ROUNDS,
         )
@@ -287,7 +293,11 @@ class KernelFit:
         problem, self._first = (self._first if k == 0 else None) or self.problems.problem(k), None
         told = self.running.told_of(self.problems.name(k))
         # The multipliers of a start become feasible, whatever costs they come from.
-        known = None if start is None else certify(problem, Solution(alpha=start), budget=budget)
+        known = (
+            None
+            if start is None
+            else certify(problem, Solution(alpha=start), budget=budget, tol=self.running.tol)
+        )
         return self._climb(k, problem, known, budget, told, self._rungs(k, hard=small))
 
     def _climb(

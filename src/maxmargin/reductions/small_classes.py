@@ -79,7 +79,7 @@ def solve_small_classes(
     for problem, found in zip(problems, classes, strict=True):
         alpha = None if isinstance(solver, Newton) else found.multipliers
         before = time.perf_counter()
-        certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget)
+        certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget, tol=tol)
         now = time.perf_counter()
         gap, taken = certificate.relative_gap, found.steps
         logger.debug("%s: step %d, relative gap %.3e", solver.name, taken, gap)

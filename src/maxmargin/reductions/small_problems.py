@@ -127,11 +127,15 @@ def solve_small(
     tol: float,
     tiny: int,
     budget: core.Budget,
+    lengths: Vector,
+    value_error: float,
     *,
     kernel_is_none: bool = False,
     rounds: int = MOST_ROUNDS,
 ) -> SmallModels:
     """Minimise the hinge problem with exact intercept on each part of a kernel matrix.
+
+    ``lengths`` and ``value_error`` bound the rounding of its values, as kernels/rounding.py says.
 
     Until the relative gap is at most ``tol``, or, for at most ``tiny`` rows, until only rounding is left. A
     model may fall short: its status says so. So it does where the function is known not to be a kernel.
@@ -145,5 +149,7 @@ def solve_small(
     except KeyboardInterrupt:
         budget.stop()
         steps, status = [0] * (len(begins) - 1), Status.INTERRUPTED
-    proofs = certify_each(problems, y, costs, begins, alpha, kernel_is_none=kernel_is_none)
+    proofs = certify_each(
+        problems, y, costs, begins, alpha, lengths, value_error, kernel_is_none=kernel_is_none
+    )
     return SmallModels(proofs, steps, time.perf_counter() - start, tol, status)

@@ -346,6 +346,7 @@ class _Run:
             known=self.certificate,
             budget=self.limits.budget,
             tell=self._tell_if_it_is_time,
+            tol=self.limits.tol,
         )
         self.trace.certifying += time.perf_counter() - before
         self.notes = solution.notes

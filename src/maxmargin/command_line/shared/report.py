@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +67,8 @@ _ENDINGS = {
 _CAN_GO_ON = ("STEPS_SPENT", "TIME_SPENT", "INTERRUPTED", "STOPPED")
 _MOST_CLASSES = 10
 """Classes, or pairs of them, that are listed at most."""
+_MOST_SURE_ROWS = 2000
+"""Rows, at most, that are asked whether a better fit would change their class: a share is no more exact."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,17 @@ class Training:
         """One per problem."""
         each = self.estimator.trace_
         return each if isinstance(each, list) else [each]
+
+    @cached_property
+    def sure(self) -> tuple[int, int]:
+        """How many of some training rows have the class that the best model gives them, and of how many."""
+        import numpy as np
+
+        X = self.data_set.X
+        rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _MOST_SURE_ROWS)).astype(np.intp)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the columns are in the order of their names
+            return int(self.estimator.is_sure(X[rows]).sum()), len(rows)
 
     @property
     def ending(self) -> str:
@@ -239,6 +254,7 @@ def _as_json(
             for label, certificate in zip(training.labels, training.certificates, strict=True)
         ],
         **({} if training.choice is None else {"choice": training.choice.as_json()}),
+        "sure_share": training.sure[0] / training.sure[1],
         "test_accuracy": tested[0] / tested[1] if tested else None,
         "test_rows": tested[1] if tested else None,
         "seconds": seconds,
@@ -265,6 +281,10 @@ def _print_words(
         typer.echo(words)
     if training.expansion is not None:
         typer.echo(f"Features: {features_in_words(training.expansion)}; never written out.")
+    count, of = training.sure
+    typer.echo(
+        f"Sure: {percent(count / of)} of {of} training rows have the class that the best model gives them."
+    )
     if tested is not None:
         right, count = tested
         typer.echo(f"Test accuracy: {100 * right / count:.2f} %, {right} of {count} rows.")

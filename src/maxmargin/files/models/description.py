@@ -22,6 +22,7 @@ from maxmargin.files.models.stored import Claim, ModelError, StoredModel
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Status
+from maxmargin.proof.sure import Neighbourhood
 
 LINEAR, WITH_KERNEL, WITH_FEATURES = 1, 2, 3
 """The versions of the format.
@@ -275,6 +276,10 @@ _CLAIM = _object(
     _claim,
 )
 _TRACE = _object({"records": _COUNT, "certifying": _NUMBER}, derived={"records": len})
+_PLACE = _object(
+    {"radius": _NUMBER, "low": _NUMBER, "high": _NUMBER, "scaling": _FINITE},
+    lambda found, where: Neighbourhood(**found),
+)
 _PROOF = {
     "b": _FINITE,
     "b_interval": _or_none(Kind(_interval, _list_of(_NUMBER).write)),
@@ -325,7 +330,10 @@ _OF_ANY_MODEL: dict[str, Kind] = {
     "claims": _or_none(_list_of(_CLAIM)),
     "certificates": _proofs(_PROOF),
     "traces": _or_none(_list_of(_TRACE)),
+    "optimum": _or_none(_list_of(_PLACE)),
 }
+_LATER = {"optimum": None}
+"""What files of earlier versions lack, and what that stands for."""
 _OF_KERNEL_MODEL: dict[str, Kind] = {
     "certificates": _proofs(_PROOF | {"rows": _COUNT}),  # the problems of pairs of classes differ in rows
     "kernel": Kind(_kernel, describe),
@@ -342,9 +350,9 @@ _DERIVED: dict[str, Callable[[Any], Any]] = {
     "vectors": lambda model: model,
 }
 _DESCRIPTIONS = {
-    LINEAR: _object(_OF_ANY_MODEL, derived=_DERIVED),
-    WITH_KERNEL: _object(_OF_ANY_MODEL | _OF_KERNEL_MODEL, derived=_DERIVED),
-    WITH_FEATURES: _object(_OF_ANY_MODEL | {"features": _FEATURES}, derived=_DERIVED),
+    LINEAR: _object(_OF_ANY_MODEL, derived=_DERIVED, later=_LATER),
+    WITH_KERNEL: _object(_OF_ANY_MODEL | _OF_KERNEL_MODEL, derived=_DERIVED, later=_LATER),
+    WITH_FEATURES: _object(_OF_ANY_MODEL | {"features": _FEATURES}, derived=_DERIVED, later=_LATER),
 }
 described_features: Callable[[Expansion], dict[str, Any]] = _FEATURES.write
 """The features of a model in plain values."""

@@ -15,6 +15,7 @@ from maxmargin.files.models.saved import SavedModel
 from maxmargin.files.models.stored import PROBLEM, Claim, ModelError, StoredModel
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.model import Trace, each_of
+from maxmargin.proof.sure import Neighbourhood
 
 if TYPE_CHECKING:
     from maxmargin.estimators import SVC, LinearSVC
@@ -72,6 +73,7 @@ def from_estimator(estimator: LinearSVC | SVC) -> StoredModel:
         and [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs],
         "certificates": proofs,
         "traces": [traces] if isinstance(traces, Trace) else traces,
+        "optimum": _places(estimator),
         "status": getattr(estimator, "status_", None),
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
@@ -114,6 +116,14 @@ def _of_svc(estimator: SVC) -> dict[str, Any]:
     }
 
 
+def _places(estimator: LinearSVC | SVC) -> list[Neighbourhood] | None:
+    """Where the best models are, as far as that is known."""
+    from maxmargin.estimators.sureness import places_of
+
+    known = "_places" in estimator.__dict__ or "_outline" in estimator.__dict__
+    return places_of(estimator) if known and hasattr(estimator, "certificate_") else None
+
+
 def _dense(matrix: Any) -> Any:
     return np.ascontiguousarray(matrix.toarray() if sparse.issparse(matrix) else matrix, np.float64)
 
@@ -150,6 +160,7 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         "solver_": model.solver,
         "feature_names_in_": None if names is None else np.array(names, object),
         "_stated_problem": {**model.problem, "tol": model.tol},
+        "_places": model.optimum,
     }
     if isinstance(model, SavedKernelModel):
         fitted |= _svc_attributes(model)

@@ -94,9 +94,14 @@ def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
         yield f"tol must be a finite number of at least 0, not {model.tol!r}."
     if model.status is not None and None in (model.tol, model.steps, model.solver):
         yield "it says how the fit ended, but not with which tol, steps and solver."
-    for name, parts in (("claims", model.claims), ("proofs", model.certificates), ("traces", model.traces)):
+    counted_parts: dict[str, Any] = {"claims": model.claims, "proofs": model.certificates}
+    counted_parts |= {"traces": model.traces, "places of the optimum": model.optimum}
+    for name, parts in counted_parts.items():
         if parts is not None and len(parts) != m:
             yield f"there are {len(parts)} {name} for {m} problems."
+    for radius, low, high, scaling in model.optimum or ():
+        if not (radius >= 0 and low <= high and scaling >= 0):
+            yield "the place of an optimum is not a radius and an interval."
     for claim in model.claims or ():
         if np.isnan([claim.primal, claim.dual, claim.kkt_violation]).any() or claim.kkt_violation < 0:
             yield "a claimed value is not a number, or a KKT violation is negative."

@@ -18,6 +18,7 @@ from maxmargin.core import relative_gap
 from maxmargin.files.data.reading import printable
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
+from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
 from maxmargin.types import Vector
 
@@ -83,6 +84,8 @@ class StoredModel(ABC):
     certificates: list[Certificate] | None = None
     """The proof of each problem, without the data; None where the file has none."""
     traces: list[Trace] | None = None
+    optimum: list[Neighbourhood] | None = None
+    """Where the best point of each problem is, as seen from that of the model; None: not known."""
     status: Status | None = None
     steps: int | None = None
     """The steps of the fit; of several problems, the largest number."""
@@ -181,6 +184,7 @@ class StoredModel(ABC):
             claims=None,
             certificates=None,
             traces=None,
+            optimum=None,
             **self._turned(order, problems, signs),
         )
 

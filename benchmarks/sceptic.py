@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random fits whose proofs are recomputed in exact arithmetic: what was found, and how to see it again."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks import machine
+from benchmarks.report import table
+from benchmarks.sceptic_cases import KINDS, Case, Claim, draw, run
+from benchmarks.separation import separates
+from maxmargin.independent.values import (
+    hard_margin_lower_bound,
+    hard_margin_primal,
+    lower_bound,
+    primal,
+    relative_gap,
+)
+
+FINDINGS = {
+    "primal too low": "the primal value is below the exact objective of the model",
+    "dual too high": "the dual value is above what its multipliers prove in exact arithmetic",
+    "dual above primal": "the dual value is above the exact objective of the model: no lower bound",
+    "gap above tol": "CERTIFIED, and the exact gap is above tol",
+    "certified, not proven": "CERTIFIED with `proven` False",
+    "not a kernel": "proven, and the function is not a kernel",
+    "false inseparability": "InseparableError, and a hyperplane separates the rows",
+    "false separation": "a hard margin, and the hyperplane does not separate the rows",
+    "crash": "an exception that is no part of the interface",
+    "warning": "a warning that is no part of the interface",
+    "too long": "a fit and its check took more than a minute",
+}
+_AT_A_TIME = 40
+"""Fits that a process makes before it tells what it found."""
+_LONGEST = 60
+"""Seconds of one fit and its check."""
+_MOST_SHOWN = 10
+"""Findings that are shown, for each name: the worst."""
+_MARGIN = Fraction(1, 10**9)
+"""A share of tol by which an exact gap may be above it: the values are told as float64."""
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with a fit."""
+
+    name: str
+    size: float
+    """How far a value is on the wrong side, as a share of the exact objective; 0 without a value."""
+    text: str
+    """The numbers."""
+
+
+@dataclass
+class Found:
+    """What some of the fits came to."""
+
+    fits: Counter[str] = field(default_factory=Counter[str])
+    """By kind."""
+    claims: Counter[str] = field(default_factory=Counter[str])
+    certified: Counter[str] = field(default_factory=Counter[str])
+    """Certificates within tol, by kind."""
+    statuses: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """Fits by kind and by how they ended."""
+    refused: Counter[str] = field(default_factory=Counter[str])
+    findings: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """By name and kind."""
+    shown: list[tuple[Fault, str]] = field(default_factory=list[tuple[Fault, str]])
+    """The worst findings of each name, with the lines that show them."""
+    seconds: float = 0.0
+
+    def add(self, other: Found) -> None:
+        """Count what another found."""
+        for name in ("fits", "claims", "certified", "statuses", "refused", "findings"):
+            getattr(self, name).update(getattr(other, name))
+        self.shown = _worst(self.shown + other.shown, _MOST_SHOWN)
+
+
+def _worst(shown: list[tuple[Fault, str]], most: int) -> list[tuple[Fault, str]]:
+    """So many of each name, the largest first."""
+    kept: list[tuple[Fault, str]] = []
+    for name in FINDINGS:
+        of_name = [each for each in shown if each[0].name == name]
+        kept += sorted(of_name, key=lambda each: -each[0].size)[:most]
+    return kept
+
+
+def judge(claim: Claim) -> Iterator[Fault]:
+    """What is wrong with a claim."""
+    values = f"primal {claim.primal!r}, dual {claim.dual!r}"
+    if claim.certified and not claim.proven:
+        yield Fault("certified, not proven", 0.0, values)
+    if claim.proven and not claim.is_kernel:
+        yield Fault("not a kernel", 0.0, values)
+    if not (claim.proven and claim.is_kernel and claim.computable):
+        return
+    if math.isnan(claim.primal) or math.isnan(claim.dual):
+        yield Fault("gap above tol", math.inf, values)
+    elif claim.hard:
+        yield from _judge_hard(claim)
+    else:
+        value = primal(claim.problem, claim.w, claim.b)
+        bound = lower_bound(claim.problem, claim.alpha, value.high)
+        yield from _judge_values(claim, value.low, value.high, bound)
+
+
+def _judge_hard(claim: Claim) -> Iterator[Fault]:
+    value = hard_margin_primal(claim.problem, claim.w, claim.b)
+    bound = hard_margin_lower_bound(claim.problem, claim.alpha)
+    if value is None:
+        if math.isfinite(claim.primal):
+            yield Fault("false separation", 0.0, f"primal {claim.primal!r}")
+    elif bound is None:
+        text = "the multipliers prove that there is no hyperplane, and there is one"
+        yield Fault("dual above primal", math.inf, text)
+    else:
+        yield from _judge_values(claim, value.low, value.high, bound)
+
+
+def _judge_values(claim: Claim, low: Fraction, high: Fraction, bound: Fraction) -> Iterator[Fault]:
+    """What is wrong with two values; the exact objective is from ``low`` to ``high``."""
+    gap = relative_gap(low, bound)
+    text = (
+        f"primal {claim.primal!r}, exact {_shown(low)}; dual {claim.dual!r}, exact {_shown(bound)}; "
+        f"exact gap {'infinite' if gap is None else f'{float(gap):.3e}'}, tol {claim.tol:g}"
+    )
+    if math.isfinite(claim.primal) and Fraction(claim.primal) < low:
+        yield Fault("primal too low", _share(low - Fraction(claim.primal), low), text)
+    if claim.dual == math.inf:
+        yield Fault("dual above primal", math.inf, text)
+    elif math.isfinite(claim.dual):
+        dual = Fraction(claim.dual)
+        if dual > bound:
+            yield Fault("dual too high", _share(dual - bound, low), text)
+        if dual > high:
+            yield Fault("dual above primal", _share(dual - high, low), text)
+    if claim.certified and (gap is None or gap > Fraction(claim.tol) * (1 + _MARGIN)):
+        yield Fault("gap above tol", math.inf if gap is None else _share(gap, Fraction(claim.tol)), text)
+
+
+def _share(part: Fraction, whole: Fraction) -> float:
+    return float(part / whole) if whole and part / whole < 10**300 else math.inf
+
+
+def _shown(number: Fraction) -> str:
+    return repr(float(number)) if abs(number) < 10**300 else "beyond float64"
+
+
+def examine(case: Case, found: Found) -> list[Fault]:
+    """What is wrong with one fit, the worst of each name; it is counted as well."""
+    found.fits[case.kind] += 1
+    try:
+        outcome = run(case)
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return [Fault("crash", 0.0, f"{type(error).__name__}: {error} ({last.name})")]
+    found.claims[case.kind] += len(outcome.claims)
+    found.certified[case.kind] += sum(claim.certified for claim in outcome.claims)
+    if outcome.refused:
+        found.refused[outcome.refused] += 1
+    else:
+        end = "inseparable" if outcome.inseparable else outcome.status.lower().replace("_", " ")
+        usual = not {"tol", "solver"} & case.options.keys()
+        found.statuses[case.kind, f"{end}, {'default' if usual else 'other'} tol and solver"] += 1
+    faults = [Fault("warning", 0.0, text) for text in outcome.complaints]
+    for claim in outcome.claims:
+        faults.extend(judge(claim))
+    if outcome.inseparable and _is_separable(case):
+        text = "a linear program in exact arithmetic finds a hyperplane"
+        faults.append(Fault("false inseparability", 0.0, text))
+    of_each_name = {fault.name: fault for fault in sorted(faults, key=lambda fault: fault.size)}
+    return list(of_each_name.values())
+
+
+def _is_separable(case: Case) -> bool:
+    kept = np.ones(len(case.y), bool) if case.weights is None else case.weights > 0
+    labels = np.where(case.y[kept] > 0, 1, -1).tolist()
+    return separates(case.X[kept].tolist(), labels, intercept=case.options.get("fit_intercept", True))
+
+
+def smaller(case: Case, name: str) -> Case:
+    """The same finding with as few rows as leaving out one after the other leads to."""
+    row = 0
+    while row < len(case.y):
+        less = case.without(row)
+        labels = less.y if less.weights is None else less.y[less.weights > 0]
+        both = len(np.unique(labels)) == len(np.unique(case.y))
+        if both and any(fault.name == name for fault in examine(less, Found())):
+            case = less
+        else:
+            row += 1
+    return case
+
+
+class _TooLong(BaseException):
+    pass
+
+
+def _ring(*_: Any) -> None:
+    raise _TooLong
+
+
+def examine_numbers(seed: int, numbers: range) -> Found:
+    """What the fits of these numbers came to."""
+    found = Found()
+    seen: list[tuple[Fault, Any]] = []
+    signal.signal(signal.SIGALRM, _ring)
+    for number in numbers:
+        case = draw(seed, number)
+        signal.alarm(_LONGEST)
+        try:
+            faults = examine(case, found)
+        except _TooLong:
+            faults = [Fault("too long", 0.0, f"more than {_LONGEST} s")]
+        signal.alarm(0)
+        found.findings.update((fault.name, case.kind) for fault in faults)
+        seen += [(fault, (number, case)) for fault in faults]
+    for fault, (number, case) in _worst(seen, 1):
+        found.shown.append((fault, _reproduction(seed, number, case, fault)))
+    return found
+
+
+def _reproduction(seed: int, number: int, case: Case, fault: Fault) -> str:
+    """The lines that show a fault, with as few rows as it takes."""
+    rows = len(case.y)
+    if fault.name != "too long":
+        signal.alarm(_LONGEST)
+        try:
+            case = smaller(case, fault.name)
+            fault = next(each for each in examine(case, Found()) if each.name == fault.name)
+        except (_TooLong, StopIteration):
+            pass
+        signal.alarm(0)
+    start = f"# {fault.name}: seed {seed}, fit {number}, {case.kind}, {len(case.y)} of {rows} rows"
+    return f"{start}\n# {fault.text}\n{case.code()}\n"
+
+
+def measure(minutes: float, seed: int, first: int, processes: int, tell: Callable[[str], None]) -> Found:
+    """Draw and examine fits for so many minutes, in some processes; the worst findings are printed."""
+    start, total, begin = time.monotonic(), Found(), first
+    with ProcessPoolExecutor(processes) as pool:
+        waiting = set()
+        while True:
+            while time.monotonic() - start < 60.0 * minutes and len(waiting) < 2 * processes:
+                waiting.add(pool.submit(examine_numbers, seed, range(begin, begin + _AT_A_TIME)))
+                begin += _AT_A_TIME
+            if not waiting:
+                break
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for each in done:
+                total.add(each.result())
+            tell(f"{sum(total.fits.values())} fits, {sum(total.findings.values())} findings")
+    total.seconds = time.monotonic() - start
+    for _, text in total.shown:
+        print(text)
+    return total
+
+
+_PAGE = """\
+# The sceptic
+
+This page is written by `{command}`; do not edit it.
+
+Random fits of 4 to 40 rows and 1 to 6 columns, over data from 1e-12 to 1e12, columns and rows of
+different scales, data far from 0, rows that occur twice, C from 1e-8 to 1e8, all losses, kernels and
+forms of the intercept, weights, float32 and sparse data, hard margins and whole paths. For each
+certificate, P is computed at the model's own w and b, and the lower bound from its multipliers, in exact
+arithmetic: fractions of whole numbers, and intervals for exponentials and logarithms
+([how](../certificate_checker.md)). Nothing is allowed for rounding. A claim that classes cannot be
+separated is checked by a linear program in fractions. Each finding is printed as lines of Python that
+show it again.
+
+{fits:,} fits with {claims:,} certificates were made and examined in {minutes:.1f} minutes, with seed
+{seed}. {facts}."""
+
+
+def markdown(found: Found, command: str, seed: int) -> str:
+    """The whole page."""
+    parts = [
+        _PAGE.format(
+            command=command,
+            fits=sum(found.fits.values()),
+            claims=sum(found.claims.values()),
+            minutes=found.seconds / 60.0,
+            seed=seed,
+            facts=", ".join(f"{name} {value}" for name, value in machine.facts().items()),
+        )
+    ]
+    lines = [
+        [words, *(str(found.findings[name, kind]) for kind in KINDS)] for name, words in FINDINGS.items()
+    ]
+    parts += ["## What was found", table(["", *KINDS], lines)]
+    counted = [
+        ["fits", *(f"{found.fits[kind]:,}" for kind in KINDS)],
+        ["certificates", *(f"{found.claims[kind]:,}" for kind in KINDS)],
+        ["of these within tol", *(f"{found.certified[kind]:,}" for kind in KINDS)],
+    ]
+    ends = sorted({status for _, status in found.statuses})
+    counted += [
+        [f"fits that ended: {end}", *(f"{found.statuses[kind, end]:,}" for kind in KINDS)] for end in ends
+    ]
+    parts += ["## How the fits ended", table(["", *KINDS], counted)]
+    if found.refused:
+        refused = [[f"{count:,}", f"{words} ..."] for words, count in found.refused.most_common(12)]
+        parts += ["## What was refused, by the first words of the message", table(["fits", ""], refused)]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random fits over many orders of magnitude, and what each of them claims to have proven."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin import SVC, InseparableError, LinearSVC, LinearSVCCV, Problem, solve, whole_path
+from maxmargin.independent.arithmetic import Vector
+from maxmargin.independent.rows import KernelRows, PlainRows, Rows
+from maxmargin.independent.values import ExactProblem
+from maxmargin.kernels import Gaussian, Polynomial
+from maxmargin.kernels.kernel_rows import KernelRows as LibraryKernelRows
+
+KINDS = ("linear", "kernel", "problem", "hard margin", "path", "cross-validation")
+_SHARES = (0.38, 0.32, 0.12, 0.1, 0.05, 0.03)
+_LONGEST_FIT = 1.0
+"""Seconds after which a fit is to end by itself."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fit: what is called, and with what."""
+
+    kind: str
+    X: NDArray[Any]
+    y: NDArray[np.int64]
+    options: dict[str, Any]
+    weights: NDArray[np.float64] | None = None
+    is_sparse: bool = False
+
+    @property
+    def data(self) -> Any:
+        return sparse.csr_matrix(self.X) if self.is_sparse else self.X
+
+    def without(self, row: int) -> Case:
+        """The same fit without one row."""
+        kept = np.arange(len(self.y)) != row
+        weights = None if self.weights is None else self.weights[kept]
+        return replace(self, X=self.X[kept], y=self.y[kept], weights=weights)
+
+    def code(self) -> str:
+        """Lines of Python that make this fit again."""
+        dtype = "" if self.X.dtype == np.float64 else ", np.float32"
+        lines = [f"X = np.array({self.X.tolist()}{dtype})", f"y = np.array({self.y.tolist()})"]
+        if self.is_sparse:
+            lines.append("X = scipy.sparse.csr_matrix(X)")
+        weights = "" if self.weights is None else f", sample_weight=np.array({self.weights.tolist()})"
+        words = ", ".join(f"{name}={_literal(value)}" for name, value in self.options.items())
+        lines.append(_CALLS[self.kind].format(words=words, weights=weights))
+        return "\n".join(lines)
+
+
+_CALLS = {
+    "linear": "LinearSVC({words}).fit(X, y{weights})",
+    "hard margin": "LinearSVC({words}).fit(X, y{weights})",
+    "kernel": "SVC({words}).fit(X, y{weights})",
+    "cross-validation": "LinearSVCCV({words}).fit(X, y{weights})",
+    "problem": "solve_problem(X, y, {words}{weights})",
+    "path": "walk(X, y, {words}{weights})",
+}
+
+
+def _literal(value: Any) -> str:
+    return "np.inf" if isinstance(value, float) and np.isinf(value) else repr(value)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a certificate says of one problem, with the points it says it of."""
+
+    problem: ExactProblem
+    w: Vector
+    b: Fraction
+    alpha: list[Fraction]
+    primal: float
+    dual: float
+    proven: bool
+    certified: bool
+    """Whether the fit says that the gap is within tol."""
+    tol: float
+    hard: bool = False
+    is_kernel: bool = True
+    """Whether the function is a kernel for all that is known."""
+    computable: bool = True
+    """Whether values of the kernel can be computed exactly."""
+
+
+@dataclass
+class Outcome:
+    """What a fit came to."""
+
+    claims: list[Claim] = field(default_factory=list[Claim])
+    status: str = ""
+    refused: str = ""
+    """The first words of a ValueError."""
+    inseparable: bool = False
+    complaints: list[str] = field(default_factory=list[str])
+    """Warnings that are no part of the interface."""
+
+
+# ---- what is drawn ------------------------------------------------------------------------------------
+
+
+def draw(seed: int, number: int) -> Case:
+    """The fit of that number: the same seed draws the same ones."""
+    random = np.random.default_rng([seed, number])
+    kind = str(random.choice(KINDS, p=_SHARES))
+    n = int(np.exp(random.uniform(np.log(4), np.log(40 if kind != "kernel" else 24))))
+    if kind == "cross-validation":
+        n = max(n, 12)
+    d = int(random.integers(1, 7))
+    X = _values(random, n, d)
+    y = _labels(random, X, kind)
+    if kind == "hard margin" and random.random() < 0.6:
+        # One column tells the classes apart, clearly or by next to nothing beside the others.
+        apart = 4.0 * np.ptp(X[:, 0]) if random.random() < 0.5 else 10.0 ** random.uniform(-16, 0)
+        X[:, 0] = X[:, 0] * (random.random() < 0.5) + np.where(y > 0, apart, 0.0)
+    if random.random() < 0.12:
+        X = X.astype(np.float32)
+    is_sparse = bool(random.random() < 0.12)
+    if is_sparse:
+        X = np.where(random.random(X.shape) < 0.4, X.dtype.type(0), X)
+    weights = _weights(random, n) if kind not in ("cross-validation",) else None
+    options = _OPTIONS[kind](random)
+    if weights is not None and len(np.unique(y[weights > 0])) < len(np.unique(y)):
+        weights = None
+    return Case(kind, X, y, options, weights, is_sparse)
+
+
+def _values(random: np.random.Generator, n: int, d: int) -> NDArray[np.float64]:
+    style = random.integers(5)
+    if style == 0:
+        X = random.integers(-3, 4, size=(n, d)).astype(np.float64)
+    elif style == 1:
+        X = np.round(random.random((n, d)), 2)
+    elif style == 2:
+        X = 1.7e9 / 3e7 + random.random((n, d))  # as timestamps are: far from 0 for their extent
+    else:
+        X = random.normal(size=(n, d))
+    if random.random() < 0.3:
+        X = X[random.integers(n, size=n)]  # some rows twice
+    if random.random() < 0.4:
+        return X
+    X = X * 10.0 ** random.uniform(-12, 12)
+    if random.random() < 0.4:
+        X = X * 10.0 ** random.uniform(-8, 8, size=d)
+    if random.random() < 0.2:
+        X = X * 10.0 ** random.uniform(-6, 6, size=(n, 1))
+    if random.random() < 0.2:
+        X = X + np.abs(X).max() * 10.0 ** random.uniform(-2, 6)
+    if random.random() < 0.2:
+        X = np.round(X, int(random.integers(0, 4)))
+    return X
+
+
+def _labels(random: np.random.Generator, X: NDArray[np.float64], kind: str) -> NDArray[np.int64]:
+    n, d = X.shape
+    spread = np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1.0)
+    scores = (X - X.mean(axis=0)) / spread @ random.normal(size=d)
+    scores += random.choice([0.0, 0.1, 1.0]) * random.normal(size=n)
+    classes = 2 if kind in ("problem", "path", "hard margin") or random.random() < 0.85 else 3
+    ranks = np.argsort(np.argsort(scores, kind="stable"), kind="stable")
+    y = np.minimum(ranks * classes // n, classes - 1)
+    if random.random() < 0.15:
+        y = random.permutation(y)
+    return (2 * y - 1 if classes == 2 else y).astype(np.int64)
+
+
+def _weights(random: np.random.Generator, n: int) -> NDArray[np.float64] | None:
+    style = random.random()
+    if style < 0.75:
+        return None
+    if style < 0.85:
+        return 10.0 ** random.uniform(-4, 4, size=n)
+    weights = random.random(n)
+    weights[random.random(n) < 0.2] = 0.0
+    return weights if weights.any() else None
+
+
+def _cost(random: np.random.Generator) -> float:
+    return 1.0 if random.random() < 0.3 else float(10.0 ** random.uniform(-8, 8))
+
+
+def _tol(random: np.random.Generator) -> dict[str, float]:
+    return {} if random.random() < 0.6 else {"tol": float(10.0 ** random.uniform(-9, -1))}
+
+
+def _class_weight(random: np.random.Generator) -> dict[str, Any]:
+    return {"class_weight": "balanced"} if random.random() < 0.1 else {}
+
+
+_SOLVERS = {
+    "hinge": ["dual_coordinate_ascent", "augmented_lagrangian", "interior_point", "pegasos", "subgradient"],
+    "squared_hinge": ["dual_coordinate_ascent", "newton", "interior_point"],
+    "logistic": ["dual_coordinate_ascent", "newton"],
+}
+
+
+def _linear(random: np.random.Generator) -> dict[str, Any]:
+    options: dict[str, Any] = {"loss": str(random.choice(["hinge", "squared_hinge", "logistic"]))}
+    options |= {"C": _cost(random), "random_state": 0, "n_jobs": 1} | _tol(random) | _class_weight(random)
+    form = random.random()
+    if form < 0.2:
+        options["fit_intercept"] = False
+    elif form < 0.45:
+        options["regularize_intercept"] = True
+        options["intercept_scaling"] = float(10.0 ** random.uniform(-3, 3))
+    if random.random() < 0.15:
+        options["solver"] = str(random.choice(_SOLVERS[options["loss"]]))
+    return options
+
+
+def _hard(random: np.random.Generator) -> dict[str, Any]:
+    options = _linear(random) | {"C": float("inf")}
+    options.pop("solver", None)
+    return options | ({"loss": "hinge"} if options["loss"] == "logistic" else {})
+
+
+def _kernel(random: np.random.Generator) -> dict[str, Any]:
+    kernel = str(random.choice(["linear", "poly", "poly", "rbf", "rbf", "sigmoid"]))
+    options: dict[str, Any] = {"kernel": kernel, "C": _cost(random), "random_state": 0, "n_jobs": 1}
+    options |= _tol(random) | _class_weight(random)
+    if kernel == "poly":
+        options |= {"degree": int(random.integers(2, 5)), "coef0": float(random.choice([0.0, 1.0, 0.1]))}
+    if random.random() < 0.3:
+        options["gamma"] = float(random.choice([1.0, 0.1, 10.0 ** random.uniform(-3, 3)]))
+    if random.random() < 0.2:
+        options["multi_class"] = "ovr"
+    return options
+
+
+def _problem(random: np.random.Generator) -> dict[str, Any]:
+    losses = ["hinge", "squared_hinge", "logistic", "perceptron"]
+    options: dict[str, Any] = {"C": _cost(random), "loss": str(random.choice(losses))}
+    options["intercept"] = str(random.choice(["none", "regularised", "exact"]))
+    if options["intercept"] == "regularised":
+        options["intercept_scaling"] = float(10.0 ** random.uniform(-3, 3))
+    quadratic = options["loss"] in ("hinge", "squared_hinge")
+    options["kernel"] = str(random.choice(["none", "poly", "rbf"])) if quadratic else "none"
+    if options["kernel"] != "none":
+        options["solver"] = "kernel_dual_ascent"
+    if options["kernel"] != "none" and options["intercept"] == "none" and random.random() < 0.5:
+        options["fixed_intercept"] = float(random.normal() * 10.0 ** random.uniform(-2, 2))
+    return options | _tol(random)
+
+
+def _path(random: np.random.Generator) -> dict[str, Any]:
+    options = _problem(random)
+    if options["loss"] == "perceptron":
+        options["loss"] = "hinge"
+    low = float(10.0 ** random.uniform(-6, 4))
+    dropped = ("C", "kernel", "fixed_intercept", "tol", "solver")
+    kept = {name: value for name, value in options.items() if name not in dropped}
+    return kept | {"low": low, "high": low * 100.0, "tol": 1e-2}
+
+
+def _cross_validation(random: np.random.Generator) -> dict[str, Any]:
+    options = {name: value for name, value in _linear(random).items() if name != "C"}
+    return options | {"Cs": [0.01, 1.0, 100.0], "cv": 2}
+
+
+_OPTIONS = {
+    "linear": _linear,
+    "kernel": _kernel,
+    "problem": _problem,
+    "hard margin": _hard,
+    "path": _path,
+    "cross-validation": _cross_validation,
+}
+
+
+# ---- what is claimed ----------------------------------------------------------------------------------
+
+
+def run(case: Case) -> Outcome:
+    """Fit, and gather what is claimed."""
+    outcome = Outcome()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            for claim in _RUNS[case.kind](case, outcome):
+                outcome.claims.append(claim)
+        except InseparableError:
+            outcome.inseparable = True
+        except ValueError as error:
+            outcome.refused = " ".join(str(error).split()[:12])
+    allowed = ConvergenceWarning, UserWarning
+    outcome.complaints = [
+        f"{warning.category.__name__}: {warning.message}"
+        for warning in caught
+        if not issubclass(warning.category, allowed)
+    ]
+    return outcome
+
+
+def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
+    options = dict(case.options)
+    kind = LinearSVCCV if case.kind == "cross-validation" else LinearSVC
+    model = kind(**options, max_time=_LONGEST_FIT)
+    model.fit(case.data, case.y, sample_weight=case.weights)
+    outcome.status = model.status_.name if kind is LinearSVC else model.best_estimator_.status_.name
+    C = options["C"] if kind is LinearSVC else float(model.C_)
+    tol = options.get("tol", 1e-4)
+    rows = plain_rows(case.X)
+    form = "exact"
+    if not options.get("fit_intercept", True):
+        form = "none"
+    elif options.get("regularize_intercept"):
+        form = "regularised"
+    for k, certificate in enumerate(_each(model.certificate_)):
+        y, factors = _against_rest(case, model.classes_, k)
+        costs = factors if np.isinf(C) else C * factors
+        problem = ExactProblem(
+            rows,
+            y.tolist(),
+            [Fraction(cost) for cost in costs.tolist()],
+            options["loss"],
+            form,
+            Fraction(options.get("intercept_scaling", 1.0)),
+        )
+        point = Vector.of(model.coef_[k].tolist()), Fraction(float(model.intercept_[k]))
+        yield _claim(problem, point, certificate, outcome.status, tol, hard=bool(np.isinf(C)))
+
+
+def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
+    options = case.options
+    model = SVC(**options, max_time=_LONGEST_FIT)
+    model.fit(case.data, case.y, sample_weight=case.weights)
+    outcome.status, tol = model.status_.name, options.get("tol", 1e-3)
+    kernel = {"kernel": options["kernel"]}
+    if options["kernel"] == "poly":
+        kernel = {"kernel": "polynomial", "degree": options["degree"], "coef0": options["coef0"]}
+    elif options["kernel"] == "rbf":
+        kernel = {"kernel": "gaussian"}
+    if options["kernel"] != "linear":
+        kernel["gamma"] = float(model.kernel_.gamma)
+    classes = model.classes_
+    pairs = len(classes) > 2 and options.get("multi_class", "ovo") == "ovo"
+    sides = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))] if pairs else None
+    for k, certificate in enumerate(_each(model.certificate_)):
+        if sides is None:
+            which = np.arange(len(case.y))
+            y, factors = _against_rest(case, classes, k)
+        else:
+            members = [np.flatnonzero(case.y == classes[side]) for side in sides[k]]
+            which = np.concatenate(members)
+            y = np.concatenate([np.ones(len(members[0]), int), -np.ones(len(members[1]), int)])
+            factors = _row_weights(case)[which] * _class_factors(case, classes)[which]
+        vectors = plain_rows(case.X[which]).vectors
+        costs = [Fraction(cost) for cost in (options["C"] * factors).tolist()]
+        problem = ExactProblem(KernelRows(vectors, kernel), y.tolist(), costs)
+        point = Vector.of(certificate.w.tolist()), Fraction(float(model.intercept_[k]))
+        is_kernel = options["kernel"] != "sigmoid" or not _clearly_none(case.X[which], model.kernel_)
+        computable = options["kernel"] != "sigmoid"
+        yield _claim(
+            problem, point, certificate, outcome.status, tol, is_kernel=is_kernel, computable=computable
+        )
+
+
+def solve_problem(
+    X: Any,
+    y: Any,
+    *,
+    kernel: str = "none",
+    solver: str = "auto",
+    sample_weight: Any = None,
+    tol: float = 1e-4,
+    **stated: Any,
+) -> Any:
+    """The model of a problem that no estimator states: any loss, any intercept, with a kernel or not."""
+    seen = {"poly": Polynomial(2, 1.0, 1.0), "rbf": Gaussian(1.0)}.get(kernel)
+    data = X if seen is None else LibraryKernelRows(X, seen)
+    problem = Problem.of(data, y, weights=sample_weight, **stated)
+    return solve(problem, solver, tol=tol, max_time=_LONGEST_FIT, threads=1)
+
+
+def _run_problem(case: Case, outcome: Outcome) -> Iterator[Claim]:
+    options = case.options
+    model = solve_problem(case.data, case.y, sample_weight=case.weights, **options)
+    outcome.status = model.status.name
+    described = {
+        "poly": {"kernel": "polynomial", "degree": 2, "gamma": 1.0, "coef0": 1.0},
+        "rbf": {"kernel": "gaussian", "gamma": 1.0},
+    }
+    vectors = plain_rows(case.X).vectors
+    kernel = options["kernel"]
+    rows: Rows = PlainRows(vectors) if kernel == "none" else KernelRows(vectors, described[kernel])
+    problem = _stated(case, rows, options["C"])
+    point = Vector.of(model.w.tolist()), Fraction(model.b)
+    yield _claim(problem, point, model.certificate, outcome.status, options.get("tol", 1e-4))
+
+
+def walk(
+    X: Any, y: Any, *, low: float, high: float, tol: float, sample_weight: Any = None, **stated: Any
+) -> Any:
+    """The whole path of a problem."""
+    problem = Problem.of(X, y, weights=sample_weight, **stated)
+    return whole_path(problem, low, high, tol=tol, max_time=_LONGEST_FIT, threads=1)
+
+
+def _run_path(case: Case, outcome: Outcome) -> Iterator[Claim]:
+    options = case.options
+    along = walk(case.data, case.y, sample_weight=case.weights, **options)
+    outcome.status = "CERTIFIED" if along.largest_gap <= options["tol"] else "STEPS_SPENT"
+    rows = plain_rows(case.X)
+    between = np.geomspace(options["low"], options["high"], 7)[1:-1].tolist()
+    for C in [*along.C.tolist(), *between]:
+        proof = along.at(C)
+        point = Vector.of(proof.w.tolist()), Fraction(proof.b)
+        bound = min(along.largest_gap, along.gap_at(C))
+        status = "CERTIFIED" if np.isfinite(bound) else outcome.status
+        yield _claim(_stated(case, rows, C), point, proof, status, bound)
+
+
+def _stated(case: Case, rows: Rows, C: float) -> ExactProblem:
+    options = case.options
+    return ExactProblem(
+        rows,
+        case.y.tolist(),
+        [Fraction(cost) for cost in (C * _row_weights(case)).tolist()],
+        options["loss"],
+        options["intercept"],
+        Fraction(options.get("intercept_scaling", 1.0)),
+        Fraction(options.get("fixed_intercept", 0.0)),
+    )
+
+
+_RUNS = {
+    "linear": _run_linear,
+    "hard margin": _run_linear,
+    "cross-validation": _run_linear,
+    "kernel": _run_kernel,
+    "problem": _run_problem,
+    "path": _run_path,
+}
+
+
+def plain_rows(X: NDArray[Any]) -> PlainRows:
+    return PlainRows([Vector.of(row) for row in X.tolist()])
+
+
+def _each(proof: Any) -> list[Any]:
+    return list(proof) if hasattr(proof, "worst") else [proof]
+
+
+def _claim(problem: ExactProblem, point: Any, proof: Any, status: str, tol: float, **more: Any) -> Claim:
+    return Claim(
+        problem,
+        *point,
+        [Fraction(a) for a in proof.alpha.tolist()],
+        proof.primal,
+        proof.dual,
+        bool(proof.proven),
+        status == "CERTIFIED",
+        tol,
+        **more,
+    )
+
+
+def _row_weights(case: Case) -> NDArray[np.float64]:
+    return np.ones(len(case.y)) if case.weights is None else case.weights
+
+
+def _class_factors(case: Case, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """The factor of each row's class; balanced weights are those of ``class_weight="balanced"``."""
+    if case.options.get("class_weight") is None:
+        return np.ones(len(case.y))
+    weights = _row_weights(case)
+    sums = np.array([weights[case.y == label].sum() for label in classes])
+    factors = sums.sum() / (len(classes) * sums)
+    return factors[np.searchsorted(classes, case.y)]
+
+
+def _against_rest(
+    case: Case, classes: NDArray[Any], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The labels of a problem, and the factor on C of each row."""
+    weights, factors = _row_weights(case), _class_factors(case, classes)
+    if len(classes) == 2:
+        return np.where(case.y == classes[1], 1, -1), weights * factors
+    positive = case.y == classes[k]
+    if case.kind != "kernel":  # of linear problems, the rest has the factor 1
+        factors = np.where(positive, factors, 1.0)
+    return np.where(positive, 1, -1), weights * factors
+
+
+def _clearly_none(X: NDArray[Any], kernel: Any) -> bool:
+    """Whether the matrix of a sigmoid's values has an eigenvalue far below 0."""
+    data = np.asarray(X, np.float64)
+    values = np.linalg.eigvalsh(np.tanh(kernel.gamma * (data @ data.T) + kernel.coef0))
+    return bool(values[0] < -1e-6 * np.abs(values).max())

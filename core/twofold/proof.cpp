@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "twofold/proof.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+
+#include "data/columns.hpp"
+
+namespace maxmargin {
+namespace {
+
+constexpr double kAFew = 1 + 16 * kUnit;  // the factor that covers up to 16 roundings
+
+// C loss, from above, of a margin that lacks so much for 1.
+template <class Loss>
+double loss_of(double lacking, double cost) {
+  if (cost == 0) return 0;
+  // The hinge and its square need no margin, whose rounding may be more than all that it lacks.
+  const double slack = std::max(0.0, lacking), margin = 1 - lacking;
+  if constexpr (std::is_same_v<Loss, Hinge>) return cost * slack * kAFew;
+  if constexpr (std::is_same_v<Loss, SquaredHinge>) return cost * slack * slack * kAFew;
+  return cost * Loss::value(margin - 2 * kUnit * (1 + std::abs(margin))) * kAFew;
+}
+
+}  // namespace
+
+TwofoldScores twofold_scores(const StoredRows& rows, std::span<const double> w) {
+  Twofold squares;
+  for (const double weight : w) squares.add(two_product(weight, weight));
+  return std::visit(
+      [&](const auto& kind) {
+        const std::size_t count = static_cast<std::size_t>(kind.count);
+        TwofoldScores scores{std::vector<Twofold>(count), std::vector<double>(count)};
+        for (std::size_t i = 0; i < count; ++i) {
+          double magnitudes = 0, terms = 0;
+          for_each_value(kind[static_cast<Integer>(i)], [&](Integer column, auto value) {
+            const Twofold product = two_product(w[column], static_cast<double>(value));
+            scores.values[i].add(product);
+            magnitudes += std::abs(product.high);
+            ++terms;
+          });
+          scores.off[i] = twofold_error(terms) * magnitudes;
+        }
+        scores.squared_length = squares.rounded() * kAFew;
+        return scores;
+      },
+      rows);
+}
+
+double twofold_squared_length(const StoredRows& rows, std::span<const double> coefficients) {
+  return std::visit(
+      [&](const auto& kind) {
+        std::vector<Twofold> sum(static_cast<std::size_t>(kind.columns));
+        double terms = 0, lengths = 0;
+        for (Integer i = 0; i < kind.count; ++i) {
+          if (coefficients[i] == 0) continue;
+          double squared_norm = 0;
+          for_each_value(kind[i], [&](Integer column, auto value) {
+            const double x = static_cast<double>(value);
+            sum[column].add(two_product(coefficients[i], x));
+            squared_norm += x * x;
+          });
+          lengths += std::abs(coefficients[i]) * std::sqrt(squared_norm);
+          ++terms;
+        }
+        Twofold squares;
+        for (const Twofold& weight : sum) squares.add(weight.rounded() * weight.rounded());
+        const double length = std::sqrt(squares.rounded()) * kAFew + twofold_error(terms) * 2 * lengths;
+        return length * length * kAFew;
+      },
+      rows);
+}
+
+double twofold_primal(const Objective& objective, const TwofoldScores& scores, double b,
+                      std::span<double> lacking) {
+  for (std::size_t i = 0; i < lacking.size(); ++i) {
+    const double y = objective.labels[i];
+    Twofold slack{1, 0};
+    slack.add(-y * b);
+    slack.add(Twofold{-y * scores.values[i].high, -y * scores.values[i].low});
+    const double rounded = slack.rounded();
+    const double magnitudes = 1 + std::abs(b) + std::abs(scores.values[i].high);
+    lacking[i] =
+        rounded + 2 * kUnit * std::abs(rounded) + scores.off[i] * kAFew + twofold_error(4) * magnitudes;
+  }
+  Twofold sum{0.5 * scores.squared_length, 0};
+  if (objective.intercept == Intercept::regularised)
+    sum.add(0.5 * (b / objective.number) * (b / objective.number));
+  std::visit(
+      [&]<class Loss>(Loss) {
+        for (std::size_t i = 0; i < lacking.size(); ++i)
+          sum.add(loss_of<Loss>(lacking[i], objective.costs[i]));
+      },
+      objective.loss);
+  return sum.rounded() * kAFew + smallest_normal(lacking.size());
+}
+
+double twofold_dual(const Objective& objective, std::span<const double> alpha, double squared_length,
+                    double reach) {
+  Twofold gain;
+  double size = 0;
+  std::visit(
+      [&]<class Loss>(Loss) {
+        for (std::size_t i = 0; i < alpha.size(); ++i) {
+          const double own = Loss::dual_gain(alpha[i], objective.costs[i]);
+          gain.add(own);
+          size += std::max(std::abs(own), alpha[i]);
+        }
+      },
+      objective.loss);
+  const double held = 0.5 * squared_length + objective.worth_of_excess(alpha, reach);
+  return gain.rounded() - held - 16 * kUnit * (size + std::abs(held)) - smallest_normal(alpha.size());
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The exact objective of a point, and the exact lower bound that multipliers prove.
+
+    P(w, b) = 1/2 |w|^2 + sum_i C_i loss(y_i (<w, x_i> + b))        (+ b^2 / (2 s^2) if b is regularised)
+
+**The bound.** Every loss is convex, so for every margin m and every a in its box, C loss(m) >= gain(a) -
+a m, where gain(a) = -C loss*(-a / C). With w(a) = sum_i a_i y_i x_i and t = sum_i a_i y_i, adding this up
+over the rows gives, for every (w, b),
+
+    P(w, b) >= gain - <w, w(a)> - b t + 1/2 |w|^2  >=  gain - 1/2 |w(a)|^2 - b t.
+
+* b is a number that is given: that is the bound.
+* b is regularised: as b^2 / (2 s^2) - b t >= -1/2 s^2 t^2, it is gain - 1/2 |w(a)|^2 - 1/2 s^2 t^2.
+* b is free: t should be 0, but multipliers that are floats leave a trifle of it. Two ways deal with that,
+  and the better of their bounds counts. First, the multipliers of the class with the larger sum are
+  multiplied by the quotient of the two sums, a fraction: they stay in their boxes, and t is then 0.
+  Second, the lemma below bounds b, and |b t| <= B |t|.
+
+**Lemma.** With rows of both classes at positive cost, P has a minimiser (w*, b*) with |b*| <= B, where
+
+    B = 1 + R sqrt(2 U)                         for the hinge and the squared hinge
+    B = R sqrt(2 U)                             for the perceptron loss
+    B = R sqrt(2 U) + |log(C_plus / C_minus)|   for the logistic loss.
+
+R is the largest |x_i| of a row of positive cost, U any number that is not below the best value, and C_plus
+and C_minus are the sums of the costs of each class.
+
+Proof. A minimiser exists: P grows without bound in w and, with both classes there, in b. As losses are not
+negative, 1/2 |w*|^2 <= P* <= U, so every score f_i = <w*, x_i> has |f_i| <= F = R sqrt(2 U).
+
+For the hinge and the squared hinge, let b be above all y_i - f_i. Then the rows with y_i = 1 have no loss,
+and that of the others is no larger at a smaller b. So b can be lowered to the largest y_i - f_i and P does
+not rise. In the same way a b below all of them can be raised to the smallest. So some best b is at most
+1 + F from 0. For the perceptron loss the same holds with -f_i in the place of y_i - f_i.
+
+For the logistic loss, the derivative by b is 0 at b*. With s(z) = 1 / (1 + exp(-z)) that says that the
+sum of C_i s(-(f_i + b*)) over the rows with y_i = 1 is the sum of C_i s(f_i + b*) over the others. With z
+= b* - F the first is at most C_plus s(-z), the second at least C_minus s(z), so exp(-z) = s(-z) / s(z) >=
+C_minus / C_plus and b* <= F + log(C_plus / C_minus). The other side is the same with the classes
+exchanged.
+
+Where only one class has rows of positive cost and b is free, w = 0 and a b that is large enough bring P as
+near to 0 as one likes, so the best value is 0.
+
+**Hard margins.** Any (w, b) whose smallest margin m is positive becomes feasible when divided by m. For
+multipliers that are not negative, with t = 0 where b is free, every feasible (w, b) has
+
+    sum_i a_i  <=  sum_i a_i y_i (<w, x_i> + b)  =  <w, w(a)>  <=  |w| |w(a)|,
+
+so 1/2 |w|^2 >= (sum_i a_i)^2 / (2 |w(a)|^2). A regularised b / s counts as a coordinate of w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from maxmargin.independent.arithmetic import (
+    Interval,
+    Vector,
+    exponential,
+    logarithm,
+    root_above,
+    sum_of,
+    total,
+)
+from maxmargin.independent.rows import Rows
+
+ZERO = Fraction(0)
+LOSSES = ("hinge", "squared_hinge", "logistic", "perceptron")
+
+
+@dataclass(frozen=True)
+class ExactProblem:
+    """What is minimised, every number a fraction."""
+
+    rows: Rows
+    y: Sequence[int]
+    """Labels, 1 or -1."""
+    costs: Sequence[Fraction]
+    """C_i, not negative."""
+    loss: str = "hinge"
+    intercept: str = "exact"
+    """none (b is ``fixed``), regularised, or exact (free)."""
+    scaling: Fraction = Fraction(1)
+    """s, where b is regularised."""
+    fixed: Fraction = ZERO
+    """b, where there is none to be sought."""
+
+    @property
+    def counted(self) -> list[int]:
+        """The rows of positive cost."""
+        return [i for i, cost in enumerate(self.costs) if cost > 0]
+
+    @property
+    def one_class(self) -> bool:
+        """Whether the rows of positive cost are all of one class."""
+        return len({self.y[i] for i in self.counted}) < 2
+
+
+def margins(problem: ExactProblem, w: Vector, b: Fraction) -> list[Interval]:
+    """``y_i (<w, x_i> + b)``."""
+    scores = problem.rows.scores(w)
+    return [score.plus(b).times(Fraction(y)) for score, y in zip(scores, problem.y, strict=True)]
+
+
+def primal(problem: ExactProblem, w: Vector, b: Fraction) -> Interval:
+    """An interval around P(w, b); a single number where nothing but fractions occurs."""
+    each = margins(problem, w, b)
+    losses = sum_of(_loss(problem.loss, each[i]).times(problem.costs[i]) for i in problem.counted)
+    return sum_of([_regulariser(problem, w, b), losses])
+
+
+def lower_bound(problem: ExactProblem, alpha: Sequence[Fraction], upper: Fraction) -> Fraction:
+    """A number that P(w, b) is not below, whatever w and b are; 0 is always one.
+
+    ``upper`` is a number that the best P is not above. Multipliers outside of their boxes are brought to
+    the nearest wall first.
+    """
+    alpha = [_boxed(problem.loss, a, cost) for a, cost in zip(alpha, problem.costs, strict=True)]
+    if problem.intercept == "none":
+        bound = _dual(problem, alpha) - problem.fixed * _excess(problem, alpha)
+    elif problem.intercept == "regularised":
+        bound = _dual(problem, alpha) - (problem.scaling * _excess(problem, alpha)) ** 2 / 2
+    elif problem.one_class:
+        bound = ZERO
+    else:
+        excess = abs(_excess(problem, alpha))
+        bound = _dual(problem, alpha)
+        if excess:
+            by_lemma = bound - largest_intercept(problem, upper) * excess
+            bound = max(by_lemma, _dual(problem, balanced(problem.y, alpha)))
+    return max(bound, ZERO)
+
+
+def largest_intercept(problem: ExactProblem, upper: Fraction) -> Fraction:
+    """B of the lemma: some best intercept is between -B and B."""
+    longest = max(problem.rows.squared_length(i).high for i in problem.counted)
+    bound = root_above(longest * 2 * max(upper, ZERO))
+    if problem.loss in ("hinge", "squared_hinge"):
+        return 1 + bound
+    if problem.loss == "perceptron":
+        return bound
+    sums = [total(problem.costs[i] for i in problem.counted if problem.y[i] == y) for y in (1, -1)]
+    quotient = logarithm(sums[0] / sums[1])
+    return bound + max(abs(quotient.low), abs(quotient.high))
+
+
+def balanced(y: Sequence[int], alpha: Sequence[Fraction]) -> list[Fraction]:
+    """Multipliers whose sums of the two classes are equal: those of the larger one are made smaller."""
+    sums = {label: total(a for a, own in zip(alpha, y, strict=True) if own == label) for label in (1, -1)}
+    least = min(sums.values())
+    return [a * (least / sums[label] if sums[label] else 0) for a, label in zip(alpha, y, strict=True)]
+
+
+def hard_margin_primal(problem: ExactProblem, w: Vector, b: Fraction) -> Interval | None:
+    """``1/2 |w|^2 / m^2`` with the smallest margin m; None where some margin is not above 0."""
+    each = margins(problem, w, b)
+    smallest = Interval(
+        min(each[i].low for i in problem.counted), min(each[i].high for i in problem.counted)
+    )
+    if smallest.low <= 0:
+        return None
+    value = _regulariser(problem, w, b)
+    return Interval(value.low / smallest.high**2, value.high / smallest.low**2)
+
+
+def hard_margin_lower_bound(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction | None:
+    """A number that no ``1/2 |w|^2`` of a separating (w, b) is below; None: there is no such (w, b)."""
+    alpha = [max(a, ZERO) if cost > 0 else ZERO for a, cost in zip(alpha, problem.costs, strict=True)]
+    if problem.intercept == "exact":
+        alpha = balanced(problem.y, alpha)
+    w = problem.rows.combine([a * y for a, y in zip(alpha, problem.y, strict=True)])
+    square = problem.rows.squared_norm(w).high
+    if problem.intercept == "regularised":
+        square += (problem.scaling * _excess(problem, alpha)) ** 2
+    gain = total(alpha)
+    if gain == 0:
+        return ZERO
+    return gain**2 / (2 * square) if square > 0 else None
+
+
+def relative_gap(upper: Fraction, lower: Fraction) -> Fraction | None:
+    """``(upper - lower) / upper``; None, which stands for infinity, where that is divided by 0."""
+    if upper <= lower:
+        return ZERO
+    return (upper - lower) / abs(upper) if upper != 0 else None
+
+
+def _regulariser(problem: ExactProblem, w: Vector, b: Fraction) -> Interval:
+    value = problem.rows.squared_norm(w).times(Fraction(1, 2))
+    if problem.intercept == "regularised":
+        value = value.plus((b / problem.scaling) ** 2 / 2)
+    return value
+
+
+def _excess(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction:
+    """``t = sum_i a_i y_i``."""
+    return total(a * y for a, y in zip(alpha, problem.y, strict=True))
+
+
+def _dual(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction:
+    """A lower bound on ``gain - 1/2 |w(a)|^2``, for multipliers in their boxes."""
+    w = problem.rows.combine([a * y for a, y in zip(alpha, problem.y, strict=True)])
+    gains = total(_GAINS[problem.loss](alpha[i], problem.costs[i]) for i in problem.counted)
+    return gains - problem.rows.squared_norm(w).high / 2
+
+
+def _boxed(loss: str, a: Fraction, cost: Fraction) -> Fraction:
+    """The multiplier, or the wall of its box that is nearest to it."""
+    if cost == 0:
+        return ZERO
+    return max(a, ZERO) if loss == "squared_hinge" else min(max(a, ZERO), cost)
+
+
+def _loss(loss: str, margin: Interval) -> Interval:
+    """The interval of the loss, which does not increase with the margin."""
+    value = _LOSSES[loss]
+    return Interval(value(margin.high).low, value(margin.low).high)
+
+
+def _logistic_loss(m: Fraction) -> Interval:
+    """``log(1 + exp(-m))``, or ``-m + log(1 + exp(m))`` where that has the smaller exponential."""
+    power = exponential(-abs(m))
+    value = Interval(logarithm(1 + power.low).low if power.low else ZERO, logarithm(1 + power.high).high)
+    return value.plus(max(-m, ZERO))
+
+
+def _logistic_gain(a: Fraction, cost: Fraction) -> Fraction:
+    """At least ``-a log p - (C - a) log(1 - p)`` with p = a / C; 0 log 0 is 0."""
+    parts = (part for part in (a, cost - a) if part > 0)
+    return total(-part * logarithm(part / cost).high for part in parts)
+
+
+_LOSSES: dict[str, Callable[[Fraction], Interval]] = {
+    "hinge": lambda m: Interval.exactly(max(1 - m, ZERO)),
+    "squared_hinge": lambda m: Interval.exactly(max(1 - m, ZERO) ** 2),
+    "perceptron": lambda m: Interval.exactly(max(-m, ZERO)),
+    "logistic": _logistic_loss,
+}
+_GAINS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
+    "hinge": lambda a, cost: a,
+    "squared_hinge": lambda a, cost: a - a * a / (4 * cost),
+    "perceptron": lambda a, cost: ZERO,
+    "logistic": _logistic_gain,
+}
+"""Of a multiplier in its box and its cost: ``gain``, or a number below it."""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far the values of a kernel that the core computes can be from the exact ones.
+
+Every kernel offered is a sum of products of factors, and each factor is a power, an exponential or a tanh
+of what two rows have in common (core/kernel/kernels.hpp). What they have in common is at most the root of
+what each has in common with itself. So for every kernel there are lengths r_i with
+
+    |k(x_i, x_j)| <= r_i r_j      and      |computed value - k(x_i, x_j)| <= value_error r_i r_j
+
+in which a kernel is no harder than the inner product, whose lengths are |x_i|.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.kernels.base import Factor, Kernel
+from maxmargin.problem.rows import UNIT
+from maxmargin.types import Vector
+
+_EXPONENTIAL = 16.0
+"""Roundings that the core's exponential, and a tanh made from it, may be off by: four times what it is."""
+_STEEPEST = 0.86
+"""The largest slope of exp(-gamma t^2), in units of the root of gamma: sqrt(2 / e), rounded up."""
+_DIRECT_COLUMNS = 64
+"""Columns up to which distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
+
+
+class Rounding(NamedTuple):
+    """Bounds on the values of a kernel, and on their errors."""
+
+    lengths: Vector
+    """One for each row."""
+    value_error: float
+    """In units of the lengths of both rows."""
+
+
+def rounding_of(kernel: Kernel, data: core.Data) -> Rounding:
+    """The bounds for all rows; the values of a precomputed kernel are taken as they are given."""
+    squares, worst = np.zeros(data.count), 0.0
+    holding = core.kernel_encoding(kernel.compiled, data)
+    terms = float(data.columns) + 8.0
+    packing = core.packing_error(kernel.compiled, data)
+    shapes = {factor[1] for _, factors in kernel.terms for factor in factors}
+    direct = shapes == {"exponential"} and holding == "dense" and data.columns <= _DIRECT_COLUMNS
+    for coefficient, factors in kernel.terms:
+        size, error = np.full(data.count, coefficient), (len(factors) + len(kernel.terms) + 2.0) * UNIT
+        for factor in factors:
+            own, own_error = _of_factor(factor, data, terms, packing, direct)
+            size *= own
+            error += own_error
+        squares += size
+        worst = max(worst, error)
+    # Errors of factors multiply as well as add up: hardly, while they are small.
+    value_error = worst * 1.1 if worst < 0.01 else math.inf
+    return Rounding(np.sqrt(squares) * (1.0 + 4.0 * terms * UNIT), value_error)
+
+
+def _of_factor(
+    factor: Factor, data: core.Data, terms: float, packing: float, direct: bool
+) -> tuple[Vector, float]:
+    """The squares of lengths for one factor, and its error relative to them."""
+    common, shape, gamma, shift, degree = factor
+    own = np.empty(data.count)
+    power = core.KernelSum([(1.0, [(common, "power", gamma, abs(shift), degree)])])
+    core.kernel_diagonal(power, data, own)
+    np.maximum(own, 0.0, out=own)
+    if common == "given":
+        return own, 0.0
+    most = float(own.max(initial=0.0))
+    if shape == "power":
+        return own, degree * ((terms + 2.0) * UNIT + 2.1 * packing)
+    ones = np.ones(data.count)
+    if shape == "tanh":
+        return ones, (terms * UNIT + 2.1 * packing) * most + _EXPONENTIAL * UNIT
+    # The exponent is a sum of numbers that are not negative, or else a difference of such sums.
+    exponent = terms * UNIT * (1.0 if direct else 4.0 * most)
+    moved = 2.0 * packing * math.sqrt(most)  # both rows, in units of 1 / sqrt(gamma)
+    return ones, math.expm1(min(exponent, 1.0)) + _STEEPEST * moved + _EXPONENTIAL * UNIT

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a certificate says about predictions: scores that hold the best model's, and rows that are decided.
+
+Let (w*, b*) be a best point, g the gap of a certificate, and v = sum_i alpha_i y_i x_i of its
+multipliers. Then
+
+    1/2 |w - w*|^2 + 1/2 |v - w*|^2 <= g,
+
+as docs/certificate.md proves. So w* is at most sqrt(2 g) from w. It is nearer where v is near w: the sum is
+|w* - (w + v) / 2|^2 + |w - v|^2 / 4, so that with d = |w - v|
+
+    |w - w*| <= r = d / 2 + sqrt(g - d^2 / 4),      at most sqrt(2 g), and sqrt(g) where w = v.
+
+The score of a row x moves by at most r |x|, and b does as follows.
+
+* There is none, or it is fixed: not at all.
+* It is regularised: (w, b / s) is a point like w, so the score moves by at most sqrt(2 g (|x|^2 + s^2)).
+* It is exact: b* is best for the scores f* of w*, each of which is between f_i - r |x_i| and f_i + r
+  |x_i|. The slope of P by b, ``sum_i C_i y_i loss'(y_i (f_i + b))``, grows with b and with every f_i, as
+  losses are convex. So where it is negative at some b for all f_i + r |x_i|, it is negative there for f*,
+  and b* is above that b; in the same way from above. Only the sign of the slope decides, with an error
+  bound on its sum.
+
+A hard margin is no different: its 1/2 |w|^2 is as convex, and b* is the largest ``1 - f*_i`` of the
+positive rows and the smallest ``-1 - f*_i`` of the negative ones.
+
+All bounds are rounded outwards, and what rounding can do to a computed score is added.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import core
+from maxmargin.problem import Intercept
+from maxmargin.problem.losses import LOSSES
+from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.kernels.base import Kernel
+    from maxmargin.proof.certificate import Certificate
+
+Matrix = NDArray[np.float64]
+
+_UNIT = 2.0**-53
+"""The largest relative error of one rounding in float64."""
+_ROUNDINGS = 16.0
+"""Roundings on the way to a bound besides those of its longest sum."""
+_STEPS_OUTWARDS = 60
+"""Steps, each four times as long as the last, after which no bound on b is found."""
+
+
+class Neighbourhood(NamedTuple):
+    """Where the best points of a problem are, as seen from the point (w, b) of its certificate."""
+
+    radius: float
+    """w* is at most this far from w; of a regularised intercept, (w*, b* / s) from (w, b / s)."""
+    low: float
+    high: float
+    """Every b* is between the two; b itself where it moves with w or not at all."""
+    scaling: float = 0.0
+    """s where the intercept is regularised, else 0."""
+
+
+NOWHERE = Neighbourhood(math.inf, -math.inf, math.inf)
+"""What is known of the best point where nothing is proven."""
+
+
+class Side(NamedTuple):
+    """What the rows of a problem are to it, without their values."""
+
+    y: Vector
+    costs: Vector
+    lengths: Vector
+    """|x_i|, or the square roots of k(x_i, x_i)."""
+    loss: str
+    intercept: Intercept
+    scaling: float
+    errors: Vector
+    """How far the computed score of each row can be off."""
+    has_kernel: bool
+    hard: bool
+
+
+def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
+    """Where the best points are, of a problem whose certificate and rows these are."""
+    if not (proof.proven and math.isfinite(proof.primal) and math.isfinite(proof.dual)):
+        return NOWHERE
+    radius = _radius(proof, side)
+    if side.intercept is Intercept.REGULARISED:
+        return Neighbourhood(radius, proof.b, proof.b, side.scaling)
+    if side.intercept is Intercept.NONE:
+        return Neighbourhood(radius, proof.b, proof.b)
+    scores = side.y * proof.margins - proof.b
+    errors = side.errors + 4.0 * _UNIT * (np.abs(scores) + abs(proof.b))
+    reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * _UNIT)
+    if side.hard:
+        return Neighbourhood(radius, *_hard_intercepts(side, scores, reach))
+    low = _beyond(side, scores + reach, -1.0)
+    high = _beyond(side, scores - reach, 1.0)
+    return Neighbourhood(radius, min(low, proof.b), max(high, proof.b))
+
+
+def _radius(proof: Certificate, side: Side) -> float:
+    """How far w* can be from w."""
+    gap = _up(max(proof.primal - proof.dual, 0.0) + 2.0 * _UNIT * abs(proof.primal))
+    most = math.sqrt(2.0 * gap)
+    if side.hard:
+        # The feasible point is (w, b) over the smallest margin, which is 1 but for rounding.
+        most += abs(math.sqrt(core.dot(proof.w, proof.w)) - math.sqrt(2.0 * proof.primal))
+    elif side.intercept is not Intercept.REGULARISED:
+        apart = min(_distance(proof, side), most)
+        most = min(most, 0.5 * apart + math.sqrt(max(gap - 0.25 * apart**2, 0.0)))
+    return _up(most)
+
+
+def _distance(proof: Certificate, side: Side) -> float:
+    """At most how far w is from ``sum_i alpha_i y_i x_i``; infinite where that takes values of a kernel."""
+    if side.has_kernel:
+        return 0.0 if np.array_equal(proof.w, proof.w_of_alpha) else math.inf
+    difference = proof.w - proof.w_of_alpha
+    rounding = (len(proof.alpha) + _ROUNDINGS) * _UNIT * core.dot(proof.alpha, side.lengths)
+    return _up(
+        math.sqrt(core.dot(difference, difference)) * (1.0 + (len(difference) + 8) * _UNIT) + rounding
+    )
+
+
+def _hard_intercepts(side: Side, scores: Vector, reach: Vector) -> tuple[float, float]:
+    """All b that can be the best one of a hard margin."""
+    counted = side.costs > 0.0
+    ours, theirs = counted & (side.y > 0.0), counted & (side.y < 0.0)
+    if not (ours.any() and theirs.any()):
+        return -math.inf, math.inf
+    low = max((1.0 - scores - reach)[ours].max(), (-1.0 - scores - reach)[theirs].min())
+    high = min((1.0 - scores + reach)[ours].max(), (-1.0 - scores + reach)[theirs].min())
+    trifle = _ROUNDINGS * _UNIT * (1.0 + abs(low) + abs(high))
+    return float(low - trifle), float(high + trifle)
+
+
+def _beyond(side: Side, scores: Vector, direction: float) -> float:
+    """A b that is on one side of all best ones for these scores: below them for -1, above them for 1."""
+    objective = core.Objective(side.loss, side.y, side.costs, Intercept.EXACT.value, 0.0)
+    b = objective.best_intercept(scores)[1 if direction < 0.0 else 2]
+    loss, step = LOSSES[side.loss], _UNIT * (1.0 + abs(b))
+    for _ in range(_STEPS_OUTWARDS):
+        if not math.isfinite(b):
+            break
+        # The slope grows with every score: those moved by as much as rounding can be give a bound on it.
+        moved = scores - direction * 8.0 * _UNIT * (np.abs(scores) + abs(b) + 1.0)
+        pulls = side.costs * side.y * loss.derivative(side.y * (moved + b))
+        error = (len(pulls) + 2.0 * _ROUNDINGS) * _UNIT * float(np.abs(pulls).sum())
+        if direction * float(pulls.sum()) > error:
+            return b
+        b, step = b + direction * step, 4.0 * step
+    return math.copysign(math.inf, direction)
+
+
+def _up(number: float) -> float:
+    """A little more than a number that is not negative."""
+    return math.nextafter(number * (1.0 + 8.0 * _UNIT), math.inf)
+
+
+def score_bounds(
+    scores: Matrix, lengths: Vector, errors: Matrix, places: Sequence[Neighbourhood], intercepts: Vector
+) -> tuple[Matrix, Matrix]:
+    """Two matrices between which the scores of the best models are, one column for each problem.
+
+    ``scores`` are computed ones, with their intercepts, and ``errors`` how far off they can be.
+    """
+    low, high = np.full(scores.shape, -math.inf), np.full(scores.shape, math.inf)
+    for k, (place, b) in enumerate(zip(places, intercepts.tolist(), strict=True)):
+        if not math.isfinite(place.radius):
+            continue
+        reach = place.radius * np.hypot(lengths, place.scaling) + errors[:, k]
+        reach = reach * (1.0 + _ROUNDINGS * _UNIT) + 4.0 * _UNIT * (np.abs(scores[:, k]) + abs(b))
+        low[:, k] = scores[:, k] - reach + (place.low - b)
+        high[:, k] = scores[:, k] + reach + (place.high - b)
+    return np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
+
+
+def linear_errors(coef: Matrix, lengths: Vector, terms: int) -> Matrix:
+    """How far computed scores of linear models can be off: as many roundings as there are products."""
+    norms = np.sqrt(np.square(coef).sum(axis=1)) * (1.0 + (coef.shape[1] + 8) * _UNIT)
+    errors: Matrix = (terms + _ROUNDINGS) * _UNIT * np.outer(lengths, norms)
+    return errors
+
+
+def kernel_errors(
+    kernel: Kernel,
+    each: Sequence[Vector],
+    of_support: Vector,
+    of_rows: Vector,
+    largest: float,
+    columns: int,
+) -> Matrix:
+    """How far computed scores of kernel models can be off.
+
+    ``each`` holds the coefficients of the support vectors in each problem, ``of_support`` and ``of_rows``
+    are the lengths of images, and ``largest`` is the length of the longest row, without the kernel.
+    """
+    value = max(
+        sum(_value_error(factor, largest, columns) for factor in factors) for _, factors in kernel.terms
+    )
+    count = len(of_support) + columns + _ROUNDINGS + len(kernel.terms)
+    sums = np.array([core.dot(np.abs(coefficients), of_support) for coefficients in each])
+    errors: Matrix = 2.0 * _UNIT * (count + value) * np.outer(of_rows, sums)
+    return errors
+
+
+def _value_error(factor: Any, largest: float, columns: int) -> float:
+    """Roundings of a factor of a kernel, in units of the lengths of both images."""
+    common, shape, gamma, shift, degree = factor
+    if shape == "power":
+        return float(degree) * (columns + _ROUNDINGS)
+    size: float
+    if common == "product":
+        size = gamma * largest**2 * (4.0 if shape == "exponential" else 1.0) + abs(shift)
+    else:
+        size = 2.0 * gamma * math.sqrt(columns) * largest
+    return (columns + _ROUNDINGS) * (1.0 + size)

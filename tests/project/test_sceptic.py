@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``python -m benchmarks sceptic``: that it can find what it looks for, and says how to see it again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks import sceptic, sceptic_cases
+from benchmarks.__main__ import PAGES
+from benchmarks.sceptic import Found, examine, examine_numbers, judge, markdown, smaller
+from benchmarks.sceptic_cases import KINDS, Case, draw, run
+
+X = np.array([[2.0, 1.0], [1.0, 2.0], [0.0, 0.5], [-1.0, -1.0], [0.5, -2.0], [1.0, 1.0]])
+Y = np.array([1, 1, 1, -1, -1, -1])
+CALLS = {
+    "linear": {"loss": "logistic", "C": 1.0, "random_state": 0, "n_jobs": 1},
+    "kernel": {"kernel": "poly", "degree": 2, "coef0": 1.0, "C": 1.0, "n_jobs": 1},
+    "problem": {"C": 1.0, "loss": "squared_hinge", "intercept": "regularised", "kernel": "none"},
+    "hard margin": {"loss": "hinge", "C": math.inf, "random_state": 0, "n_jobs": 1},
+    "path": {"loss": "hinge", "intercept": "exact", "low": 0.1, "high": 1.0, "tol": 1e-2},
+    "cross-validation": {"loss": "hinge", "Cs": [0.1, 1.0], "cv": 2, "random_state": 0, "n_jobs": 1},
+}
+
+
+def case_of(kind):
+    rows = X.copy()
+    if kind == "hard margin":
+        rows[:, 0] += 5.0 * Y
+    return Case(kind, rows, Y, CALLS[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_that_are_moved_to_the_wrong_side_are_found(kind):
+    outcome = run(case_of(kind))
+    assert not outcome.refused
+    assert outcome.claims
+    for claim in outcome.claims:
+        # What float64 can have added is taken off first.
+        values = {"primal": claim.primal * (1 + 1e-9), "dual": claim.dual * (1 - 1e-9)}
+        wide = replace(claim, **values, tol=claim.tol * 1.001 + 1e-8)
+        assert list(judge(wide)) == []
+        names = {fault.name for fault in judge(replace(wide, primal=claim.primal * (1 - 1e-6)))}
+        assert names == {"primal too low"}
+        names = {fault.name for fault in judge(replace(wide, dual=claim.primal * 1.01))}
+        assert names == {"dual too high", "dual above primal"}
+        others = [a * 9 / 10 + claim.problem.costs[0] / 100 for a in claim.alpha]
+        names = {fault.name for fault in judge(replace(wide, alpha=others, certified=True, tol=1e-9))}
+        assert "gap above tol" in names
+        names = {fault.name for fault in judge(replace(wide, certified=True, proven=False))}
+        assert names == {"certified, not proven"}
+        assert {fault.name for fault in judge(replace(wide, is_kernel=False))} == {"not a kernel"}
+
+
+def test_a_hyperplane_that_does_not_separate_is_found():
+    (claim,) = run(case_of("hard margin")).claims
+    turned = replace(claim, problem=replace(claim.problem, y=[-y for y in claim.problem.y]))
+    assert {fault.name for fault in judge(turned)} == {"false separation"}
+
+
+def test_false_inseparability_and_crashes_are_found(monkeypatch):
+    def refuse(case):
+        return sceptic_cases.Outcome(inseparable=True)
+
+    monkeypatch.setattr(sceptic, "run", refuse)
+    assert [fault.name for fault in examine(case_of("hard margin"), Found())] == ["false inseparability"]
+    crossed = Case("hard margin", X, np.array([1, -1, 1, -1, 1, -1]), CALLS["hard margin"])
+    assert examine(crossed, Found()) == []
+
+    def fail(case):
+        raise ZeroDivisionError("of all things")
+
+    monkeypatch.setattr(sceptic, "run", fail)
+    (fault,) = examine(case_of("linear"), Found())
+    assert fault.name == "crash"
+    assert "of all things" in fault.text
+
+
+def test_a_finding_is_shown_with_few_rows(monkeypatch):
+    def third_row(case, found):
+        wrong = (X[2] == case.X).all(axis=1).any()
+        return [sceptic.Fault("warning", 0.0, "the third row")] if wrong else []
+
+    monkeypatch.setattr(sceptic, "examine", third_row)
+    less = smaller(case_of("linear"), "warning")
+    assert len(less.y) == 2
+    assert (X[2] == less.X).all(axis=1).any()
+    lines = less.code().splitlines()
+    assert lines[-1] == "LinearSVC(loss='logistic', C=1.0, random_state=0, n_jobs=1).fit(X, y)"
+    made = {"np": np}
+    exec("\n".join(lines[:-1]), made)
+    np.testing.assert_array_equal(made["X"], less.X)
+
+
+def test_the_same_seed_draws_the_same_fits():
+    first, again, other = draw(0, 5), draw(0, 5), draw(1, 5)
+    np.testing.assert_array_equal(first.X, again.X)
+    assert first.options == again.options
+    assert first.code() != other.code()
+    assert {draw(0, number).kind for number in range(60)} == set(KINDS)
+
+
+def test_the_page_counts_every_fit():
+    found = examine_numbers(0, range(4))
+    assert sum(found.fits.values()) == 4
+    page = markdown(found, "python -m benchmarks sceptic --minutes 1", 0)
+    assert "4 fits with" in page
+    assert all(words in page for words in sceptic.FINDINGS.values())
+    assert PAGES["sceptic"].failed(found) is bool(found.findings)

@@ -145,7 +145,7 @@ def _beyond(row: tuple[Cell, ...], other: tuple[Cell, ...]) -> float | None:
 def _load(settings: Settings, name: str) -> Data:
     """The data, a stand-in with as many columns as what it stands in for.
 
-    Dense rows come in float64: a proof counts the rounding of kernel values, and that of float32 can be seen.
+    Dense rows come in float64: a proof counts the rounding of kernel values, and that of float32 shows.
     """
     data = settings.load(name)
     if not sparse.issparse(data.X):

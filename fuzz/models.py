@@ -22,9 +22,8 @@ from maxmargin.estimators import SVC, LinearSVC
 from maxmargin.files.models import arrays as own_arrays
 from maxmargin.files.models import safetensors as own_format
 from maxmargin.files.models import saved as model_files
-from maxmargin.files.models.kernel_model import SavedKernelModel
 from maxmargin.files.models.saved import ModelError, SavedModel
-from maxmargin.files.models.stored import StoredModel
+from maxmargin.files.models.stored import SavedKernelModel, StoredModel
 
 WORDS = (
     b"solver_type nr_class label nr_feature bias w rho svm_type c_svc nu_svc kernel_type linear rbf "

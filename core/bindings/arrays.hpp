@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays from Python and back, and how a loop of the core is run: without the interpreter's lock, and open
-// to Ctrl-C.
+// Arrays from Python and back, and how a loop of the core is bound and run: its arguments have names, and
+// it runs without the interpreter's lock and open to Ctrl-C.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/rows.hpp"
@@ -30,10 +32,14 @@ using SignedBytes = nb::ndarray<std::int8_t, nb::ndim<1>, nb::c_contig, nb::devi
 using Table = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstTable = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-inline std::span<double> span(const Vector& v) { return {v.data(), v.size()}; }
-inline std::span<const double> span(const ConstVector& v) { return {v.data(), v.size()}; }
-inline std::span<Integer> span(const Indices& v) { return {v.data(), v.size()}; }
-inline std::span<const Integer> span(const ConstIndices& v) { return {v.data(), v.size()}; }
+template <class Array>
+auto span(const Array& array) {
+  return std::span(array.data(), array.size());
+}
+template <class Array>
+Integer length(const Array& array) {
+  return static_cast<Integer>(array.size());
+}
 
 inline bool contiguous(const AnyArray& array) { return array.size() < 2 || array.stride(0) == 1; }
 
@@ -41,9 +47,63 @@ inline void require(bool holds, const char* message) {
   if (!holds) throw std::invalid_argument(message);
 }
 
-// Runs a kernel without the interpreter's lock and lets Ctrl-C through: Python's handler runs on
-// the way, and what it raises is raised here once the kernel has left its data in a consistent
-// state.
+// Arrays whose lengths, or whose numbers of rows, have been checked: the loops trust them.
+template <class Array>
+auto per_row(const Array& array, Integer rows) {
+  require(length(array) == rows, "one number per row is needed");
+  return span(array);
+}
+template <class Array>
+auto per_column(const Array& array, Integer columns) {
+  require(length(array) == columns, "one number per column is needed");
+  return span(array);
+}
+template <class Array>
+auto numbers_below(const Array& array, Integer count, const char* message) {
+  const auto numbers = span(array);
+  Integer low = 0, high = -1;
+  for (const Integer i : numbers) {
+    low = std::min(low, i);
+    high = std::max(high, i);
+  }
+  require(low >= 0 && high < count, message);
+  return numbers;
+}
+template <class Array>
+auto row_numbers(const Array& array, Integer rows) {
+  return numbers_below(array, rows, "an index of a row is out of range");
+}
+
+// Calls visit<T>() with the one of the types that the values of an array have.
+template <class T, class... Others, class Visit>
+auto with_type(const AnyArray& array, const char* message, const Visit& visit) {
+  const bool found = array.dtype() == nb::dtype<T>();
+  if constexpr (sizeof...(Others) > 0) {
+    if (!found) return with_type<Others...>(array, message, visit);
+  }
+  require(found, message);
+  return visit.template operator()<T>();
+}
+
+// Binds a function of a module, or a method of a class, under a name and with names for its arguments.
+template <class Scope, std::size_t count, class Function, class... Extra>
+void define(Scope& scope, const char* name, const char* const (&arguments)[count], const Function& function,
+            const Extra&... extra) {
+  [&]<std::size_t... k>(std::index_sequence<k...>) {
+    scope.def(name, function, nb::arg(arguments[k])..., extra...);
+  }(std::make_index_sequence<count>{});
+}
+// The same for one that runs without the interpreter's lock: it touches no Python object, and takes arrays
+// by reference, so that none is given back without the lock.
+using Released = nb::call_guard<nb::gil_scoped_release>;
+template <class Scope, std::size_t count, class Function>
+void define_loop(Scope& scope, const char* name, const char* const (&arguments)[count],
+                 const Function& function) {
+  define(scope, name, arguments, function, Released());
+}
+
+// Runs a kernel, which has no lock, and lets Ctrl-C through: Python's handler runs on the way, and what it
+// raises is raised here once the kernel has left its data in a consistent state.
 template <class Kernel>
 auto interruptibly(const Budget& budget, const Kernel& kernel) {
   bool raised = false;
@@ -52,12 +112,17 @@ auto interruptibly(const Budget& budget, const Kernel& kernel) {
     return *static_cast<bool*>(who) = PyErr_CheckSignals() != 0;
   };
   Watch watch(budget, interrupted, &raised);
-  auto result = [&] {
-    nb::gil_scoped_release unlocked;
-    return kernel(watch);
-  }();
-  if (raised) throw nb::python_error();
+  auto result = kernel(watch);
+  if (raised) {
+    nb::gil_scoped_acquire lock;
+    throw nb::python_error();
+  }
   return result;
+}
+
+// An array of an object that Python holds, seen in place; a property's lives as long as the object.
+inline auto shown(std::span<double> values) {
+  return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values.data(), {values.size()});
 }
 
 // An array that is made here, for Python to keep.

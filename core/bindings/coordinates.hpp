@@ -9,8 +9,9 @@
 
 namespace maxmargin {
 
-inline std::span<Coordinate> coordinates_of(const Table& table) {
+inline std::span<Coordinate> coordinates_of(const Table& table, Integer rows) {
   require(table.shape(1) == sizeof(Coordinate) / sizeof(double), "a coordinate has five numbers");
+  require(static_cast<Integer>(table.shape(0)) == rows, "one number per row is needed");
   return {reinterpret_cast<Coordinate*>(table.data()), table.shape(0)};
 }
 

@@ -7,8 +7,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <limits>
+#include <tuple>
 
-#include "bindings/kernel_memo.hpp"
 #include "bindings/modules.hpp"
 #include "data/columns.hpp"
 #include "data/private_columns.hpp"
@@ -21,16 +21,6 @@ namespace {
 
 constexpr Integer kLargest = std::numeric_limits<std::int32_t>::max();
 
-AnyRows view(const CompactRows& rows) {
-  return std::visit(
-      [&]<class Index>(const LargeArray<Index>& indices) -> AnyRows {
-        return AnyRows(SparseRows<float, Index>{rows.values.get(), indices.get(), rows.offsets.data(),
-                                                static_cast<Integer>(rows.offsets.size()) - 1,
-                                                rows.columns});
-      },
-      rows.indices);
-}
-
 // Every later loop trusts offsets and columns, so nothing unchecked gets past here.
 template <class Index>
 std::vector<Integer> checked_offsets(const AnyArray& given, std::size_t values) {
@@ -40,6 +30,12 @@ std::vector<Integer> checked_offsets(const AnyArray& given, std::size_t values) 
   require(std::is_sorted(offsets.begin(), offsets.end()), "offsets must not decrease");
   require(offsets.back() <= static_cast<Integer>(values), "the last offset is too large");
   return offsets;
+}
+
+template <class Value, class Index>
+SparseRows<Value, Index> sparse_rows(const Value* values, const Index* indices,
+                                     const std::vector<Integer>& offsets, Integer columns) {
+  return {values, indices, offsets.data(), length(offsets) - 1, columns};
 }
 
 }  // namespace
@@ -55,48 +51,25 @@ Integer AnyData::longest() const {
   });
 }
 
-void AnyData::require_lengths(std::size_t per_row, std::size_t per_column) const {
-  require(static_cast<Integer>(per_row) == count(), "one number per row is needed");
-  require(static_cast<Integer>(per_column) == columns(), "one number per column is needed");
-}
-
-void AnyData::require_rows(std::span<const Integer> order) const {
-  Integer low = 0, high = -1;
-  for (const Integer i : order) {
-    low = std::min(low, i);
-    high = std::max(high, i);
-  }
-  require(low >= 0 && high < count(), "an index of a row is out of range");
-}
-
-CompactData::CompactData(CompactRows&& rows)
-    : CompactData(std::make_shared<const CompactRows>(std::move(rows))) {}
-
-CompactData::CompactData(std::shared_ptr<const CompactRows> rows)
-    : AnyData(view(*rows)), rows_(std::move(rows)) {}
-
-Data::Data(StoredRows rows, std::vector<AnyArray> arrays, std::shared_ptr<const void> owned)
-    : AnyData(std::visit([](const auto& kind) { return AnyRows(kind); }, rows)),
+Data::Data(StoredRows rows, std::shared_ptr<const void> owner, bool sorted)
+    : AnyData(std::visit([](const auto& kind) { return AnyRows(kind); }, rows), std::move(owner)),
       stored_rows_(rows),
-      arrays_(std::move(arrays)),
-      owned_(std::move(owned)),
+      sorted_(sorted),
       memo_(std::make_shared<KernelMemo>()) {}
 
-Data Data::dense(AnyArray values) {
+Data Data::dense(const AnyArray& values) {
   require(values.ndim() == 2, "dense rows need a matrix");
   require(values.shape(1) < 2 || values.stride(1) == 1, "values of a row must be contiguous");
-  const auto rows = [&]<class Value>(const Value* first) {
-    return DenseRows<Value>{first, static_cast<Integer>(values.shape(0)),
-                            static_cast<Integer>(values.shape(1)), values.stride(0)};
-  };
-  if (values.dtype() == nb::dtype<float>()) {
-    return Data(rows(static_cast<const float*>(values.data())), {values});
-  }
-  require(values.dtype() == nb::dtype<double>(), "values must be float32 or float64");
-  return Data(rows(static_cast<const double*>(values.data())), {values});
+  return with_type<float, double>(values, "values must be float32 or float64", [&]<class Value>() {
+    const DenseRows<Value> rows{static_cast<const Value*>(values.data()),
+                                static_cast<Integer>(values.shape(0)),
+                                static_cast<Integer>(values.shape(1)), values.stride(0)};
+    return Data(rows, std::make_shared<const AnyArray>(values));
+  });
 }
 
-Data Data::sparse(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns) {
+Data Data::sparse(const AnyArray& values, const AnyArray& indices, const AnyArray& offsets,
+                  Integer columns) {
   require(values.ndim() == 1 && indices.ndim() == 1 && offsets.ndim() == 1 && offsets.size() > 0 &&
               values.size() >= indices.size(),
           "sparse rows need values, indices and offsets of matching lengths");
@@ -104,62 +77,50 @@ Data Data::sparse(AnyArray values, AnyArray indices, AnyArray offsets, Integer c
           "values, indices and offsets must be contiguous");
   require(indices.dtype() == offsets.dtype(), "indices and offsets must have one type");
   require(columns <= kLargest, "sparse rows can have no more than 2147483647 columns");
-  const bool narrow = indices.dtype() == nb::dtype<std::int32_t>();
-  require(narrow || indices.dtype() == nb::dtype<std::int64_t>(), "indices must be int32 or int64");
-  const bool single = values.dtype() == nb::dtype<float>();
-  require(single || values.dtype() == nb::dtype<double>(), "values must be float32 or float64");
-  if (single && narrow) return sparse_of<float, std::int32_t>(values, indices, offsets, columns);
-  if (single) return sparse_of<float, std::int64_t>(values, indices, offsets, columns);
-  if (narrow) return sparse_of<double, std::int32_t>(values, indices, offsets, columns);
-  return sparse_of<double, std::int64_t>(values, indices, offsets, columns);
-}
-
-template <class Value, class Index>
-Data Data::sparse_of(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns) {
-  SparseCopy<Value> own;  // of what cannot be read in place
-  own.offsets = checked_offsets<Index>(offsets, indices.size());
-  const std::size_t stored = static_cast<std::size_t>(own.offsets.back());
-  const Index* given = static_cast<const Index*>(indices.data());
-  require(are_columns(std::span(given, stored), columns), "a column index is out of range");
-  const std::int32_t* read = nullptr;
-  if constexpr (std::is_same_v<Index, std::int32_t>) {
-    read = given;
-  } else {
-    own.indices = large_array<std::int32_t>(stored);
-    std::transform(given, given + stored, own.indices.get(),
-                   [](Index column) { return static_cast<std::int32_t>(column); });
-    read = own.indices.get();
-  }
-  const bool sorted = are_in_order(read, own.offsets);
-  const auto owned = std::make_shared<const SparseCopy<Value>>(std::move(own));
-  const SparseRows<Value> rows{static_cast<const Value*>(values.data()), read, owned->offsets.data(),
-                               static_cast<Integer>(owned->offsets.size()) - 1, columns};
-  Data data(rows, {values, indices}, owned);
-  data.sorted_ = sorted;
-  return data;
+  const auto read = [&]<class Value, class Index>() {
+    SparseCopy<Value> own;  // of what cannot be read in place
+    own.offsets = checked_offsets<Index>(offsets, indices.size());
+    const std::size_t stored = static_cast<std::size_t>(own.offsets.back());
+    const Index* given = static_cast<const Index*>(indices.data());
+    require(are_columns(std::span(given, stored), columns), "a column index is out of range");
+    const std::int32_t* narrow = nullptr;
+    if constexpr (std::is_same_v<Index, std::int32_t>) {
+      narrow = given;
+    } else {
+      own.indices = large_array<std::int32_t>(stored);
+      std::transform(given, given + stored, own.indices.get(),
+                     [](Index column) { return static_cast<std::int32_t>(column); });
+      narrow = own.indices.get();
+    }
+    const bool sorted = are_in_order(narrow, own.offsets);
+    const auto owner = std::make_shared<const std::tuple<AnyArray, AnyArray, SparseCopy<Value>>>(
+        values, indices, std::move(own));
+    const auto& kept = std::get<2>(*owner);
+    return Data(sparse_rows(static_cast<const Value*>(values.data()), narrow, kept.offsets, columns), owner,
+                sorted);
+  };
+  return with_type<float, double>(values, "values must be float32 or float64", [&]<class Value>() {
+    return with_type<std::int32_t, std::int64_t>(
+        indices, "indices must be int32 or int64",
+        [&]<class Index>() { return read.template operator()<Value, Index>(); });
+  });
 }
 
 template <class Value>
 Data Data::owning(SparseCopy<Value>&& copy, Integer columns) {
   const auto owned = std::make_shared<const SparseCopy<Value>>(std::move(copy));
-  const SparseRows<Value> rows{owned->values.get(), owned->indices.get(), owned->offsets.data(),
-                               static_cast<Integer>(owned->offsets.size()) - 1, columns};
-  return Data(rows, {}, owned);
+  return Data(sparse_rows(owned->values.get(), owned->indices.get(), owned->offsets, columns), owned);
 }
-template Data Data::owning(SparseCopy<float>&&, Integer);
-template Data Data::owning(SparseCopy<double>&&, Integer);
 
-Data Data::take(ConstIndices order) const {
-  require_rows(span(order));
-  const nb::gil_scoped_release unlocked;
+Data Data::take(const ConstIndices& order) const {
+  const std::span<const Integer> which = row_numbers(order);
   return visit([&]<class Rows>(const Rows& rows) {
     if constexpr (kDense<Rows>) {
-      auto owned =
-          std::make_shared<const decltype(take_rows(rows, span(order)))>(take_rows(rows, span(order)));
-      const Integer count = static_cast<Integer>(order.size());
-      return Data(Rows{owned->get(), count, rows.columns, rows.columns}, {}, owned);
+      auto values = take_rows(rows, which);
+      const Rows taken{values.get(), length(which), rows.columns, rows.columns};
+      return Data(taken, std::make_shared<const decltype(values)>(std::move(values)));
     } else {
-      return owning(take_rows(rows, span(order)), rows.columns);
+      return owning(take_rows(rows, which), rows.columns);
     }
   });
 }
@@ -167,7 +128,7 @@ Data Data::take(ConstIndices order) const {
 std::optional<Data> Data::without_zeros(const Budget& budget) const {
   return visit([&]<class Rows>(const Rows& rows) -> std::optional<Data> {
     if constexpr (kDense<Rows>) {
-      if (auto copy = sparse_copy(rows, budget)) return owning(std::move(*copy), rows.columns);
+      if (auto copy = maxmargin::without_zeros(rows, budget)) return owning(std::move(*copy), rows.columns);
     }
     return std::nullopt;
   });
@@ -175,13 +136,31 @@ std::optional<Data> Data::without_zeros(const Budget& budget) const {
 
 MonomialData::MonomialData(const Data& base, Integer lowest, const std::vector<double>& scales, bool once,
                            bool shared_repeats)
-    : AnyData([&] {
-        require(base.sorted(), "columns in order are needed");
-        const auto* rows = std::get_if<SparseRows<double>>(&base.stored_rows());
-        require(rows != nullptr, "sparse rows of float64 are needed");
-        return AnyRows(MonomialRows(*rows, Degree2(base.columns(), lowest, scales, once, shared_repeats)));
-      }()),
-      base_(base) {}
+    : AnyData(
+          [&] {
+            require(base.sorted(), "columns in order are needed");
+            const auto* rows = std::get_if<SparseRows<double>>(&base.stored_rows());
+            require(rows != nullptr, "sparse rows of float64 are needed");
+            return AnyRows(
+                MonomialRows(*rows, Degree2(base.columns(), lowest, scales, once, shared_repeats)));
+          }(),
+          base.owner()) {}
+
+namespace {
+
+// The rows without columns that only one of them has, and what these add to the diagonal; or nothing.
+std::optional<std::pair<AnyData, std::vector<double>>> compact(const Data& data, const Budget& budget) {
+  auto made = data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
+  if (!made) return std::nullopt;
+  std::vector<double> diagonal = std::move(made->diagonal);
+  const auto owned = std::make_shared<const CompactRows>(std::move(*made));
+  const auto rows = [&](const auto& indices) {
+    return AnyRows(sparse_rows(owned->values.get(), indices.get(), owned->offsets, owned->columns));
+  };
+  return std::pair(AnyData(std::visit(rows, owned->indices), owned), std::move(diagonal));
+}
+
+}  // namespace
 
 void bind_data(nb::module_& m) {
   nb::class_<AnyData>(m, "AnyData")
@@ -190,14 +169,12 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("stored", &AnyData::stored)
       .def_prop_ro("longest", &AnyData::longest);
 
-  nb::class_<Data, AnyData>(m, "Data")
-      .def_static("dense", &Data::dense, "values"_a)
+  nb::class_<Data, AnyData> data(m, "Data");
+  data.def_static("dense", &Data::dense, "values"_a)
       .def_static("sparse", &Data::sparse, "values"_a, "indices"_a, "offsets"_a, "columns"_a)
-      .def("without_zeros", &Data::without_zeros, "budget"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("take", &Data::take, "order"_a)
       .def_prop_ro("sorted", &Data::sorted);
-
-  nb::class_<CompactData, AnyData>(m, "CompactData");
+  define_loop(data, "without_zeros", {"budget"}, &Data::without_zeros);
+  define_loop(data, "take", {"order"}, &Data::take);
 
   nb::class_<MonomialData, AnyData>(m, "MonomialData")
       .def(nb::init<const Data&, Integer, const std::vector<double>&, bool, bool>(), "base"_a, "lowest"_a,
@@ -211,70 +188,55 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("stopped", &Budget::stopped)
       .def_prop_ro("spent", &Budget::spent);
 
-  m.def(
-      "shuffle",
-      [](Indices order, std::uint64_t state) {
-        Random random(state);
-        shuffle(span(order), random);
-        return random.state();
-      },
-      "order"_a, "state"_a);
-  m.def(
-      "draw",
-      [](Indices order, Integer bound, std::uint64_t state) {
-        require(bound > 0, "bound must be positive");
-        Random random(state);
-        draw(span(order), bound, random);
-        return random.state();
-      },
-      "order"_a, "bound"_a, "state"_a);
-  m.def(
-      "draw_batches",
-      [](Indices order, Integer batch, Indices pool, std::uint64_t state) {
-        require(batch > 0 && batch <= static_cast<Integer>(pool.size()),
-                "a batch must have between 1 and all members of the pool");
-        Random random(state);
-        draw_batches(span(order), batch, span(pool), random);
-        return random.state();
-      },
-      "order"_a, "batch"_a, "pool"_a, "state"_a);
+  define(m, "shuffle", {"order", "state"}, [](const Indices& order, std::uint64_t state) {
+    Random random(state);
+    shuffle(span(order), random);
+    return random.state();
+  });
+  define(m, "draw", {"order", "bound", "state"},
+         [](const Indices& order, Integer bound, std::uint64_t state) {
+           require(bound > 0, "bound must be positive");
+           Random random(state);
+           draw(span(order), bound, random);
+           return random.state();
+         });
+  define(m, "draw_batches", {"order", "batch", "pool", "state"},
+         [](const Indices& order, Integer batch, const Indices& pool, std::uint64_t state) {
+           require(batch > 0 && batch <= length(pool),
+                   "a batch must have between 1 and all members of the pool");
+           Random random(state);
+           draw_batches(span(order), batch, span(pool), random);
+           return random.state();
+         });
+  define_loop(m, "column_ranges", {"data", "which", "low", "high"},
+              [](const Data& data, const ConstIndices& which, const Vector& low, const Vector& high) {
+                double *const least = data.per_column(low).data(), *const most =
+                                                                       data.per_column(high).data();
+                const std::span<const Integer> some = data.row_numbers(which);
+                data.visit([&](const auto& rows) { column_ranges(rows, some, least, most); });
+              });
+  define_loop(
+      m, "read_columns", {"data", "which", "columns", "out"},
+      [](const Data& data, const ConstIndices& which, const ConstIndices& columns, const Table& out) {
+        const std::span<const Integer> some = data.row_numbers(which);
+        numbers_below(columns, data.columns(), "an index of a column is out of range");
+        require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
+                "a place for every value is needed");
+        data.visit([&](const auto& rows) { read_columns(rows, some, span(columns), out.data()); });
+      });
   m.def(
       "without_private_columns",
       [](const Data& data, const Budget& budget) -> nb::object {
-        auto compact = [&] {
+        auto found = [&] {
           nb::gil_scoped_release unlocked;
-          return data.visit([&](const auto& rows) { return without_private_columns(rows, budget); });
+          return compact(data, budget);
         }();
-        if (!compact) return nb::none();
-        const auto diagonal = as_array(std::move(compact->diagonal));
-        return nb::make_tuple(CompactData(std::move(*compact)), diagonal);
+        if (!found) return nb::none();
+        return nb::make_tuple(std::move(found->first), as_array(std::move(found->second)));
       },
       "data"_a, "budget"_a,
       nb::sig("def without_private_columns(data: Data, budget: Budget) "
-              "-> tuple[CompactData, numpy.typing.NDArray[numpy.float64]] | None"));
-  m.def(
-      "column_ranges",
-      [](const Data& data, ConstIndices which, Vector low, Vector high) {
-        data.require_rows(span(which));
-        data.require_lengths(static_cast<std::size_t>(data.count()), low.size());
-        data.require_lengths(static_cast<std::size_t>(data.count()), high.size());
-        nb::gil_scoped_release unlocked;
-        data.visit([&](const auto& rows) { column_ranges(rows, span(which), low.data(), high.data()); });
-      },
-      "data"_a, "which"_a, "low"_a, "high"_a);
-  m.def(
-      "read_columns",
-      [](const Data& data, ConstIndices which, ConstIndices columns, Table out) {
-        data.require_rows(span(which));
-        for (const Integer column : span(columns)) {
-          require(column >= 0 && column < data.columns(), "an index of a column is out of range");
-        }
-        require(out.shape(0) == columns.size() && out.shape(1) == which.size(),
-                "a place for every value is needed");
-        nb::gil_scoped_release unlocked;
-        data.visit([&](const auto& rows) { read_columns(rows, span(which), span(columns), out.data()); });
-      },
-      "data"_a, "which"_a, "columns"_a, "out"_a);
+              "-> tuple[AnyData, numpy.typing.NDArray[numpy.float64]] | None"));
 }
 
 }  // namespace maxmargin

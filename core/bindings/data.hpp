@@ -2,8 +2,9 @@
 // Rows as Python holds them: of every kind that is read, with the arrays they point into kept alive.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -11,13 +12,15 @@
 
 #include "bindings/arrays.hpp"
 #include "data/any_rows.hpp"
+#include "kernel/kernel_rows.hpp"
 
 namespace maxmargin {
 
-// Rows of any kind, with what keeps them alive in the classes below.
+// Rows of any kind, with what keeps them alive.
 class AnyData {
  public:
-  explicit AnyData(AnyRows rows) : rows_(std::move(rows)) {}
+  AnyData(AnyRows rows, std::shared_ptr<const void> owner)
+      : rows_(std::move(rows)), owner_(std::move(owner)) {}
 
   const AnyRows& rows() const { return rows_; }
   Integer count() const { return rows_.count; }
@@ -25,38 +28,51 @@ class AnyData {
   Integer stored() const { return rows_.stored; }
   // The most values that a row can have.
   Integer longest() const;
+  const std::shared_ptr<const void>& owner() const { return owner_; }
 
-  void require_lengths(std::size_t per_row, std::size_t per_column) const;
-  void require_rows(std::span<const Integer> order) const;
+  // Arrays that fit these rows.
+  template <class Array>
+  auto per_row(const Array& array) const {
+    return maxmargin::per_row(array, count());
+  }
+  template <class Array>
+  auto per_column(const Array& array) const {
+    return maxmargin::per_column(array, columns());
+  }
+  template <class Array>
+  auto row_numbers(const Array& array) const {
+    return maxmargin::row_numbers(array, count());
+  }
+  // Whether there is a place for every column, and perhaps one more, for the intercept.
+  void require_columns(std::size_t size) const {
+    const Integer given = static_cast<Integer>(size);
+    require(given == columns() || given == columns() + 1, "a place for every column is needed");
+  }
 
  private:
   AnyRows rows_;
+  std::shared_ptr<const void> owner_;
 };
 
-struct CompactRows;
 template <class Value>
 struct SparseCopy;
-struct KernelMemo;
 
-// The copy of core/data/private_columns.hpp, which only dual coordinate ascent sweeps.
-class CompactData : public AnyData {
- public:
-  explicit CompactData(CompactRows&& rows);
-
- private:
-  explicit CompactData(std::shared_ptr<const CompactRows> rows);
-
-  std::shared_ptr<const CompactRows> rows_;
+// What kernels find out about rows once, for all that share them.
+struct KernelMemo {
+  std::mutex mutex;
+  std::array<std::optional<Encoding>, 2> encodings;  // for kernels of other common sums, and of products
+  std::optional<ByteRows> bytes;
 };
 
-// Rows of any kind that is read, with the arrays they point into kept alive.
+// Rows of any kind that is read.
 //
 // Sparse rows have columns of 32 bits and offsets of 64, whatever was given: every kind of rows is one more
 // version of every loop. Offsets are few; columns of 64 bits are copied.
 class Data : public AnyData {
  public:
-  static Data dense(AnyArray values);
-  static Data sparse(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns);
+  static Data dense(const AnyArray& values);
+  static Data sparse(const AnyArray& values, const AnyArray& indices, const AnyArray& offsets,
+                     Integer columns);
   template <class Value>
   static Data owning(SparseCopy<Value>&& copy, Integer columns);
 
@@ -64,7 +80,7 @@ class Data : public AnyData {
   std::optional<Data> without_zeros(const Budget& budget) const;
 
   // A copy of some rows, in the order given.
-  Data take(ConstIndices order) const;
+  Data take(const ConstIndices& order) const;
 
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }
@@ -78,15 +94,10 @@ class Data : public AnyData {
   KernelMemo& memo() const { return *memo_; }
 
  private:
-  Data(StoredRows rows, std::vector<AnyArray> arrays, std::shared_ptr<const void> owned = nullptr);
-
-  template <class Value, class Index>
-  static Data sparse_of(AnyArray values, AnyArray indices, AnyArray offsets, Integer columns);
+  Data(StoredRows rows, std::shared_ptr<const void> owner, bool sorted = true);
 
   StoredRows stored_rows_;
-  std::vector<AnyArray> arrays_;
-  std::shared_ptr<const void> owned_;  // memory of copies made here
-  bool sorted_ = true;
+  bool sorted_;
   std::shared_ptr<KernelMemo> memo_;
 };
 
@@ -95,9 +106,6 @@ class MonomialData : public AnyData {
  public:
   MonomialData(const Data& base, Integer lowest, const std::vector<double>& scales, bool once,
                bool shared_repeats);
-
- private:
-  Data base_;
 };
 
 }  // namespace maxmargin

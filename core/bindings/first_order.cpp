@@ -16,67 +16,63 @@ namespace {
 
 // Examples, with the arrays they point into kept alive.
 struct BoundExamples : Examples {
-  BoundExamples(const std::string& loss, ConstVector labels, ConstVector weights, ConstVector norms)
-      : Examples{any_loss(loss), span(labels), span(weights), span(norms)}, arrays{labels, weights, norms} {
-    require(labels.size() == weights.size() && labels.size() == norms.size(),
-            "one number per row is needed");
-  }
+  BoundExamples(const std::string& loss, const ConstVector& labels, const ConstVector& weights,
+                const ConstVector& norms)
+      : Examples{any_loss(loss), span(labels), per_row(weights, length(labels)),
+                 per_row(norms, length(labels))},
+        arrays{labels, weights, norms} {}
   std::array<ConstVector, 3> arrays;
 };
 
 }  // namespace
 
 void bind_first_order(nb::module_& m) {
-  m.def(
-      "subgradient",
-      [](const AnyData& data, const std::string& loss, ConstVector labels, ConstVector costs, ConstVector w,
-         double b, Vector gradient, const Budget& budget) {
-        data.require_lengths(labels.size(), w.size());
-        data.require_lengths(costs.size(), gradient.size());
-        const AnyLoss kind = any_loss(loss);
-        nb::gil_scoped_release unlocked;
-        const LossSum sum = subgradient(data.rows(), kind, labels.data(), costs.data(), w.data(), b,
-                                        span(gradient), budget);
+  define_loop(
+      m, "subgradient", {"data", "loss", "labels", "costs", "w", "b", "gradient", "budget"},
+      [](const AnyData& data, const std::string& loss, const ConstVector& labels, const ConstVector& costs,
+         const ConstVector& w, double b, const Vector& gradient, const Budget& budget) {
+        const LossSum sum = subgradient(data.rows(), any_loss(loss), data.per_row(labels).data(),
+                                        data.per_row(costs).data(), data.per_column(w).data(), b,
+                                        data.per_column(gradient), budget);
         return std::make_pair(sum.loss, sum.bias);
-      },
-      "data"_a, "loss"_a, "labels"_a, "costs"_a, "w"_a, "b"_a, "gradient"_a, "budget"_a);
+      });
 
   m.def(
       "dual_coordinate_ascent",
-      [](const AnyData& data, bool squared, Table coordinates, Indices order, Vector w, double bias,
-         double bias_curvature, double relaxation, double above, double below, const Budget& budget) {
-        const std::span<Coordinate> all = coordinates_of(coordinates);
-        data.require_lengths(all.size(), w.size());
-        data.require_rows(span(order));
+      [](const AnyData& data, bool squared, const Table& coordinates, const Indices& order, const Vector& w,
+         double bias, double bias_curvature, double relaxation, double above, double below,
+         const Budget& budget) {
+        const std::span<Coordinate> all = coordinates_of(coordinates, data.count());
+        const std::span<Integer> visits = data.row_numbers(order);
+        double* const weights = data.per_column(w).data();
         const SweepOptions options{squared, bias, bias_curvature, relaxation, {above, below}};
         const Sweep sweep = interruptibly(budget, [&](Watch& watch) {
-          return dual_coordinate_ascent(data.rows(), all, span(order), w.data(), options, watch);
+          return dual_coordinate_ascent(data.rows(), all, visits, weights, options, watch);
         });
         return std::make_tuple(sweep.active, sweep.bias, sweep.largest, sweep.smallest, sweep.ascent,
                                sweep.gap);
       },
       "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, nb::kw_only(), "bias"_a, "bias_curvature"_a,
-      "relaxation"_a, "above"_a, "below"_a, "budget"_a);
+      "relaxation"_a, "above"_a, "below"_a, "budget"_a, Released());
 
   m.def(
       "go_on",
-      [](const AnyData& data, bool squared, Table coordinates, ConstIndices order, Vector w, double bias,
-         double bias_curvature, Vector alpha_before, Vector w_before) {
-        const std::span<Coordinate> all = coordinates_of(coordinates);
-        data.require_lengths(all.size(), w.size());
-        data.require_lengths(alpha_before.size(), w_before.size());
-        data.require_rows(span(order));
-        nb::gil_scoped_release unlocked;
-        const double gain = go_on(data.rows(), squared, all, span(order), span(w), bias, bias_curvature,
-                                  {alpha_before.data(), span(w_before)});
+      [](const AnyData& data, bool squared, const Table& coordinates, const ConstIndices& order,
+         const Vector& w, double bias, double bias_curvature, const Vector& alpha_before,
+         const Vector& w_before) {
+        const Before before{data.per_row(alpha_before).data(), data.per_column(w_before)};
+        const double gain =
+            go_on(data.rows(), squared, coordinates_of(coordinates, data.count()), data.row_numbers(order),
+                  data.per_column(w), bias, bias_curvature, before);
         return std::make_pair(bias, gain);
       },
       "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, nb::kw_only(), "bias"_a, "bias_curvature"_a,
-      "alpha_before"_a, "w_before"_a);
+      "alpha_before"_a, "w_before"_a, Released());
 
   nb::class_<Iterate>(m, "Iterate")
       .def(
-          "__init__", [](Iterate* self, Vector v, Vector u) { new (self) Iterate{span(v), span(u)}; },
+          "__init__",
+          [](Iterate* self, const Vector& v, const Vector& u) { new (self) Iterate{span(v), span(u)}; },
           "v"_a, "u"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("rescale", &Iterate::rescale)
       .def_rw("scale", &Iterate::scale)
@@ -96,39 +92,39 @@ void bind_first_order(nb::module_& m) {
 
   m.def(
       "stochastic_subgradient",
-      [](const AnyData& data, const BoundExamples& examples, ConstIndices order, ConstVector steps,
-         Iterate& iterate, RecentSteps& recent, Integer batch, double lambda, double radius,
-         double bias_feature, bool bias_shrinks, double bias_pace, const Budget& budget) {
-        data.require_lengths(examples.labels.size(), iterate.v.size());
-        data.require_rows(span(order));
+      [](const AnyData& data, const BoundExamples& examples, const ConstIndices& order,
+         const ConstVector& steps, Iterate& iterate, RecentSteps& recent, Integer batch, double lambda,
+         double radius, double bias_feature, bool bias_shrinks, double bias_pace, const Budget& budget) {
+        data.per_row(examples.labels);
+        data.per_column(iterate.v);
         require(iterate.u.empty() || iterate.u.size() == iterate.v.size(),
                 "u must be as long as v, or empty");
-        require(batch > 0 && order.size() >= steps.size() * static_cast<std::size_t>(batch),
+        const std::span<const Integer> visits = data.row_numbers(order);
+        require(batch > 0 && visits.size() >= steps.size() * static_cast<std::size_t>(batch),
                 "one batch of rows per step is needed");
         const StepRule rule{batch, lambda, radius, {bias_feature, bias_shrinks, bias_pace}};
         return interruptibly(budget, [&](Watch& watch) {
-          return stochastic_subgradient(data.rows(), examples, rule, span(order), span(steps), iterate,
-                                        recent, watch);
+          return stochastic_subgradient(data.rows(), examples, rule, visits, span(steps), iterate, recent,
+                                        watch);
         });
       },
       "data"_a, "examples"_a, "order"_a, "steps"_a, "iterate"_a, "recent"_a, nb::kw_only(), "batch"_a,
-      "lambda_"_a, "radius"_a, "bias_feature"_a, "bias_shrinks"_a, "bias_pace"_a, "budget"_a);
+      "lambda_"_a, "radius"_a, "bias_feature"_a, "bias_shrinks"_a, "bias_pace"_a, "budget"_a, Released());
 
   m.def(
       "perceptron",
-      [](const AnyData& data, ConstVector labels, ConstIndices order, Vector w, Vector mistakes,
-         double bias_feature, double beta, const Budget& budget) {
-        data.require_lengths(labels.size(), w.size());
-        data.require_lengths(mistakes.size(), w.size());
-        data.require_rows(span(order));
+      [](const AnyData& data, const ConstVector& labels, const ConstIndices& order, const Vector& w,
+         const Vector& mistakes, double bias_feature, double beta, const Budget& budget) {
+        const double* const y = data.per_row(labels).data();
+        double *const weights = data.per_column(w).data(), *const counts = data.per_row(mistakes).data();
+        const std::span<const Integer> visits = data.row_numbers(order);
         const PerceptronPass pass = interruptibly(budget, [&](Watch& watch) {
-          return perceptron(data.rows(), labels.data(), span(order), w.data(), mistakes.data(),
-                            bias_feature, beta, watch);
+          return perceptron(data.rows(), y, visits, weights, counts, bias_feature, beta, watch);
         });
         return std::make_tuple(pass.visited, pass.mistakes, pass.beta);
       },
       "data"_a, "labels"_a, "order"_a, "w"_a, "mistakes"_a, nb::kw_only(), "bias_feature"_a, "beta"_a,
-      "budget"_a);
+      "budget"_a, Released());
 }
 
 }  // namespace maxmargin

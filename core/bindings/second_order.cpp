@@ -19,17 +19,15 @@
 namespace maxmargin {
 namespace {
 
-AnyPiece piece_of(const std::string& loss, ConstVector costs, ConstVector centre, double stiffness) {
+AnyPiece piece_of(const std::string& loss, const ConstVector& costs, const ConstVector& centre,
+                  double stiffness) {
   if (loss == "squared_hinge") return SmoothPiece<SquaredHinge>{costs.data()};
   if (loss == "logistic") return SmoothPiece<Logistic>{costs.data()};
   require(loss == "hinge" && centre.size() == costs.size(), "a centre for every row is needed");
   return AugmentedHinge{costs.data(), centre.data(), stiffness};
 }
 
-// Arrays shown in place: what is returned lives as long as its owner, an argument as long as the call.
-auto shown(std::span<double> values) {
-  return nb::ndarray<nb::numpy, double, nb::ndim<1>>(values.data(), {values.size()});
-}
+// An array shown in place, which lives as long as the call that it is an argument of.
 nb::object argument(std::span<const double> values) {
   const nb::ndarray<nb::numpy, const double, nb::ndim<1>> array(values.data(), {values.size()});
   return nb::cast(array, nb::rv_policy::reference);
@@ -76,19 +74,22 @@ auto with_system(nb::handle object, const Visitor& visitor) {
   return visitor(system);
 }
 
-// Terms point into arrays: these are not converted, and live as long as whoever has the terms.
-const auto labels = "labels"_a.noconvert(), costs = "costs"_a.noconvert(),
-           regulariser = "regulariser"_a.noconvert();
-
-Terms terms_of(ConstVector y, ConstVector C, ConstVector R) {
-  require(y.size() == C.size(), "one number per row is needed");
-  return {span(y), span(C), span(R)};
+Terms terms_of(const ConstVector& y, const ConstVector& C, const ConstVector& R) {
+  return {span(y), per_row(C, length(y)), span(R)};
 }
 
-void place(SecondOrderMethod& method, ConstVector v, ConstVector margins) {
-  require(v.size() == method.at.terms.regulariser.size(), "one number per column is needed");
-  require(margins.size() == method.at.terms.labels.size(), "one number per row is needed");
-  method.at.place(span(v), span(margins));
+// Binds a constructor that ends with the arrays of terms: these are not converted, and are kept alive.
+template <class Class, class Make, class... First>
+void define_with_terms(Class& type, const Make& make, const First&... first) {
+  constexpr std::size_t y = 2 + sizeof...(First);
+  type.def("__init__", make, first..., "labels"_a.noconvert(), "costs"_a.noconvert(),
+           "regulariser"_a.noconvert(), nb::keep_alive<1, y>(), nb::keep_alive<1, y + 1>(),
+           nb::keep_alive<1, y + 2>());
+}
+
+void place(SecondOrderMethod& method, const ConstVector& v, const ConstVector& margins) {
+  const Terms& terms = method.at.terms;
+  method.at.place(per_column(v, length(terms.regulariser)), per_row(margins, length(terms.labels)));
 }
 
 std::span<const double> known(const std::optional<ConstVector>& array, std::size_t size) {
@@ -99,14 +100,12 @@ std::span<const double> known(const std::optional<ConstVector>& array, std::size
 
 void bind_methods(nb::module_& m) {
   using Method = SecondOrderMethod;
-  nb::class_<Method>(m, "SecondOrderMethod")
-      .def(
-          "steps",
-          [](Method& self, nb::handle system, Integer most, double until, const Budget& budget) {
-            return with_system(system, [&](System& s) { return self.steps(s, most, until, budget); });
-          },
-          "system"_a, "most"_a, "until"_a, "budget"_a)
-      .def_prop_ro("relative_gap", &Method::relative_gap)
+  nb::class_<Method> method(m, "SecondOrderMethod");
+  define(method, "steps", {"system", "most", "until", "budget"},
+         [](Method& self, nb::handle system, Integer most, double until, const Budget& budget) {
+           return with_system(system, [&](System& s) { return self.steps(s, most, until, budget); });
+         });
+  method.def_prop_ro("relative_gap", &Method::relative_gap)
       .def_prop_ro("finished", &Method::finished)
       .def_prop_ro("primal", [](const Method& self) { return self.at.primal(); })
       .def_prop_ro("v", [](Method& self) { return shown(self.at.v); })
@@ -115,24 +114,20 @@ void bind_methods(nb::module_& m) {
       .def_prop_ro("combined", [](Method& self) { return shown(self.at.combined); })
       .def_prop_ro("curvatures", [](Method& self) { return shown(self.at.curvatures); });
 
-  nb::class_<NewtonMethod, Method>(m, "NewtonMethod")
-      .def(
-          "__init__",
-          [](NewtonMethod* self, const std::string& loss, ConstVector y, ConstVector C, ConstVector R) {
-            require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
-            const NewtonMethod::Loss logistic = Logistic{}, squared = SquaredHinge{};
-            new (self) NewtonMethod(loss == "logistic" ? logistic : squared, terms_of(y, C, R));
-          },
-          "loss"_a, labels, costs, regulariser, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
-          nb::keep_alive<1, 5>())
-      .def(
-          "begin",
-          [](NewtonMethod& self, nb::handle system, ConstVector v, ConstVector margins,
-             const Budget& budget) {
-            place(self, v, margins);
-            with_system(system, [&](System& s) { self.begin(s, budget); });
-          },
-          "system"_a, "v"_a, "margins"_a, "budget"_a);
+  nb::class_<NewtonMethod, Method> newton(m, "NewtonMethod");
+  const auto make_newton = [](NewtonMethod* self, const std::string& loss, const ConstVector& y,
+                              const ConstVector& C, const ConstVector& R) {
+    require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
+    const NewtonMethod::Loss logistic = Logistic{}, squared = SquaredHinge{};
+    new (self) NewtonMethod(loss == "logistic" ? logistic : squared, terms_of(y, C, R));
+  };
+  define_with_terms(newton, make_newton, "loss"_a);
+  define(newton, "begin", {"system", "v", "margins", "budget"},
+         [](NewtonMethod& self, nb::handle system, const ConstVector& v, const ConstVector& margins,
+            const Budget& budget) {
+           place(self, v, margins);
+           with_system(system, [&](System& s) { self.begin(s, budget); });
+         });
 
   nb::class_<LagrangianOptions>(m, "LagrangianOptions")
       .def(
@@ -143,17 +138,18 @@ void bind_methods(nb::module_& m) {
           nb::kw_only(), "stiffness"_a, "raise_by"_a, "small_part"_a)
       .def_rw("stiffness", &LagrangianOptions::stiffness);
   using Lagrangian = AugmentedLagrangian;
-  nb::class_<Lagrangian, Method>(m, "AugmentedLagrangian")
-      .def(
-          "__init__",
-          [](Lagrangian* self, const LagrangianOptions& options, ConstVector y, ConstVector C,
-             ConstVector R) { new (self) Lagrangian(options, terms_of(y, C, R)); },
-          "options"_a, labels, costs, regulariser, nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
-          nb::keep_alive<1, 5>())
+  nb::class_<Lagrangian, Method> lagrangian(m, "AugmentedLagrangian");
+  const auto make_lagrangian = [](Lagrangian* self, const LagrangianOptions& options, const ConstVector& y,
+                                  const ConstVector& C, const ConstVector& R) {
+    new (self) Lagrangian(options, terms_of(y, C, R));
+  };
+  define_with_terms(lagrangian, make_lagrangian, "options"_a);
+  lagrangian
       .def(
           "begin",
-          [](Lagrangian& self, nb::handle system, ConstVector v, ConstVector margins,
-             std::optional<ConstVector> alpha, std::optional<ConstVector> combined, const Budget& budget) {
+          [](Lagrangian& self, nb::handle system, const ConstVector& v, const ConstVector& margins,
+             const std::optional<ConstVector>& alpha, const std::optional<ConstVector>& combined,
+             const Budget& budget) {
             place(self, v, margins);
             const auto multipliers = known(alpha, margins.size()), sums = known(combined, v.size());
             with_system(system, [&](System& s) { self.begin(s, multipliers, sums, budget); });
@@ -172,9 +168,9 @@ void solve_classes(const AnyData& data, const std::string& loss, const std::vect
                    const SmallOptions& options, const Budget& budget) {
   require(loss == "squared_hinge" || loss == "hinge", "the hinge or the squared hinge is needed");
   for (const SmallClass* one : classes) {
-    const std::size_t d = static_cast<std::size_t>(data.columns()), size = one->v.size();
-    data.require_lengths(one->multipliers.size(), d);
-    require(size > 0 && (size == d || size == d + 1), "a place for every column is needed");
+    data.per_row(one->multipliers);
+    data.require_columns(one->v.size());
+    require(!one->v.empty(), "a place for every column is needed");
   }
   interruptibly(budget, [&](Watch& watch) {
     solve_small_classes(data.rows(), loss == "squared_hinge", options, classes, budget, watch);
@@ -193,120 +189,92 @@ void bind_small_classes(nb::module_& m) {
           },
           nb::kw_only(), "sweeps"_a = 0, "relaxation"_a = 1.0, "bias_reach"_a = 1.0, "first_part"_a = 1.0,
           "lagrangian"_a = LagrangianOptions{}, "most"_a, "until"_a, "seed"_a);
-  nb::class_<SmallClass>(m, "SmallClass")
-      .def(
-          "__init__",
-          [](SmallClass* self, ConstVector y, ConstVector C, ConstVector R) {
-            new (self) SmallClass(terms_of(y, C, R));
-          },
-          labels, costs, regulariser, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
-          nb::keep_alive<1, 4>())
-      .def_prop_ro("v", [](SmallClass& self) { return shown(self.v); })
+  nb::class_<SmallClass> one(m, "SmallClass");
+  define_with_terms(one, [](SmallClass* self, const ConstVector& y, const ConstVector& C,
+                            const ConstVector& R) { new (self) SmallClass(terms_of(y, C, R)); });
+  one.def_prop_ro("v", [](SmallClass& self) { return shown(self.v); })
       .def_prop_ro("multipliers", [](SmallClass& self) { return shown(self.multipliers); })
       .def_ro("steps", &SmallClass::steps)
       .def_ro("finished", &SmallClass::finished);
-  m.def("solve_small_classes", &solve_classes, "data"_a, "loss"_a, "classes"_a, "options"_a, "budget"_a);
+  define_loop(m, "solve_small_classes", {"data", "loss", "classes", "options", "budget"}, &solve_classes);
 }
 
 void bind_systems(nb::module_& m) {
   nb::class_<System>(m, "SmallSystem").def("scale", &System::scale, "factor"_a);
-  nb::class_<Hessian>(m, "Hessian")
-      .def(
-          "__init__",
-          [](Hessian* self, std::size_t count, ConstVector regulariser) {
-            new (self) Hessian(count, span(regulariser));
-          },
-          "count"_a, "regulariser"_a)
-      .def(
-          "update",
-          [](Hessian& self, ConstVector curvatures, const nb::callable& add) {
-            require(curvatures.size() == self.count(), "one number per row is needed");
-            self.update(span(curvatures), [&](std::span<const double> c, auto) { add(argument(c)); });
-          },
-          "curvatures"_a, "add"_a)
-      .def("scale", &Hessian::scale, "factor"_a)
-      .def_prop_ro("lower", [](Hessian& self) {
-        const std::size_t size = self.regulariser().size();
-        return nb::ndarray<nb::numpy, double, nb::ndim<2>>(self.lower().data(), {size, size});
-      });
+  nb::class_<Hessian> hessian(m, "Hessian");
+  define(hessian, "__init__", {"count", "regulariser"},
+         [](Hessian* self, std::size_t count, const ConstVector& regulariser) {
+           new (self) Hessian(count, span(regulariser));
+         });
+  define(hessian, "update", {"curvatures", "add"},
+         [](Hessian& self, const ConstVector& curvatures, const nb::callable& add) {
+           self.update(per_row(curvatures, static_cast<Integer>(self.count())),
+                       [&](std::span<const double> c, auto) { add(argument(c)); });
+         });
+  hessian.def("scale", &Hessian::scale, "factor"_a).def_prop_ro("lower", [](Hessian& self) {
+    const std::size_t size = self.regulariser().size();
+    return nb::ndarray<nb::numpy, double, nb::ndim<2>>(self.lower().data(), {size, size});
+  });
 }
 
 void bind_products(nb::module_& m) {
   m.def(
       "small_system",
-      [](const AnyData& data, ConstVector regulariser) -> System* {
-        const Integer size = static_cast<Integer>(regulariser.size());
-        require(size > 0 && (size == data.columns() || size == data.columns() + 1),
-                "a place for every column is needed");
+      [](const AnyData& data, const ConstVector& regulariser) -> System* {
+        data.require_columns(regulariser.size());
+        require(regulariser.size() > 0, "a place for every column is needed");
         return new SmallSystem(data.rows(), span(regulariser));
       },
       "data"_a, "regulariser"_a, nb::keep_alive<0, 1>());
-  m.def(
-      "add_outer_products",
-      [](const AnyData& data, ConstVector coefficients, Table lower, const Budget& budget) {
-        const Integer size = static_cast<Integer>(lower.shape(0));
+  define_loop(
+      m, "add_outer_products", {"data", "coefficients", "lower", "budget"},
+      [](const AnyData& data, const ConstVector& coefficients, const Table& lower, const Budget& budget) {
         require(lower.shape(0) == lower.shape(1), "a square matrix is needed");
-        require(size == data.columns() || size == data.columns() + 1, "a row for every column is needed");
-        require(static_cast<Integer>(coefficients.size()) == data.count(), "one number per row is needed");
-        nb::gil_scoped_release unlocked;
-        add_outer_products(data.rows(), coefficients.data(), {lower.data(), lower.size()}, size, budget);
-      },
-      "data"_a, "coefficients"_a, "lower"_a, "budget"_a);
-  m.def(
-      "curvature_product",
-      [](const AnyData& data, ConstVector curvatures, ConstVector p, double bias, Vector out,
+        data.require_columns(lower.shape(0));
+        add_outer_products(data.rows(), data.per_row(coefficients).data(), span(lower),
+                           static_cast<Integer>(lower.shape(0)), budget);
+      });
+  define_loop(m, "curvature_product", {"data", "curvatures", "p", "bias", "out", "budget"},
+              [](const AnyData& data, const ConstVector& curvatures, const ConstVector& p, double bias,
+                 const Vector& out, const Budget& budget) {
+                return curvature_product(data.rows(), data.per_row(curvatures).data(),
+                                         data.per_column(p).data(), bias, data.per_column(out), budget);
+              });
+  define_loop(m, "inner_products", {"data", "first", "second", "out", "budget"},
+              [](const AnyData& data, const ConstIndices& first, const ConstIndices& second,
+                 const Table& out, const Budget& budget) {
+                require(out.shape(0) == first.size() && out.shape(1) == second.size(),
+                        "a place for every pair is needed");
+                inner_products(data.rows(), data.row_numbers(first), data.row_numbers(second), out.data(),
+                               budget);
+              });
+  define_loop(m, "scores_of", {"data", "order", "w", "out", "budget"},
+              [](const AnyData& data, const ConstIndices& order, const ConstVector& w, const Vector& out,
+                 const Budget& budget) {
+                const auto some = data.row_numbers(order);
+                scores_of(data.rows(), some, data.per_column(w).data(), per_row(out, length(some)).data(),
+                          budget);
+              });
+  define_loop(m, "gather", {"data", "order", "factors", "out", "budget"},
+              [](const AnyData& data, const ConstIndices& order, const ConstVector& factors,
+                 const Table& out, const Budget& budget) {
+                const auto some = data.row_numbers(order);
+                data.require_columns(out.shape(1));
+                require(some.size() == out.shape(0), "one number per row is needed");
+                gather(data.rows(), some, per_row(factors, length(some)).data(), out.data(),
+                       static_cast<Integer>(out.shape(1)), budget);
+              });
+  define_loop(
+      m, "line_search",
+      {"loss", "costs", "centre", "stiffness", "margins", "changes", "slope", "curvature", "budget"},
+      [](const std::string& loss, const ConstVector& costs, const ConstVector& centre, double stiffness,
+         const ConstVector& margins, const ConstVector& changes, double slope, double curvature,
          const Budget& budget) {
-        data.require_lengths(curvatures.size(), p.size());
-        data.require_lengths(curvatures.size(), out.size());
-        nb::gil_scoped_release unlocked;
-        return curvature_product(data.rows(), curvatures.data(), p.data(), bias, span(out), budget);
-      },
-      "data"_a, "curvatures"_a, "p"_a, "bias"_a, "out"_a, "budget"_a);
-  m.def(
-      "inner_products",
-      [](const AnyData& data, ConstIndices first, ConstIndices second, Table out, const Budget& budget) {
-        data.require_rows(span(first));
-        data.require_rows(span(second));
-        require(out.shape(0) == first.size() && out.shape(1) == second.size(),
-                "a place for every pair is needed");
-        nb::gil_scoped_release unlocked;
-        inner_products(data.rows(), span(first), span(second), out.data(), budget);
-      },
-      "data"_a, "first"_a, "second"_a, "out"_a, "budget"_a);
-  m.def(
-      "scores_of",
-      [](const AnyData& data, ConstIndices order, ConstVector w, Vector out, const Budget& budget) {
-        data.require_rows(span(order));
-        require(order.size() == out.size(), "one number per row is needed");
-        require(static_cast<Integer>(w.size()) == data.columns(), "one number per column is needed");
-        nb::gil_scoped_release unlocked;
-        scores_of(data.rows(), span(order), w.data(), out.data(), budget);
-      },
-      "data"_a, "order"_a, "w"_a, "out"_a, "budget"_a);
-  m.def(
-      "gather",
-      [](const AnyData& data, ConstIndices order, ConstVector factors, Table out, const Budget& budget) {
-        const Integer size = static_cast<Integer>(out.shape(1));
-        data.require_rows(span(order));
-        require(size == data.columns() || size == data.columns() + 1, "a place for every column is needed");
-        require(order.size() == factors.size() && order.size() == out.shape(0),
-                "one number per row is needed");
-        nb::gil_scoped_release unlocked;
-        gather(data.rows(), span(order), factors.data(), out.data(), size, budget);
-      },
-      "data"_a, "order"_a, "factors"_a, "out"_a, "budget"_a);
-  m.def(
-      "line_search",
-      [](const std::string& loss, ConstVector costs, ConstVector centre, double stiffness,
-         ConstVector margins, ConstVector changes, double slope, double curvature, const Budget& budget) {
-        require(costs.size() == margins.size() && changes.size() == margins.size(),
-                "one number per row is needed");
-        const AnyPiece piece = piece_of(loss, costs, centre, stiffness);
-        nb::gil_scoped_release unlocked;
-        return line_search(piece, span(margins), changes.data(), slope, curvature, budget);
-      },
-      "loss"_a, "costs"_a, "centre"_a, "stiffness"_a, "margins"_a, "changes"_a, "slope"_a, "curvature"_a,
-      "budget"_a);
+        const Integer rows = length(margins);
+        per_row(costs, rows);
+        return line_search(piece_of(loss, costs, centre, stiffness), span(margins),
+                           per_row(changes, rows).data(), slope, curvature, budget);
+      });
 }
 
 }  // namespace

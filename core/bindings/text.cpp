@@ -2,6 +2,7 @@
 // Text of LIBSVM's form.
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include <string_view>
 
@@ -22,53 +23,41 @@ nb::object taken(GrowingBytes& bytes) {
   return nb::cast(as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count));
 }
 
-// The arrays come first, in (values, indices, ends, labels). From the heap: a reader frees a block before
-// it is two further, and the next one then gets memory that the system need not clear again.
+// The arrays come first, in (values, indices, ends, labels).
 template <class Value, class Index>
 nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
-  std::unique_ptr<Value[]> values;
-  std::unique_ptr<Index[]> indices;
-  std::unique_ptr<std::int32_t[]> ends;
-  std::unique_ptr<double[]> labels;
-  const ParsedRows parsed = [&] {
+  auto [arrays, parsed] = [&] {
     nb::gil_scoped_release unlocked;
-    const TextCounts counts = count_text(text);
-    values = std::make_unique_for_overwrite<Value[]>(static_cast<std::size_t>(counts.colons));
-    indices = std::make_unique_for_overwrite<Index[]>(static_cast<std::size_t>(counts.colons));
-    ends = std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(counts.lines));
-    labels = std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(counts.lines));
-    const RowArrays<Value, Index> out{values.get(), indices.get(), ends.get(), labels.get()};
-    return LibsvmParser<Value, Index>(text, out, options).parse();
+    RowArrays<Value, Index> rows(text);
+    const ParsedRows found = LibsvmParser<Value, Index>(text, rows, options).parse();
+    return std::pair(std::move(rows), found);
   }();
-  const auto arrays = nb::make_tuple(
-      as_array(std::move(values), parsed.stored), as_array(std::move(indices), parsed.stored),
-      as_array(std::move(ends), parsed.rows), as_array(std::move(labels), parsed.rows));
-  return nb::make_tuple(arrays, parsed);
+  return nb::make_tuple(nb::make_tuple(as_array(std::move(arrays.values), parsed.stored),
+                                       as_array(std::move(arrays.indices), parsed.stored),
+                                       as_array(std::move(arrays.ends), parsed.rows),
+                                       as_array(std::move(arrays.labels), parsed.rows)),
+                        parsed);
 }
 
 }  // namespace
 
 void bind_text(nb::module_& m) {
-  nb::class_<GrowingBytes>(m, "GrowingBytes")
-      .def(nb::init<>())
-      .def(
-          "append",
-          [](GrowingBytes& self, AnyArray array) {
-            require(array.ndim() == 1 && contiguous(array), "the values must be contiguous");
-            nb::gil_scoped_release unlocked;
-            self.append(array.data(), array.nbytes());
-          },
-          "array"_a)
-      .def(
-          "take",
-          [](GrowingBytes& self, const std::string& type) {
-            if (type == "float32") return taken<float>(self);
-            if (type == "float64") return taken<double>(self);
-            if (type == "int32") return taken<std::int32_t>(self);
-            require(type == "int64", "unknown type of values");
-            return taken<std::int64_t>(self);
-          },
-          nb::sig("def take(self, type: str) -> numpy.typing.NDArray[numpy.generic]"));
+  nb::class_<GrowingBytes> bytes(m, "GrowingBytes");
+  bytes.def(nb::init<>());
+  define_loop(bytes, "append", {"array"}, [](GrowingBytes& self, const AnyArray& array) {
+    require(array.ndim() == 1 && contiguous(array), "the values must be contiguous");
+    self.append(array.data(), array.nbytes());
+  });
+  bytes.def(
+      "take",
+      [](GrowingBytes& self, const std::string& type) {
+        if (type == "float32") return taken<float>(self);
+        if (type == "float64") return taken<double>(self);
+        if (type == "int32") return taken<std::int32_t>(self);
+        require(type == "int64", "unknown type of values");
+        return taken<std::int64_t>(self);
+      },
+      nb::sig("def take(self, type: str) -> numpy.typing.NDArray[numpy.generic]"));
 
   nb::class_<Place>(m, "Place")
       .def_ro("line", &Place::line)
@@ -83,12 +72,12 @@ void bind_text(nb::module_& m) {
       .def_ro("too_narrow", &ParsedRows::too_narrow)
       .def_ro("largest", &ParsedRows::largest)
       .def_ro("largest_place", &ParsedRows::largest_place)
-      .def_prop_ro("fault", [](const ParsedRows& parsed) { return name_of(parsed.fault); })
+      .def_ro("fault", &ParsedRows::fault)
       .def_ro("fault_place", &ParsedRows::fault_place);
 
   m.def(
       "parse_libsvm",
-      [](Bytes text, bool wide, bool single, Integer first_index, Integer columns, bool drop_extra,
+      [](const Bytes& text, bool wide, bool single, Integer first_index, Integer columns, bool drop_extra,
          bool labels_optional, bool skip_faulty) {
         const std::string_view view{reinterpret_cast<const char*>(text.data()), text.size()};
         require(view.empty() || view.back() == '\n', "the text must end with a newline");

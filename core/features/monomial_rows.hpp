@@ -25,12 +25,11 @@
 namespace maxmargin {
 
 // Which monomials there are, where they lie and what they are multiplied by.
-class Degree2 {
- public:
+struct Degree2 {
   // scales[k] multiplies the monomials of degree k; those of a degree below `lowest` are left out. `once`:
   // no squares. `shared_repeats`: squares are divided by sqrt(2), as the polynomial kernel needs it.
   Degree2(Integer columns, Integer lowest, std::span<const double> scales, bool once, bool shared_repeats)
-      : columns_(columns), has_one_(lowest == 0), has_linear_(lowest <= 1), has_squares_(!once) {
+      : columns(columns), has_one(lowest == 0), has_linear(lowest <= 1), has_squares(!once) {
     if (scales.size() != 3 || lowest < 0 || lowest > 2 || columns < 0 || columns > kMostColumns) {
       throw std::invalid_argument("three scales, for the degrees 0 to 2, and 32-bit columns are needed");
     }
@@ -41,38 +40,32 @@ class Degree2 {
     }
     const Integer longest = columns - once;  // pairs that column 0 begins
     twice_ = 2 * longest - 1;
-    pairs_begin_ = has_one_ + has_linear_ * columns - once;
-    one_ = scales[0];
-    linear_ = scales[1];
-    product_ = scales[2];
-    square_ = shared_repeats ? scales[2] / std::sqrt(2.0) : scales[2];
+    pairs_begin_ = has_one + has_linear * columns - once;
+    one = scales[0];
+    linear = scales[1];
+    product = scales[2];
+    square = shared_repeats ? scales[2] / std::sqrt(2.0) : scales[2];
   }
 
-  Integer columns() const { return columns_; }
-  Integer size() const { return size_of_row(columns_); }
+  Integer size() const { return size_of_row(columns); }
   Integer size_of_row(Integer stored) const {
-    return has_one_ + has_linear_ * stored + stored * (stored - 1) / 2 + has_squares_ * stored;
+    return has_one + has_linear * stored + stored * (stored - 1) / 2 + has_squares * stored;
   }
-  bool has_one() const { return has_one_; }
-  bool has_linear() const { return has_linear_; }
-  bool has_squares() const { return has_squares_; }
-  double one() const { return one_; }
-  double linear() const { return linear_; }
-  double product() const { return product_; }
-  double square() const { return square_; }
 
   // x_i is column linear_begin() + i.
-  Integer linear_begin() const { return has_one_; }
+  Integer linear_begin() const { return has_one; }
   // x_i x_j, i <= j, is column pairs_of(i) + j: the columns i, or i + 1, .. d - 1 follow those of the pairs
   // of 0 .. i - 1.
   Integer pairs_of(Integer i) const { return pairs_begin_ + i * (twice_ - i) / 2; }
 
+  Integer columns;  // of the data
+  bool has_one, has_linear, has_squares;
+  double one, linear, product, square;  // scales
+
  private:
   static constexpr Integer kMostColumns = INT32_MAX;  // so that no count of monomials overflows
 
-  Integer columns_, twice_, pairs_begin_;
-  bool has_one_, has_linear_, has_squares_;
-  double one_, linear_, product_, square_;
+  Integer twice_, pairs_begin_;
 };
 
 // step(0), step(1), .. step(count - 1), written one after the other: a loop would be made of gathers.
@@ -88,17 +81,18 @@ class MonomialRow {
   MonomialRow(const SparseRow<double, std::int32_t>& base, const Degree2& all) : base_(base), all_(all) {}
 
   const SparseRow<double, std::int32_t>& base() const { return base_; }
+  const Degree2& monomials() const { return all_; }
   Integer size() const { return all_.size_of_row(base_.count); }
 
   double dot(const double* w, double sum = 0) const {
-    if (all_.has_one()) sum += all_.one() * w[0];
+    if (all_.has_one) sum += all_.one * w[0];
     Integer k = 0;
     for (; k + kTogether <= base_.count; k += kTogether) sum += dot_some<kTogether>(w, k);
     for (; k < base_.count; ++k) sum += dot_some<1>(w, k);
     return sum;
   }
   void add_to(double* target, double scale) const {
-    if (all_.has_one()) target[0] += scale * all_.one();
+    if (all_.has_one) target[0] += scale * all_.one;
     Integer k = 0;
     for (; k + kTogether <= base_.count; k += kTogether) add_some<kTogether>(target, scale, k);
     for (; k < base_.count; ++k) add_some<1>(target, scale, k);
@@ -115,25 +109,25 @@ class MonomialRow {
       before += squared;
       fourth += squared * squared;
     }
-    double sum = all_.product() * all_.product() * pairs;
-    if (all_.has_squares()) sum += all_.square() * all_.square() * fourth;
-    if (all_.has_linear()) sum += all_.linear() * all_.linear() * before;
-    if (all_.has_one()) sum += all_.one() * all_.one();
+    double sum = all_.product * all_.product * pairs;
+    if (all_.has_squares) sum += all_.square * all_.square * fourth;
+    if (all_.has_linear) sum += all_.linear * all_.linear * before;
+    if (all_.has_one) sum += all_.one * all_.one;
     return sum;
   }
   // visit(column, value) in the order of the columns.
   template <class Visitor>
   void for_each(const Visitor& visit) const {
-    if (all_.has_one()) visit(Integer{0}, all_.one());
-    for (Integer k = 0; all_.has_linear() && k < base_.count; ++k) {
-      visit(all_.linear_begin() + base_.columns[k], all_.linear() * base_.values[k]);
+    if (all_.has_one) visit(Integer{0}, all_.one);
+    for (Integer k = 0; all_.has_linear && k < base_.count; ++k) {
+      visit(all_.linear_begin() + base_.columns[k], all_.linear * base_.values[k]);
     }
     for (Integer k = 0; k < base_.count; ++k) {
       const Integer pairs = all_.pairs_of(base_.columns[k]);
       const double x = base_.values[k];
-      if (all_.has_squares()) visit(pairs + base_.columns[k], all_.square() * x * x);
+      if (all_.has_squares) visit(pairs + base_.columns[k], all_.square * x * x);
       for (Integer l = k + 1; l < base_.count; ++l) {
-        visit(pairs + base_.columns[l], all_.product() * x * base_.values[l]);
+        visit(pairs + base_.columns[l], all_.product * x * base_.values[l]);
       }
     }
   }
@@ -165,9 +159,9 @@ class MonomialRow {
       });
       const double x = values[k + r];
       const Integer i = columns[k + r];
-      double factor = all_.product() * inner[r];
-      if (all_.has_linear()) factor += all_.linear() * w[all_.linear_begin() + i];
-      if (all_.has_squares()) factor += all_.square() * x * pairs[r][i];
+      double factor = all_.product * inner[r];
+      if (all_.has_linear) factor += all_.linear * w[all_.linear_begin() + i];
+      if (all_.has_squares) factor += all_.square * x * pairs[r][i];
       sum += x * factor;
     });
     return sum;
@@ -183,9 +177,9 @@ class MonomialRow {
       const double x = values[k + r];
       const Integer i = columns[k + r];
       pairs[r] = target + all_.pairs_of(i);
-      factors[r] = scale * all_.product() * x;
-      if (all_.has_linear()) target[all_.linear_begin() + i] += scale * all_.linear() * x;
-      if (all_.has_squares()) pairs[r][i] += scale * all_.square() * x * x;
+      factors[r] = scale * all_.product * x;
+      if (all_.has_linear) target[all_.linear_begin() + i] += scale * all_.linear * x;
+      if (all_.has_squares) pairs[r][i] += scale * all_.square * x * x;
       unrolled<width - r - 1>([&](auto s) {
         const Integer l = k + r + 1 + s;
         pairs[r][columns[l]] += factors[r] * values[l];
@@ -208,7 +202,7 @@ static_assert(Row<MonomialRow>);
 struct MonomialRows {
   MonomialRows(const SparseRows<double>& sparse, const Degree2& monomials)
       : base(sparse), all(monomials), count(sparse.count), columns(monomials.size()) {
-    if (sparse.columns != monomials.columns()) {
+    if (sparse.columns != monomials.columns) {
       throw std::invalid_argument("rows with as many columns are needed");
     }
     for (Integer i = 0; i < count; ++i) {
@@ -235,42 +229,25 @@ struct MonomialRows {
 // <phi(x), phi(z)> from t = <x, z> and q = sum_i x_i^2 z_i^2, since 2 sum_{i < j} x_i z_i x_j z_j = t^2 -
 // q: the products of a pair cost what the stored values cost. The kernel's scales leave q out.
 inline double inner_product(const Degree2& all, double t, double q) {
-  const double product = all.product() * all.product(), square = all.square() * all.square();
-  double sum = 0.5 * product * t * t + ((all.has_squares() ? square : 0) - 0.5 * product) * q;
-  if (all.has_linear()) sum += all.linear() * all.linear() * t;
-  if (all.has_one()) sum += all.one() * all.one();
+  const double product = all.product * all.product, square = all.square * all.square;
+  double sum = 0.5 * product * t * t + ((all.has_squares ? square : 0) - 0.5 * product) * q;
+  if (all.has_linear) sum += all.linear * all.linear * t;
+  if (all.has_one) sum += all.one * all.one;
   return sum;
 }
 
-// out_kl = <phi(x_first(k)), phi(x_second(l))>, by rows.
-inline void inner_products(const MonomialRows& rows, std::span<const Integer> first,
-                           std::span<const Integer> second, double* out, const Budget& budget) {
-  Integer stored = 0;
-  for (const Integer i : second) stored += rows.base[i].count;
-  const Integer count = static_cast<Integer>(first.size());
-  const Integer threads = std::min(budget.threads_for(stored * count), std::max<Integer>(count, 1));
-  const std::size_t columns = static_cast<std::size_t>(rows.base.columns);
-  std::vector<std::vector<double>> spread(static_cast<std::size_t>(threads), std::vector<double>(columns));
-  in_parallel(threads, count, [&](Integer thread, Integer k, Integer last) {
-    double* const x = spread[thread].data();
-    for (; k < last; ++k) {
-      const auto row = rows.base[first[k]];
-      row.add_to(x, 1);
-      double* target = out + k * static_cast<Integer>(second.size());
-      for (std::size_t l = 0; l < second.size(); ++l) {
-        const auto other = rows.base[second[l]];
-        double t = 0, q = 0;
-        for (Integer j = 0; j < other.count; ++j) {
-          const double product = x[other.columns[j]] * other.values[j];
-          t += product;
-          q += product * product;
-        }
-        target[l] = inner_product(rows.all, t, q);
-      }
-      row.clear(x);
-    }
-  });
+// <phi(x), phi(z)>, where z is a row and x is spread out over all columns.
+inline double spread_product(const MonomialRow& row, const double* x) {
+  double t = 0, q = 0;
+  for (Integer j = 0; j < row.base().count; ++j) {
+    const double product = x[row.base().columns[j]] * row.base().values[j];
+    t += product;
+    q += product * product;
+  }
+  return inner_product(row.monomials(), t, q);
 }
+
+inline const SparseRows<double>& spread_rows(const MonomialRows& rows) { return rows.base; }
 
 // Room for one row, written out.
 struct WrittenOut {

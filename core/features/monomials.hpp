@@ -17,16 +17,66 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
 
 #include "data/rows.hpp"
-#include "features/monomial_space.hpp"
 #include "passes/passes.hpp"
 
 namespace maxmargin {
+
+inline constexpr Integer kRun = 16;  // products made at once
+
+// The monomials of one degree of a row, without the degree's scale; `first` is the number that `columns`
+// have for the first of all of them. Up to kRun - 1 places behind them may be read.
+template <class Value, class Index>
+struct MonomialBlock {
+  const Value* values;
+  const Index* columns;
+  Integer count;
+  Integer first;
+};
+
+// What one thread needs to expand rows of up to `longest` stored values.
+template <class Value, class Index>
+struct MonomialSpace {
+  // `largest` bounds the monomials of a degree that are not part of the result as they are.
+  MonomialSpace(Integer longest, Integer degree, Integer largest)
+      : row_values(static_cast<std::size_t>(longest + kRun)),
+        row_columns(row_values.size()),
+        begins(static_cast<std::size_t>(degree + 2), std::vector<Integer>(row_values.size())) {
+    std::iota(row_columns.begin(), row_columns.end(), Index{0});
+    std::iota(begins[1].begin(), begins[1].end(), Integer{0});
+    for (int k = 0; k < 2; ++k) {
+      values[k].resize(static_cast<std::size_t>(largest + kRun));
+      columns[k].resize(values[k].size());
+    }
+  }
+
+  // Row i as its monomials of degree 1. A dense row has the columns that this began with, and is read where
+  // it lies if what is behind it may be read.
+  MonomialBlock<Value, Index> read(const DenseRows<Value>& rows, Integer i) {
+    const DenseRow<Value> row = rows[i];
+    const bool in_place = (rows.count - 1 - i) * rows.stride >= kRun;
+    if (!in_place) std::copy_n(row.values, row.columns, row_values.begin());
+    return {in_place ? row.values : row_values.data(), row_columns.data(), row.columns, 0};
+  }
+  MonomialBlock<Value, Index> read(const SparseRows<Value>& rows, Integer i) {
+    const auto row = rows[i];
+    std::copy_n(row.values, row.count, row_values.begin());
+    std::copy_n(row.columns, row.count, row_columns.begin());
+    return {row_values.data(), row_columns.data(), row.count, 0};
+  }
+
+  std::vector<Value> row_values;
+  std::vector<Index> row_columns;
+  std::vector<std::vector<Integer>> begins;  // of a degree: where those that begin at a stored value begin
+  std::vector<Value> values[2];              // of two degrees in turn
+  std::vector<Index> columns[2];
+};
 
 class Monomials {
  public:
@@ -92,9 +142,8 @@ class Monomials {
   template <class Value, class Index>
   void expand(const MonomialBlock<Value, Index>& row, MonomialSpace<Value, Index>& space, Value* values,
               Index* indices) const {
-    Writer<Value, Index> to{values, indices};
-    if (lowest_ == 0) to.write(scales_[0], begins_[0]);
-    if (highest() >= 1 && lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
+    if (highest() == 2 && !shared_repeats_) return expand_pairs(row, first_degrees(row, values, indices));
+    Writer<Value, Index> to = first_degrees(row, values, indices);
     MonomialBlock<Value, Index> block = row;
     for (Integer k = 2; k <= highest(); ++k) {
       if (k == highest() || is_its_own_source(k)) {
@@ -107,22 +156,6 @@ class Monomials {
         block = lengthen(k, row, block, next, 1.0, space, beside);
         if (k >= lowest_) to.run(block, 0, block.count, scales_[k], begins_[k]);
       }
-    }
-  }
-
-  // Whether expand_pairs writes the same.
-  bool are_pairs() const { return highest() == 2 && !shared_repeats_; }
-
-  // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
-  template <class Value, class Index>
-  void expand_pairs(const MonomialBlock<Value, Index>& row, Value* values, Index* indices) const {
-    Writer<Value, Index> to{values, indices};
-    if (lowest_ == 0) to.write(scales_[0], begins_[0]);
-    if (lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
-    const Integer* const shifts = shifts_.data() + 2 * columns_;
-    for (Integer place = 0; place < row.count; ++place) {
-      const double factor = scales_[2] * static_cast<double>(row.values[place]);
-      to.run(row, place + once_, row.count, factor, begins_[2] + shifts[row.columns[place]]);
     }
   }
 
@@ -139,8 +172,8 @@ class Monomials {
     // A part of a block, its values times the factor and its columns moved by `shift`. A few products are
     // complete before any of them is written, so that the compiler may use vectors. Columns are added up in
     // their own type, where sums may wrap around on the way but are right in the end.
-    void run(const MonomialBlock<Value, Index>& block, Integer begin, Integer end, double factor,
-             Integer shift) {
+    MAXMARGIN_INLINE void run(const MonomialBlock<Value, Index>& block, Integer begin, Integer end,
+                              double factor, Integer shift) {
       const Value* const given = block.values + begin;
       const Value scale = static_cast<Value>(factor);
       const Integer count = end - begin;
@@ -179,6 +212,26 @@ class Monomials {
       return begin;
     }
   };
+
+  // Writes those of the degrees 0 and 1.
+  template <class Value, class Index>
+  MAXMARGIN_INLINE Writer<Value, Index> first_degrees(const MonomialBlock<Value, Index>& row, Value* values,
+                                                      Index* indices) const {
+    Writer<Value, Index> to{values, indices};
+    if (lowest_ == 0) to.write(scales_[0], begins_[0]);
+    if (highest() >= 1 && lowest_ <= 1) to.run(row, 0, row.count, scales_[1], begins_[1]);
+    return to;
+  }
+
+  // Degree 2 of most rows is many short runs: what each needs beside its products is kept small.
+  template <class Value, class Index>
+  void expand_pairs(const MonomialBlock<Value, Index>& row, Writer<Value, Index> to) const {
+    const Integer* const shifts = shifts_.data() + 2 * columns_;
+    for (Integer place = 0; place < row.count; ++place) {
+      const double factor = scales_[2] * static_cast<double>(row.values[place]);
+      to.run(row, place + once_, row.count, factor, begins_[2] + shifts[row.columns[place]]);
+    }
+  }
 
   // Whether the monomials of degree k stand in the result as the next degree needs them.
   bool is_its_own_source(Integer k) const { return k >= lowest_ && scales_[k] == 1; }
@@ -236,16 +289,9 @@ template <class Rows, class Begin, class Value, class Index>
 void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integer last, const Begin& begin,
                   MonomialSpace<Value, Index>& space, Value* values, Index* indices) {
   const Integer end = begin(last);
-  const auto expand = [&](Value* to, Index* places) {
-    const auto row = space.read(rows, i);
-    if (monomials.are_pairs()) {
-      monomials.expand_pairs(row, to, places);
-    } else {
-      monomials.expand(row, space, to, places);
-    }
-  };
   for (; i < last && end - begin(i + 1) >= kRun; ++i) {
-    expand(values + begin(i), indices ? indices + begin(i) : nullptr);
+    Index* const places = indices ? indices + begin(i) : nullptr;
+    monomials.expand(space.read(rows, i), space, values + begin(i), places);
   }
   std::vector<Value> room;
   std::vector<Index> places;
@@ -253,31 +299,30 @@ void expand_share(const Monomials& monomials, const Rows& rows, Integer i, Integ
     const Integer size = begin(i + 1) - begin(i);
     room.resize(static_cast<std::size_t>(size + kRun));
     if (indices) places.resize(room.size());
-    expand(room.data(), indices ? places.data() : nullptr);
+    monomials.expand(space.read(rows, i), space, room.data(), indices ? places.data() : nullptr);
     std::copy_n(room.data(), size, values + begin(i));
     if (indices) std::copy_n(places.data(), size, indices + begin(i));
   }
 }
 
-// One space for each thread, made beforehand.
-template <class Value, class Index>
-std::vector<MonomialSpace<Value, Index>> monomial_spaces(const Monomials& monomials, Integer longest,
-                                                         Integer threads) {
+// Expands all rows, of up to `longest` stored values each; row i's results are from begin(i) on.
+template <class Rows, class Begin, class Value, class Index>
+void expand_rows(const Monomials& monomials, const Rows& rows, Integer longest, const Begin& begin,
+                 Value* values, Index* indices, const Budget& budget) {
+  const Integer threads = budget.threads_for(begin(rows.count));
   const MonomialSpace<Value, Index> one(longest, monomials.highest(), monomials.beside_result(longest));
-  return std::vector<MonomialSpace<Value, Index>>(static_cast<std::size_t>(threads), one);
+  std::vector spaces(static_cast<std::size_t>(threads), one);  // one for each thread, made beforehand
+  in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
+    expand_share(monomials, rows, i, last, begin, spaces[thread], values, indices);
+  });
 }
 
 // Every row of the dense matrix `out` holds size() values.
 template <class Value>
 void expand_dense(const Monomials& monomials, const DenseRows<Value>& rows, Value* out,
                   const Budget& budget) {
-  const Integer size = monomials.size();
-  const auto begin = [size](Integer i) { return i * size; };
-  const Integer threads = budget.threads_for(rows.count * size);
-  auto spaces = monomial_spaces<Value, Integer>(monomials, rows.columns, threads);
-  in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
-    expand_share(monomials, rows, i, last, begin, spaces[thread], out, static_cast<Integer*>(nullptr));
-  });
+  const auto begin = [size = monomials.size()](Integer i) { return i * size; };
+  expand_rows(monomials, rows, rows.columns, begin, out, static_cast<Integer*>(nullptr), budget);
 }
 
 // Whether offsets are those of the expansion: what fills it trusts them.
@@ -296,13 +341,9 @@ template <class Value, class Offset>
 void expand_sparse(const Monomials& monomials, const SparseRows<Value>& rows,
                    std::span<const Offset> offsets, Offset* indices, Value* values, const Budget& budget) {
   const auto begin = [offsets](Integer i) { return static_cast<Integer>(offsets[i]); };
-  const Integer threads = budget.threads_for(begin(rows.count));
   Integer longest = 0;
   for (Integer i = 0; i < rows.count; ++i) longest = std::max(longest, rows[i].count);
-  auto spaces = monomial_spaces<Value, Offset>(monomials, longest, threads);
-  in_parallel(threads, rows.count, [&](Integer thread, Integer i, Integer last) {
-    expand_share(monomials, rows, i, last, begin, spaces[thread], values, indices);
-  });
+  expand_rows(monomials, rows, longest, begin, values, indices, budget);
 }
 
 // Compiled for each instruction set, in monomials.cpp.

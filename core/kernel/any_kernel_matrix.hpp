@@ -38,7 +38,10 @@ struct KernelSweep {
 class AnyWorkingSet {
  public:
   virtual ~AnyWorkingSet() = default;
+  // So many rounds, or fewer where there is nothing left to do; returns their number.
   virtual Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) = 0;
+  // Moves the free multipliers, if there are `most` of them or fewer, to where up to `systems` steps of
+  // Newton's method lead; returns the number of these steps. In single precision there are none.
   virtual Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) = 0;
 };
 
@@ -46,6 +49,7 @@ class AnyWorkingSet {
 class AnySequentialMinimalOptimization {
  public:
   virtual ~AnySequentialMinimalOptimization() = default;
+  // At most `most` pairs, until no pair violates by more than `tolerance`.
   virtual PairReport run(KernelDual& dual, Integer most, double tolerance, const Budget& budget,
                          Watch& watch) = 0;
 };
@@ -58,11 +62,16 @@ class AnyKernelMatrix {
   virtual Holding holding() const = 0;
   virtual Integer cached_bytes() const = 0;
   virtual Integer computed() const = 0;
-  virtual bool dear() const = 0;
+  // Whether values take long enough to compute for it to pay to remember or to do without them.
+  virtual bool expensive() const = 0;
+  // Whether every row that is computed is still there when it is needed again.
   virtual bool keeps_all() const = 0;
+  // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
   virtual std::unique_ptr<AnyKernelMatrix> subset(std::span<const Integer> which) = 0;
+  // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order. A call that goes on
+  // with what the last one began takes no memory from its rows.
   virtual void add(std::span<const Integer> which, std::span<const double> changes, double* f,
-                   const Budget& budget) = 0;
+                   const Budget& budget, bool goes_on = false) = 0;
 
   virtual std::unique_ptr<AnyWorkingSet> working_set(Integer size, std::uint64_t seed) = 0;
   virtual std::unique_ptr<AnySequentialMinimalOptimization> pairs(std::span<const double> diagonal,
@@ -89,17 +98,23 @@ struct SomeRows {
   std::span<const Integer> which;
 };
 
-// What kernel_values.hpp has under these names.
+// out_i = k(x_i, x_i)
 void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out);
+// out[a][b] = k(row a of the first, row b of the second)
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
                   double* out, const Budget& budget);
 
-// The sums of `expansions`: `rows` numbers for each row of the support, in consecutive segments.
+// Some numbers for each row of the support of `expansions`, values[r][s].
 struct Coefficients {
   const double* values;
   Integer rows;
-  std::span<const Integer> segments;
+  std::span<const Integer> segments;  // where consecutive shares of the support begin, and the end
 };
+// out[segment][r][target] = sum over the rows s of a segment of values[r][s] k(s, target)
+//
+// The certificate has one segment, one-vs-one has one per class. The values of the kernel are computed in
+// single precision if asked for, all sums in double. `between` is called now and then; how often changes
+// nothing in the sums.
 void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows support,
                 const Coefficients& coefficients, SomeRows targets, double* out, bool single,
                 const Budget& budget, const std::function<void()>& between);

@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <stdexcept>
 #include <variant>
 
@@ -16,6 +15,8 @@
 
 #include "data/columns.hpp"
 #include "kernel/encodings.hpp"
+#include "machine/budget.hpp"
+#include "machine/threads.hpp"
 
 namespace maxmargin {
 
@@ -89,95 +90,65 @@ class CountTable {
   std::array<float, 32> coarse_{}, fine_{};  // the first of the values, as sums of two
 };
 
-// Rows in one of the four ways, with the numbers that each of them has alone.
+// Rows in one of these ways, with the number that each of them has alone for every common sum. T is the
+// type in which values of the kernel are computed.
+template <class T>
 class Encoded {
  public:
-  using Kind = std::variant<BitTiles, ByteTiles, DenseTiles<float>, DenseTiles<double>, SparseTiles<float>,
-                            SparseTiles<double>, GivenTiles<float>, GivenTiles<double>>;
-
-  // T is the type in which values of the kernel will be computed.
-  template <class T>
-  static Encoded of(const KernelRows& rows, std::span<const Integer> which, const KernelSum& kernel,
-                    const Encoding& encoding, const Places& places, Integer columns) {
-    const bool single = std::is_same_v<T, float>;
-    return std::visit(
-        [&](const auto& typed) { return held(typed, which, kernel, encoding, places, columns, single); },
-        rows);
-  }
+  Encoded(const KernelRows& rows, std::span<const Integer> which, const KernelSum& kernel,
+          const Encoding& encoding, const KeptColumns& columns)
+      : Encoded(std::visit([&](const auto& typed) { return held(typed, which, kernel, encoding, columns); },
+                           rows)) {}
 
   Encoded subset(std::span<const Integer> which) const {
-    Encoded part(
-        std::visit([&](const auto& tiles) -> Kind { return std::decay_t<decltype(tiles)>(tiles, which); },
-                   kind_),
-        static_cast<Integer>(which.size()));
+    Encoded part(std::visit([&](const auto& tiles) -> Kind { return tiles.subset(which); }, kind_),
+                 which.size());
     for (int common = 0; common < kCommons; ++common) {
-      if (own_[common].empty()) continue;
-      part.own_[common].assign(static_cast<std::size_t>(part.tiles() * kTile), 0.0);
-      for (std::size_t i = 0; i < which.size(); ++i) part.own_[common][i] = own_[common][which[i]];
-      part.single_own_[common].assign(part.own_[common].begin(), part.own_[common].end());
+      if (!own_[common].empty()) part.own_[common] = part.padded(picked(own_[common], which));
     }
-    if (!ones_.empty()) {
-      part.ones_.assign(static_cast<std::size_t>(part.tiles() * kTile), 0);
-      for (std::size_t i = 0; i < which.size(); ++i) part.ones_[i] = ones_[which[i]];
-    }
-    part.most_ones_ = most_ones_;
-    part.tables_ = tables_;
+    if (table_) part.set_table(table_, most_ones_);
     return part;
   }
 
-  // Up to kQueries rows of `source`, ready to be compared with rows of a like encoding.
+  // Up to kQueries rows, ready to be compared with rows of a like encoding.
   class Queries {
    public:
-    template <class T>
     void read(const Encoded& source, std::span<const Integer> which) {
       std::visit(
-          [&](const auto& tiles) {
-            using Tiles = std::decay_t<decltype(tiles)>;
+          [&]<class Tiles>(const Tiles& tiles) {
             using Held = typename Tiles::Queries;
             if (!std::holds_alternative<Held>(held_)) held_.template emplace<Held>();
-            if constexpr (requires { tiles.template read<T>(tiles, which, std::get<Held>(held_)); }) {
-              tiles.template read<T>(tiles, which, std::get<Held>(held_));
-            } else {
-              tiles.read(tiles, which, std::get<Held>(held_));
-            }
+            tiles.read(which, std::get<Held>(held_));
           },
           source.kind_);
       for (int common = 0; common < kCommons; ++common) {
         for (std::size_t q = 0; q < which.size(); ++q) {
-          own_[common][q] = source.own_[common].empty() ? 0.0 : source.own_[common][which[q]];
+          own_[common][q] = source.own_[common].empty() ? T{} : source.own_[common][which[q]];
         }
       }
       std::fill(ones_, ones_ + kQueries, 0);  // a table has no place for counts of rows that are not there
-      if (source.ones_.empty()) return;
       most_ones_ = source.most_ones_;
-      for (std::size_t q = 0; q < which.size(); ++q) ones_[q] = source.ones_[which[q]];
+      for (std::size_t q = 0; source.table_ && q < which.size(); ++q) ones_[q] = source.ones_[which[q]];
     }
 
    private:
     friend class Encoded;
-    std::variant<BitTiles::Queries, ByteTiles::Queries, DenseTiles<float>::Queries,
-                 DenseTiles<double>::Queries, SparseQueries, GivenQueries>
+    std::variant<BitTiles::Queries, ByteTiles::Queries, typename DenseTiles<T>::Queries, SparseQueries<T>,
+                 typename GivenTiles<T>::Queries>
         held_;
-    double own_[kCommons][kQueries] = {};
+    T own_[kCommons][kQueries] = {};
     std::int32_t ones_[kQueries] = {};
     std::int32_t most_ones_ = 0;
   };
 
   // out[q][lane] = k(query q, row lane of the tile)
-  template <class T>
   void values(const KernelSum& kernel, const Queries& queries, Integer tile, TileSums<T>& out) const {
-    if (tables_) return table_values<T>(queries, tile, out);
+    if (table_) return table_values(queries, tile, out);
     alignas(64) CommonSums<T> commons;
     alignas(64) T own[kTile];
     std::visit(
-        [&](const auto& tiles) {
-          using Tiles = std::decay_t<decltype(tiles)>;
-          const auto& held = std::get<typename Tiles::Queries>(queries.held_);
-          if constexpr (fits<T, Tiles>) {
-            tiles.commons(kernel, held, tile, commons);
-          } else {
-            throw std::logic_error("rows held for another precision");
-          }
+        [&]<class Tiles>(const Tiles& tiles) {
+          tiles.commons(kernel, std::get<typename Tiles::Queries>(queries.held_), tile, commons);
         },
         kind_);
     const bool single = kernel.terms.size() == 1 && kernel.terms[0].factors.size() == 1;
@@ -190,8 +161,8 @@ class Encoded {
         for (const Factor& factor : term.factors) {
           const int common = static_cast<int>(factor.common);
           if (factor.shape == Shape::exponential) {
-            const T mine = static_cast<T>(queries.own_[common][q]);
-            const T* theirs = own_numbers<T>(common) + tile * kTile;
+            const T mine = queries.own_[common][q];
+            const T* theirs = own_[common].data() + tile * kTile;
             for (int lane = 0; lane < kTile; ++lane) own[lane] = mine + theirs[lane];
           }
           for (int lane = 0; lane < kTile; lane += kLanes<T>) {
@@ -210,7 +181,7 @@ class Encoded {
     }
   }
 
-  Integer count() const { return count_; }
+  Integer count() const { return static_cast<Integer>(count_); }
   Integer tiles() const { return tiles_of(count_); }
   // How many rows may be read as queries without much memory.
   Integer queries_at_once() const {
@@ -221,142 +192,163 @@ class Encoded {
         },
         kind_);
   }
-  // Of one pair, in operations.
+  // What the value of one pair takes, in operations.
   Integer work() const {
     return 2 + std::visit([](const auto& tiles) { return tiles.work(); }, kind_) / 16;
   }
 
  private:
-  struct CountTables {
-    CountTables(const KernelSum& kernel, Integer columns)
-        : single(kernel, columns), both(kernel, columns) {}
-    CountTable<float> single;
-    CountTable<double> both;
-  };
+  using Kind = std::variant<BitTiles, ByteTiles, DenseTiles<T>, SparseTiles<float, T>,
+                            SparseTiles<double, T>, GivenTiles<float>, GivenTiles<double>>;
 
-  template <class T>
+  Encoded(Kind kind, std::size_t count) : kind_(std::move(kind)), count_(count) {}
+
   void table_values(const Queries& queries, Integer tile, TileSums<T>& out) const {
     alignas(64) TileSums<std::int32_t> counts;
     std::get<BitTiles>(kind_).count(std::get<BitTiles::Queries>(queries.held_), tile, counts);
     const std::int32_t largest = most_ones_ + queries.most_ones_;
     const std::int32_t* theirs = ones_.data() + tile * kTile;
     for (int q = 0; q < kQueries; ++q) {
-      if constexpr (sizeof(T) == 4)
-        tables_->single.look_up(counts[q], queries.ones_[q], theirs, largest, out[q]);
-      else
-        tables_->both.look_up(counts[q], queries.ones_[q], theirs, largest, out[q]);
+      table_->look_up(counts[q], queries.ones_[q], theirs, largest, out[q]);
     }
   }
-  template <class T>
-  const T* own_numbers(int common) const {
-    if constexpr (sizeof(T) == 4)
-      return single_own_[common].data();
-    else
-      return own_[common].data();
-  }
-
-  template <class T, class Tiles>
-  static constexpr bool fits = !(std::is_same_v<Tiles, DenseTiles<float>> && sizeof(T) == 8) &&
-                               !(std::is_same_v<Tiles, DenseTiles<double>> && sizeof(T) == 4);
-
-  Encoded(Kind kind, Integer count) : kind_(std::move(kind)), count_(count) {}
 
   template <class Rows>
   static Encoded held(const Rows& rows, std::span<const Integer> which, const KernelSum& kernel,
-                      const Encoding& encoding, const Places& places, Integer columns, bool single) {
+                      const Encoding& encoding, const KeptColumns& columns) {
     if (encoding.holding == Holding::bytes) {
       std::vector<Integer> numbers(which.size());
       std::iota(numbers.begin(), numbers.end(), Integer{0});
-      return held(ByteRows(rows, which, encoding.unit), numbers, kernel, encoding, places, columns, single);
+      return held(ByteRows(rows, which, encoding.unit), numbers, kernel, encoding, columns);
     }
     // Direct differences cost twice as much: where the columns are few, for the sake of digits.
-    const bool distances = kernel.only_distances() && columns <= 64;
-    Encoded encoded(make(rows, which, encoding, places, columns, distances, single),
-                    static_cast<Integer>(which.size()));
-    if (encoding.holding == Holding::bits) {
-      const auto table = std::make_shared<const CountTables>(kernel, columns);
-      if (!table->single.empty()) encoded.tables_ = table;
-      encoded.ones_.assign(static_cast<std::size_t>(encoded.tiles() * kTile), 0);
-      for (std::size_t i = 0; i < which.size(); ++i) {
+    const bool distances = kernel.only_distances() && columns.count <= 64;
+    const bool bits = encoding.holding == Holding::bits;
+    Encoded encoded(make(rows, which, encoding, columns, distances), which.size());
+    const bool dense = std::holds_alternative<DenseTiles<T>>(encoded.kind_);
+    for (const Common kind : {Common::product, Common::minimum, Common::harmonic, Common::given}) {
+      if (!kernel.uses(kind) && !(bits && kind == Common::product)) continue;
+      const bool none = kind == Common::given || (distances && dense && kind == Common::product);
+      std::vector<double> own(which.size());
+      for (std::size_t i = 0; i < which.size() && !none; ++i) {
         for_each_value(rows[which[i]], [&](Integer column, auto value) {
-          if (places[column] >= 0 && value != 0) ++encoded.ones_[i];
+          if (columns.places[column] >= 0) own[i] += own_share(kind, static_cast<double>(value));
         });
       }
-      encoded.most_ones_ = *std::max_element(encoded.ones_.begin(), encoded.ones_.end());
+      encoded.own_[static_cast<int>(kind)] = encoded.padded(own);
     }
-    for (int common = 0; common < kCommons; ++common) {
-      const Common kind = static_cast<Common>(common);
-      if (!kernel.uses(kind)) continue;
-      std::vector<double>& own = encoded.own_[common];
-      own.assign(static_cast<std::size_t>(tiles_of(encoded.count_) * kTile), 0.0);
-      encoded.single_own_[common].assign(own.size(), 0.0f);
-      if (kind == Common::given) continue;
-      if (distances && encoding.holding == Holding::dense && kind == Common::product) continue;
-      for (std::size_t i = 0; i < which.size(); ++i) {
-        for_each_value(rows[which[i]], [&](Integer column, auto value) {
-          if (places[column] >= 0) own[i] += own_share(kind, static_cast<double>(value));
-        });
-      }
-      encoded.single_own_[common].assign(own.begin(), own.end());
+    if (bits) {
+      const auto table = std::make_shared<const CountTable<T>>(kernel, columns.count);
+      const T most = *std::ranges::max_element(encoded.own_[static_cast<int>(Common::product)]);
+      if (!table->empty()) encoded.set_table(table, static_cast<std::int32_t>(most));
     }
     return encoded;
   }
 
-  // Of rows that are bytes already; they are shared, with all their columns.
+  // Rows that are bytes already are shared, with all their columns.
   static Encoded held(const ByteRows& rows, std::span<const Integer> which, const KernelSum&,
-                      const Encoding&, const Places&, Integer, bool) {
-    Encoded encoded(ByteTiles(rows, which), static_cast<Integer>(which.size()));
-    std::vector<double>& own = encoded.own_[static_cast<int>(Common::product)];
-    own.assign(static_cast<std::size_t>(encoded.tiles() * kTile), 0.0);
-    for (std::size_t i = 0; i < which.size(); ++i) own[i] = rows.squared_norm(which[i]);
-    encoded.single_own_[static_cast<int>(Common::product)].assign(own.begin(), own.end());
+                      const Encoding&, const KeptColumns&) {
+    Encoded encoded(ByteTiles(rows, {which.begin(), which.end()}), which.size());
+    std::vector<double> own;
+    for (const Integer i : which) own.push_back(rows.squared_norm(i));
+    encoded.own_[static_cast<int>(Common::product)] = encoded.padded(own);
     return encoded;
   }
 
   template <class Rows>
   static Kind make(const Rows& rows, std::span<const Integer> which, const Encoding& encoding,
-                   const Places& places, Integer columns, bool distances, bool single) {
-    if (encoding.holding == Holding::bits) return BitTiles(rows, which, places, columns);
-    if constexpr (requires { rows.offsets; }) {
+                   const KeptColumns& columns, bool distances) {
+    std::vector<Integer> numbers(which.begin(), which.end());
+    if (encoding.holding == Holding::bits) return BitTiles(rows, which, columns);
+    if constexpr (kDense<Rows>) {
+      if (encoding.holding == Holding::given) return GivenTiles(rows, std::move(numbers));
+    } else {
       if (encoding.holding == Holding::given) throw std::invalid_argument("a kernel matrix must be dense");
-      if (encoding.holding == Holding::sparse) return SparseTiles(rows, which);
-    } else if (encoding.holding == Holding::given) {
-      return GivenTiles(rows, which);
+      if (encoding.holding == Holding::sparse)
+        return SparseTiles<std::decay_t<decltype(*rows.values)>, T>(rows, std::move(numbers));
     }
-    if (single) return DenseTiles<float>(rows, which, places, columns, distances);
-    return DenseTiles<double>(rows, which, places, columns, distances);
+    return DenseTiles<T>(rows, which, columns, distances);
+  }
+
+  // Looks values up from now on, where bits have a table of them; no row has more than `most` ones.
+  void set_table(std::shared_ptr<const CountTable<T>> table, std::int32_t most) {
+    const std::vector<T>& own = own_[static_cast<int>(Common::product)];
+    ones_.assign(own.begin(), own.end());
+    most_ones_ = most;
+    table_ = std::move(table);
+  }
+
+  // Numbers of all rows, up to the end of the last tile.
+  template <class Number>
+  std::vector<T> padded(const std::vector<Number>& numbers) const {
+    std::vector<T> all(numbers.begin(), numbers.end());
+    all.resize(static_cast<std::size_t>(tiles() * kTile));
+    return all;
   }
 
   Kind kind_;
-  Integer count_;
-  std::array<std::vector<double>, kCommons> own_;  // per common sum in use, padded to whole tiles
-  std::array<std::vector<float>, kCommons> single_own_;
-  std::vector<std::int32_t> ones_;  // of bits: how many a row has
+  std::size_t count_;
+  std::array<std::vector<T>, kCommons> own_;  // per common sum in use, padded to whole tiles
+  // Bits may have a table of all values; then it is also known how many ones a row has, and the most.
+  std::shared_ptr<const CountTable<T>> table_;
+  std::vector<std::int32_t> ones_;
   std::int32_t most_ones_ = 0;
-  std::shared_ptr<const CountTables> tables_;
 };
 
-// Which columns a block of rows has to hold: those that differ, and, where more than distances count, all
-// that are not zero.
-inline std::pair<Places, Integer> places_of(const KernelRows& rows, std::span<const Integer> which,
-                                            bool only_distances) {
-  if (std::holds_alternative<ByteRows>(rows)) return {Places{}, columns_of(rows)};
-  const std::size_t d = static_cast<std::size_t>(columns_of(rows));
-  std::vector<double> low(d), high(d);
+// Calls put(a, b, k(row a, column b)) for all pairs. `once`, for columns that are the rows themselves: only
+// one of k(x, z) and k(z, x) is computed beyond the tile on the diagonal, and put in both places.
+template <class T, class Put>
+void for_each_pair(const KernelSum& kernel, const Encoded<T>& rows, const Encoded<T>& columns, bool once,
+                   const Budget& budget, const Put& put) {
+  const Integer n = rows.count(), items = (n + kQueries - 1) / kQueries;
+  share_out(budget.threads_for(n * columns.count() * rows.work()), items, [&](Integer item) {
+    const Integer begin = item * kQueries, end = std::min<Integer>(begin + kQueries, n);
+    std::array<Integer, kQueries> numbers;
+    std::iota(numbers.begin(), numbers.end(), begin);
+    typename Encoded<T>::Queries queries;
+    queries.read(rows, std::span(numbers).first(static_cast<std::size_t>(end - begin)));
+    alignas(64) TileSums<T> values;
+    const Integer diagonal = begin / kTile;
+    for (Integer tile = once ? diagonal : 0; tile < columns.tiles(); ++tile) {
+      columns.values(kernel, queries, tile, values);
+      const Integer first = tile * kTile, lanes = std::min<Integer>(kTile, columns.count() - first);
+      for (Integer q = 0; q < end - begin; ++q) {
+        for (Integer lane = 0; lane < lanes; ++lane) put(begin + q, first + lane, values[q][lane]);
+      }
+      if (!once || tile == diagonal) continue;
+      for (Integer lane = 0; lane < lanes; ++lane) {
+        for (Integer q = 0; q < end - begin; ++q) put(first + lane, begin + q, values[q][lane]);
+      }
+    }
+  });
+}
+
+// Every column, where it is in the rows.
+inline KeptColumns all_columns(const KernelRows& rows) {
+  KeptColumns all{{}, columns_of(rows)};
+  all.places.resize(static_cast<std::size_t>(all.count));
+  std::iota(all.places.begin(), all.places.end(), Integer{0});
+  return all;
+}
+
+// Those that differ and, where more than distances count, all that are not zero.
+inline KeptColumns columns_that_count(const KernelRows& rows, std::span<const Integer> which,
+                                      bool only_distances) {
+  KeptColumns kept = all_columns(rows);
   std::visit(
       [&]<class Rows>(const Rows& typed) {
-        if constexpr (!std::is_same_v<Rows, ByteRows>) {
+        if constexpr (!std::is_same_v<Rows, ByteRows>) {  // bytes are shared, with all their columns
+          std::vector<double> low(kept.places.size()), high(kept.places.size());
           column_ranges(typed, which, low.data(), high.data());
+          kept.count = 0;
+          for (std::size_t column = 0; column < low.size(); ++column) {
+            const bool counts = low[column] != high[column] || (!only_distances && high[column] != 0);
+            kept.places[column] = counts ? kept.count++ : -1;
+          }
         }
       },
       rows);
-  Places places(d, -1);
-  Integer kept = 0;
-  for (std::size_t column = 0; column < d; ++column) {
-    const bool same = low[column] == high[column];
-    if (!same || (!only_distances && high[column] != 0)) places[column] = kept++;
-  }
-  return {std::move(places), kept};
+  return kept;
 }
 
 }  // namespace maxmargin

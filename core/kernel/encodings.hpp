@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Four ways to hold rows so that common sums of many pairs are cheap: bits, bytes, dense, sparse.
+// Four ways to hold rows so that common sums of many pairs are cheap: bits, bytes, dense, sparse; and one
+// for values of a kernel that are given.
 //
 // Rows come in tiles of kTile, and in a tile one column after the other, so that a loop over the rows of
 // a tile is a loop over neighbours in memory. `Queries` are up to kQueries rows, copied out and
@@ -37,70 +38,105 @@ void for_each_common(const KernelSum& kernel, const Visit& visit) {
   if (kernel.uses(Common::harmonic)) visit.template operator()<Common::harmonic>();
 }
 
-inline Integer tiles_of(Integer count) { return (count + kTile - 1) / kTile; }
+// The columns that a block of rows has to hold, and where each column goes: -1 where it is left out.
+struct KeptColumns {
+  Places places;
+  Integer count;
+};
+
+inline Integer tiles_of(std::size_t count) { return (static_cast<Integer>(count) + kTile - 1) / kTile; }
+
+// all[which_0], all[which_1], ...
+template <class T>
+std::vector<T> picked(const std::vector<T>& all, std::span<const Integer> which) {
+  std::vector<T> some;
+  some.reserve(which.size());
+  for (const Integer i : which) some.push_back(all[i]);
+  return some;
+}
+
+// Numbers of rows in tiles, [tile][column][lane], all 0 at first.
+template <class T>
+class Tiled {
+ public:
+  Tiled(std::size_t rows, Integer columns)
+      : columns_(columns), values_(static_cast<std::size_t>(tiles_of(rows) * columns * kTile)) {}
+
+  Tiled subset(std::span<const Integer> which) const {
+    Tiled part(which.size(), columns_);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      for (Integer k = 0; k < columns_; ++k) part.at(static_cast<Integer>(i), k) = at(which[i], k);
+    }
+    return part;
+  }
+  // Copies rows out, as [column][query].
+  void read(std::span<const Integer> which, std::vector<T>& queries) const {
+    queries.assign(static_cast<std::size_t>(columns_ * kQueries), T{});
+    for (std::size_t q = 0; q < which.size(); ++q) {
+      for (Integer k = 0; k < columns_; ++k) queries[k * kQueries + q] = at(which[q], k);
+    }
+  }
+
+  Integer columns() const { return columns_; }
+  const T* tile(Integer number) const { return values_.data() + number * columns_ * kTile; }
+  T& at(Integer row, Integer column) { return values_[place(row, column)]; }
+  const T& at(Integer row, Integer column) const { return values_[place(row, column)]; }
+
+ private:
+  Integer place(Integer row, Integer column) const {
+    return ((row / kTile) * columns_ + column) * kTile + row % kTile;
+  }
+
+  Integer columns_;
+  std::vector<T> values_;
+};
 
 // Zeros and ones, 32 to a word: a common sum is a count of bits.
 class BitTiles {
  public:
-  struct Queries {
-    std::vector<std::uint32_t> words;  // [query][word]
-  };
+  using Queries = std::vector<std::uint32_t>;
 
   template <class Rows>
-  BitTiles(const Rows& rows, std::span<const Integer> which, const Places& places, Integer columns)
-      : words_((columns + 31) / 32) {
-    tiles_.assign(static_cast<std::size_t>(tiles_of(static_cast<Integer>(which.size())) * words_ * kTile),
-                  0);
+  BitTiles(const Rows& rows, std::span<const Integer> which, const KeptColumns& columns)
+      : words_(which.size(), (columns.count + 31) / 32) {
     for (std::size_t i = 0; i < which.size(); ++i) {
       for_each_value(rows[which[i]], [&](Integer column, auto value) {
-        const Integer place = places[column];
-        if (place >= 0 && value != 0) *at(static_cast<Integer>(i), place / 32) |= 1u << (place % 32);
+        const Integer place = columns.places[column];
+        if (place < 0 || value == 0) return;
+        words_.at(static_cast<Integer>(i), place / 32) |= std::uint32_t{1} << (place % 32);
       });
     }
   }
-
-  // The rows `which` of another one.
-  BitTiles(const BitTiles& source, std::span<const Integer> which) : words_(source.words_) {
-    tiles_.assign(static_cast<std::size_t>(tiles_of(static_cast<Integer>(which.size())) * words_ * kTile),
-                  0);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      for (Integer w = 0; w < words_; ++w) *at(static_cast<Integer>(i), w) = *source.at(which[i], w);
-    }
-  }
-
-  void read(const BitTiles& source, std::span<const Integer> which, Queries& queries) const {
-    queries.words.assign(static_cast<std::size_t>(kQueries * words_), 0);
-    for (std::size_t q = 0; q < which.size(); ++q) {
-      for (Integer w = 0; w < words_; ++w) queries.words[q * words_ + w] = *source.at(which[q], w);
-    }
-  }
+  BitTiles subset(std::span<const Integer> which) const { return BitTiles(words_.subset(which)); }
+  void read(std::span<const Integer> which, Queries& queries) const { words_.read(which, queries); }
 
   template <class T>
   void commons(const KernelSum& kernel, const Queries& queries, Integer tile, CommonSums<T>& out) const {
     alignas(64) TileSums<std::int32_t> counts;
     count(queries, tile, counts);
-    for (int common = 0; common < static_cast<int>(Common::given); ++common) {
-      if (!kernel.uses(static_cast<Common>(common))) continue;
+    for_each_common(kernel, [&]<Common common>() {
       for (int q = 0; q < kQueries; ++q) {
-        for (int lane = 0; lane < kTile; ++lane) out[common][q][lane] = static_cast<T>(counts[q][lane]);
+        std::copy(counts[q], counts[q] + kTile, out[static_cast<int>(common)][q]);
       }
-    }
+    });
   }
   void count(const Queries& queries, Integer tile, TileSums<std::int32_t>& counts) const {
-    const std::uint32_t* words = tiles_.data() + tile * words_ * kTile;
+    const std::uint32_t* words = words_.tile(tile);
     for (int q = 0; q < kQueries; ++q) {
       std::uint32_t sums[kTile] = {};
-      for (Integer w = 0; w < words_; ++w) {
-        const std::uint32_t query = queries.words[q * words_ + w];
+      for (Integer w = 0; w < words_.columns(); ++w) {
+        const std::uint32_t query = queries[w * kQueries + q];
         for (int lane = 0; lane < kTile; ++lane) sums[lane] += ones(words[w * kTile + lane] & query);
       }
       for (int lane = 0; lane < kTile; ++lane) counts[q][lane] = static_cast<std::int32_t>(sums[lane]);
     }
   }
 
-  Integer work() const { return words_; }
+  Integer work() const { return words_.columns(); }
 
  private:
+  explicit BitTiles(Tiled<std::uint32_t> words) : words_(std::move(words)) {}
+
   static std::uint32_t ones(std::uint32_t x) {
 #if defined(__AVX512VPOPCNTDQ__) || defined(__ARM_NEON)
     return static_cast<std::uint32_t>(__builtin_popcount(x));
@@ -113,18 +149,11 @@ class BitTiles {
     return (x + (x >> 16)) & 0x3fu;
 #endif
   }
-  const std::uint32_t* at(Integer row, Integer word) const {
-    return tiles_.data() + ((row / kTile) * words_ + word) * kTile + row % kTile;
-  }
-  std::uint32_t* at(Integer row, Integer word) {
-    return const_cast<std::uint32_t*>(std::as_const(*this).at(row, word));
-  }
 
-  Integer words_;
-  std::vector<std::uint32_t> tiles_;  // [tile][word][lane]
+  Tiled<std::uint32_t> words_;
 };
 
-// Some of such rows: common sums are exact in integers.
+// Rows of bytes: common sums are exact in integers.
 //
 // Processors multiply unsigned by signed bytes, so tiles have values less 128, and 128 times the sum of a
 // query is added back. Four columns in which four queries have nothing but zeros are passed over.
@@ -140,20 +169,15 @@ class ByteTiles {
     std::int32_t sums[kQueries] = {};  // of every query, times 128
   };
 
-  ByteTiles(const ByteRows& rows, std::span<const Integer> which)
-      : rows_(rows), which_(which.begin(), which.end()) {
+  ByteTiles(const ByteRows& rows, std::vector<Integer> which) : rows_(rows), which_(std::move(which)) {
     fill();
   }
-  ByteTiles(const ByteTiles& source, std::span<const Integer> which) : rows_(source.rows_) {
-    which_.reserve(which.size());
-    for (const Integer i : which) which_.push_back(source.which_[i]);
-    fill();
-  }
+  ByteTiles subset(std::span<const Integer> which) const { return {rows_, picked(which_, which)}; }
 
-  void read(const ByteTiles& source, std::span<const Integer> which, Queries& queries) const {
+  void read(std::span<const Integer> which, Queries& queries) const {
     std::fill(queries.sums, queries.sums + kQueries, 0);
     for (std::size_t q = 0; q < which.size(); ++q) {
-      queries.sums[q] = 128 * source.rows_.sum(source.which_[which[q]]);
+      queries.sums[q] = 128 * rows_.sum(which_[which[q]]);
     }
     for (std::size_t first = 0; first < kQueries; first += kAtOnce) {
       Queries::Few& few = queries.few[first / kAtOnce];
@@ -162,7 +186,7 @@ class ByteTiles {
       for (Integer k = 0; k < rows_.quads(); ++k) {
         std::uint32_t quads[kAtOnce] = {}, any = 0;
         for (std::size_t q = first; q < std::min(first + kAtOnce, which.size()); ++q) {
-          std::memcpy(&quads[q - first], source.rows_.row(source.which_[which[q]]) + 4 * k, 4);
+          std::memcpy(&quads[q - first], rows_.row(which_[which[q]]) + 4 * k, 4);
           any |= quads[q - first];
         }
         if (any == 0) continue;
@@ -195,7 +219,7 @@ class ByteTiles {
  private:
   void fill() {
     const Integer quads = rows_.quads(), count = static_cast<Integer>(which_.size());
-    const Integer size = tiles_of(count) * quads * kTile * 4;
+    const Integer size = tiles_of(which_.size()) * quads * kTile * 4;
     tiles_ = std::make_unique_for_overwrite<std::int8_t[]>(static_cast<std::size_t>(size));
     std::fill(tiles_.get() + count / kTile * quads * kTile * 4, tiles_.get() + size, std::int8_t{});
     for (Integer first = 0; first < count; first += kTile) {
@@ -254,119 +278,80 @@ class ByteTiles {
 
 // Any values, zeros included. With `distances`, the common product is replaced by -1/2 |x - z|^2: twice the
 // work, but no digits are lost where two long rows lie close together.
-template <class Stored>
+template <class T>
 class DenseTiles {
  public:
-  struct Queries {
-    std::vector<Stored> values;  // [column][query]
-  };
+  using Queries = std::vector<T>;
 
   template <class Rows>
-  DenseTiles(const Rows& rows, std::span<const Integer> which, const Places& places, Integer columns,
-             bool distances)
-      : columns_(columns), distances_(distances) {
-    tiles_.resize(
-        static_cast<std::size_t>(tiles_of(static_cast<Integer>(which.size())) * columns_ * kTile));
+  DenseTiles(const Rows& rows, std::span<const Integer> which, const KeptColumns& columns, bool distances)
+      : values_(which.size(), columns.count), distances_(distances) {
     for (std::size_t i = 0; i < which.size(); ++i) {
       for_each_value(rows[which[i]], [&](Integer column, auto value) {
-        const Integer place = places[column];
-        if (place >= 0) *at(static_cast<Integer>(i), place) = static_cast<Stored>(value);
+        const Integer place = columns.places[column];
+        if (place >= 0) values_.at(static_cast<Integer>(i), place) = static_cast<T>(value);
       });
     }
   }
+  DenseTiles subset(std::span<const Integer> which) const { return {values_.subset(which), distances_}; }
+  void read(std::span<const Integer> which, Queries& queries) const { values_.read(which, queries); }
 
-  DenseTiles(const DenseTiles& source, std::span<const Integer> which)
-      : columns_(source.columns_), distances_(source.distances_) {
-    tiles_.resize(
-        static_cast<std::size_t>(tiles_of(static_cast<Integer>(which.size())) * columns_ * kTile));
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      for (Integer k = 0; k < columns_; ++k) *at(static_cast<Integer>(i), k) = *source.at(which[i], k);
-    }
-  }
-
-  void read(const DenseTiles& source, std::span<const Integer> which, Queries& queries) const {
-    queries.values.assign(static_cast<std::size_t>(columns_ * kQueries), Stored{});
-    for (std::size_t q = 0; q < which.size(); ++q) {
-      for (Integer k = 0; k < columns_; ++k) queries.values[k * kQueries + q] = *source.at(which[q], k);
-    }
-  }
-
-  void commons(const KernelSum& kernel, const Queries& queries, Integer tile,
-               CommonSums<Stored>& out) const {
+  void commons(const KernelSum& kernel, const Queries& queries, Integer tile, CommonSums<T>& out) const {
     for_each_common(kernel, [&]<Common common_sum>() {
       common<common_sum>(queries, tile, out[static_cast<int>(common_sum)]);
     });
   }
 
-  Integer work() const { return columns_; }
+  Integer work() const { return values_.columns(); }
 
  private:
+  DenseTiles(Tiled<T> values, bool distances) : values_(std::move(values)), distances_(distances) {}
+
   template <Common common_sum>
-  void common(const Queries& queries, Integer tile, TileSums<Stored>& out) const {
-    using T = Stored;
-    const T* rows = tiles_.data() + tile * columns_ * kTile;
+  void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
+    const T* rows = values_.tile(tile);
     constexpr int width = kVectorsAtOnce * kLanes<T>;
     for (int q = 0; q < kQueries; q += 4) {
       for (int lane = 0; lane < kTile; lane += width) {
         if (distances_ && common_sum == Common::product) {
-          sum<true, common_sum>(rows + lane, queries.values.data() + q, out[q] + lane);
+          sum<true, common_sum>(rows + lane, queries.data() + q, out[q] + lane);
         } else {
-          sum<false, common_sum>(rows + lane, queries.values.data() + q, out[q] + lane);
+          sum<false, common_sum>(rows + lane, queries.data() + q, out[q] + lane);
         }
       }
     }
   }
   // Inlined, or the compiler would keep the sums in memory.
   template <bool distances, Common common_sum>
-  MAXMARGIN_INLINE void sum(const Stored* rows, const Stored* queries, Stored* out) const {
-    using V = Lanes<Stored>;
-    constexpr int lanes = kLanes<Stored>;
+  MAXMARGIN_INLINE void sum(const T* rows, const T* queries, T* out) const {
+    using V = Lanes<T>;
+    constexpr int lanes = kLanes<T>;
     V sums[4][kVectorsAtOnce] = {};
-    for (Integer k = 0; k < columns_; ++k) {
+    for (Integer k = 0; k < values_.columns(); ++k) {
       V values[kVectorsAtOnce];
-      for (int v = 0; v < kVectorsAtOnce; ++v) values[v] = load<Stored>(rows + k * kTile + v * lanes);
+      for (int v = 0; v < kVectorsAtOnce; ++v) values[v] = load<T>(rows + k * kTile + v * lanes);
       for (int q = 0; q < 4; ++q) {
-        const V query = all<Stored>(queries[k * kQueries + q]);
+        const V query = all<T>(queries[k * kQueries + q]);
         for (int v = 0; v < kVectorsAtOnce; ++v) {
           if constexpr (distances) {
             const V difference = values[v] - query;
             sums[q][v] += difference * difference;
           } else {
-            sums[q][v] += lane_share<common_sum>(values[v], query);
+            sums[q][v] += share<common_sum>(values[v], query);
           }
         }
       }
     }
     for (int q = 0; q < 4; ++q) {
       for (int v = 0; v < kVectorsAtOnce; ++v) {
-        if constexpr (distances) sums[q][v] *= Stored{-0.5};
-        store<Stored>(out + q * kTile + v * lanes, sums[q][v]);
+        if constexpr (distances) sums[q][v] *= T{-0.5};
+        store<T>(out + q * kTile + v * lanes, sums[q][v]);
       }
     }
   }
-  template <Common common_sum>
-  static Lanes<Stored> lane_share(Lanes<Stored> x, Lanes<Stored> z) {
-    const Lanes<Stored> zero{};
-    if constexpr (common_sum == Common::product) {
-      return x * z;
-    } else if constexpr (common_sum == Common::harmonic) {
-      const Lanes<Stored> sum = x + z;
-      return sum > zero ? Stored{2} * x * z / sum : zero;
-    } else {
-      const Lanes<Stored> least = smaller<Stored>(x, z), most = larger<Stored>(x, z);
-      return least > zero ? least : (most < zero ? -most : zero);
-    }
-  }
-  const Stored* at(Integer row, Integer column) const {
-    return tiles_.data() + ((row / kTile) * columns_ + column) * kTile + row % kTile;
-  }
-  Stored* at(Integer row, Integer column) {
-    return const_cast<Stored*>(std::as_const(*this).at(row, column));
-  }
 
-  Integer columns_;
+  Tiled<T> values_;
   bool distances_;
-  std::vector<Stored> tiles_;  // [tile][column][lane]
 };
 
 // How many rows with few values may be queries at once: the tables for them grow with the columns.
@@ -375,85 +360,62 @@ inline Integer sparse_queries(Integer columns) {
   return std::max<Integer>(1, values / std::max<Integer>(columns, 1) / kQueries) * kQueries;
 }
 
+// A table with a place for every column, [column][query], and the places that are not 0.
+template <class T>
 struct SparseQueries {
-  std::vector<float> single;  // [column][query]
-  std::vector<double> both;   // one of the two is in use
+  std::vector<T> values;
   std::vector<Integer> touched;
 };
 
-// Rows with few values, read where they are. A query lies in a table with a place for every column.
-template <class Value>
+// Rows with few values, read where they are.
+template <class Value, class T>
 class SparseTiles {
  public:
-  using Queries = SparseQueries;
+  using Queries = SparseQueries<T>;
 
-  SparseTiles(const SparseRows<Value>& rows, std::span<const Integer> which)
-      : rows_(rows), which_(which.begin(), which.end()) {}
+  SparseTiles(const SparseRows<Value>& rows, std::vector<Integer> which)
+      : rows_(rows), which_(std::move(which)) {}
+  SparseTiles subset(std::span<const Integer> which) const { return {rows_, picked(which_, which)}; }
 
-  SparseTiles(const SparseTiles& source, std::span<const Integer> which) : rows_(source.rows_) {
-    for (const Integer i : which) which_.push_back(source.which_[i]);
-  }
-
-  template <class T>
-  static std::vector<T>& table(Queries& queries) {
-    if constexpr (sizeof(T) == 4)
-      return queries.single;
-    else
-      return queries.both;
-  }
-  template <class T>
-  static const std::vector<T>& table(const Queries& queries) {
-    if constexpr (sizeof(T) == 4)
-      return queries.single;
-    else
-      return queries.both;
-  }
-
-  template <class T>
-  void read(const SparseTiles& source, std::span<const Integer> which, Queries& queries) const {
-    std::vector<T>& values = table<T>(queries);
+  void read(std::span<const Integer> which, Queries& queries) const {
     const std::size_t size = static_cast<std::size_t>(rows_.columns * kQueries);
-    if (values.size() != size) values.assign(size, T{});
-    for (const Integer place : queries.touched) values[place] = 0;
+    if (queries.values.size() != size) queries.values.assign(size, T{});
+    for (const Integer place : queries.touched) queries.values[place] = 0;
     queries.touched.clear();
     for (std::size_t q = 0; q < which.size(); ++q) {
-      for_each_value(source.row(which[q]), [&](Integer column, auto value) {
+      for_each_value(rows_[which_[which[q]]], [&](Integer column, auto value) {
         const Integer place = column * kQueries + static_cast<Integer>(q);
-        values[place] = static_cast<T>(value);
+        queries.values[place] = static_cast<T>(value);
         queries.touched.push_back(place);
       });
     }
   }
 
-  template <class T>
   void commons(const KernelSum& kernel, const Queries& queries, Integer tile, CommonSums<T>& out) const {
     for_each_common(kernel, [&]<Common common_sum>() {
       common<common_sum>(queries, tile, out[static_cast<int>(common_sum)]);
     });
   }
 
-  auto row(Integer i) const { return rows_[which_[i]]; }
   Integer work() const { return which_.empty() ? 1 : 2 * (rows_.stored() / rows_.count + 1); }
   Integer columns() const { return rows_.columns; }
 
  private:
-  template <Common common_sum, class T>
+  template <Common common_sum>
   void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
-    const T* values = table<T>(queries).data();
-    const Integer first = tile * kTile;
-    const Integer last = std::min<Integer>(first + kTile, static_cast<Integer>(which_.size()));
-    for (Integer i = first; i < last; ++i) {
+    const T* values = queries.values.data();
+    const Integer first = tile * kTile, count = static_cast<Integer>(which_.size());
+    for (Integer lane = 0; lane < kTile; ++lane) {
       T sums[kQueries] = {};
-      for_each_value(row(i), [&](Integer column, auto value) {
-        const T* query = values + column * kQueries;
-        const T x = static_cast<T>(value);
+      if (first + lane < count) {
+        for_each_value(rows_[which_[first + lane]], [&](Integer column, auto value) {
+          const T* query = values + column * kQueries;
+          const T x = static_cast<T>(value);
 #pragma omp simd
-        for (int q = 0; q < kQueries; ++q) sums[q] += share<common_sum>(x, query[q]);
-      });
-      for (int q = 0; q < kQueries; ++q) out[q][i - first] = sums[q];
-    }
-    for (Integer i = last; i < first + kTile; ++i) {
-      for (int q = 0; q < kQueries; ++q) out[q][i - first] = 0;
+          for (int q = 0; q < kQueries; ++q) sums[q] += share<common_sum>(x, query[q]);
+        });
+      }
+      for (int q = 0; q < kQueries; ++q) out[q][lane] = sums[q];
     }
   }
 
@@ -461,26 +423,16 @@ class SparseTiles {
   std::vector<Integer> which_;
 };
 
-struct GivenQueries {
-  std::vector<Integer> rows;
-};
-
 // Values of a kernel that are given: the rows are those of the matrix itself.
 template <class Value>
 class GivenTiles {
  public:
-  using Queries = GivenQueries;
+  using Queries = std::vector<Integer>;  // rows
 
-  GivenTiles(const DenseRows<Value>& matrix, std::span<const Integer> which)
-      : matrix_(matrix), which_(which.begin(), which.end()) {}
-  GivenTiles(const GivenTiles& source, std::span<const Integer> which) : matrix_(source.matrix_) {
-    for (const Integer i : which) which_.push_back(source.which_[i]);
-  }
-
-  void read(const GivenTiles& source, std::span<const Integer> which, Queries& queries) const {
-    queries.rows.clear();
-    for (const Integer i : which) queries.rows.push_back(source.which_[i]);
-  }
+  GivenTiles(const DenseRows<Value>& matrix, std::vector<Integer> which)
+      : matrix_(matrix), which_(std::move(which)) {}
+  GivenTiles subset(std::span<const Integer> which) const { return {matrix_, picked(which_, which)}; }
+  void read(std::span<const Integer> which, Queries& queries) const { queries = picked(which_, which); }
 
   template <class T>
   void commons(const KernelSum&, const Queries& queries, Integer tile, CommonSums<T>& sums) const {
@@ -489,8 +441,8 @@ class GivenTiles {
     const Integer last = std::min<Integer>(first + kTile, static_cast<Integer>(which_.size()));
     for (std::size_t q = 0; q < kQueries; ++q) {
       std::fill(out[q], out[q] + kTile, T{});
-      if (q >= queries.rows.size()) continue;
-      const Value* row = matrix_.values + queries.rows[q] * matrix_.stride;
+      if (q >= queries.size()) continue;
+      const Value* row = matrix_[queries[q]].values;
       for (Integer i = first; i < last; ++i) out[q][i - first] = static_cast<T>(row[which_[i]]);
     }
   }

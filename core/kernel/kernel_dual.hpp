@@ -30,6 +30,26 @@ struct DualState {
   double violation() const { return greatest - least; }
 };
 
+// One pair of sequential minimal optimisation (004): t goes from beta_j to beta_i, which makes the dual
+// value grow by slope t - eta t^2 / 2, with slope = f_j - f_i and eta = K_ii + K_jj - 2 K_ij.
+struct PairStep {
+  // Two rows with the same image have an eta of 0, and their step goes to a wall.
+  static constexpr double kLeastCurvature = 1e-12;
+  static double curvature(double K_ii, double K_jj, double K_ij) {
+    return std::max(K_ii + K_jj - 2 * K_ij, kLeastCurvature);
+  }
+
+  // The best t that leaves both inside their walls; multipliers that reach theirs are exactly there.
+  static double take(double slope, double eta, double& beta_i, double high_i, double& beta_j,
+                     double low_j) {
+    const double room_i = high_i - beta_i, room_j = beta_j - low_j;
+    const double t = std::min(slope / eta, std::min(room_i, room_j));
+    beta_i = t == room_i ? high_i : beta_i + t;
+    beta_j = t == room_j ? low_j : beta_j - t;
+    return t;
+  }
+};
+
 class KernelDual {
  public:
   std::vector<double> low, high, labels, beta, f;

@@ -8,7 +8,6 @@
 #include <span>
 
 #include "kernel/any_kernel_matrix.hpp"
-#include "kernel/kernel_matrix.hpp"
 #include "linear/dual_coordinate_ascent.hpp"
 #include "machine/budget.hpp"
 
@@ -33,8 +32,8 @@ double duality_gap(std::span<const Coordinate> coordinates, std::span<const doub
 }
 
 // `scores` are K_i . (alpha y) for every row i, kept up to date.
-template <bool kSquared, class T>
-KernelSweep kernel_dual_ascent(KernelMatrix<T>& matrix, std::span<Coordinate> coordinates,
+template <bool kSquared, class Matrix>
+KernelSweep kernel_dual_ascent(Matrix& matrix, std::span<Coordinate> coordinates,
                                std::span<const Integer> order, std::span<double> scores, double bias,
                                double bias_curvature, const Budget& budget, Watch& watch) {
   KernelSweep sweep;
@@ -47,7 +46,7 @@ KernelSweep kernel_dual_ascent(KernelMatrix<T>& matrix, std::span<Coordinate> co
     if constexpr (!kSquared) moved = std::min(moved, c.cost);
     const double change = moved - c.alpha;
     if (change == 0) continue;
-    const std::span<const T> row = matrix.row(i, budget);  // 4
+    const auto row = matrix.row(i, budget);  // 4
     double* out = scores.data() + matrix.first(i);
     const double pull = change * c.label;
     for (std::size_t k = 0; k < row.size(); ++k) out[k] += pull * static_cast<double>(row[k]);

@@ -2,8 +2,21 @@
 // Rows of the matrix of all values k(x_i, x_j), never more of them at once than are asked for.
 #pragma once
 
-#include "kernel/kernel_values.hpp"
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernel/any_kernel_matrix.hpp"
+#include "kernel/encoded.hpp"
+#include "kernel/kernel_dual_ascent.hpp"
 #include "kernel/row_cache.hpp"
+#include "kernel/sequential_minimal_optimization.hpp"
+#include "kernel/working_set.hpp"
+#include "machine/threads.hpp"
 
 namespace maxmargin {
 
@@ -11,23 +24,23 @@ namespace maxmargin {
 //
 // Rows are numbered in the order of the blocks. Rows that were computed can be kept for the next time.
 template <class T>
-class KernelMatrix {
+class KernelMatrix final : public AnyKernelMatrix {
  public:
   using Value = T;
 
   // `order` has the rows block by block; block k is order[begins[k]] .. order[begins[k + 1] - 1].
-  KernelMatrix(const KernelRows& rows, KernelSum kernel, const Encoding& encoding,
-               std::span<const Integer> order, std::span<const Integer> begins, Integer cache_bytes,
-               std::shared_ptr<CacheCounts> counts = nullptr, std::shared_ptr<SpareMemory> spare = nullptr)
-      : kernel_(std::move(kernel)),
+  KernelMatrix(const KernelRows& rows, const KernelSum& kernel, const Encoding& encoding,
+               std::span<const Integer> order, std::span<const Integer> begins, MatrixOptions options)
+      : kernel_(kernel),
         encoding_(encoding),
         count_(static_cast<Integer>(order.size())),
-        cache_(count_, begins.size() == 2 ? count_ : 0, cache_bytes, std::move(counts), std::move(spare)) {
+        cache_(count_, begins.size() == 2 ? count_ : 0, options.cache_bytes, std::move(options.counts),
+               std::move(options.spare)) {
     block_of_.resize(order.size());
     for (std::size_t k = 0; k + 1 < begins.size(); ++k) {
       const auto which = order.subspan(begins[k], begins[k + 1] - begins[k]);
-      const auto [places, columns] = places_of(rows, which, kernel_.only_distances());
-      blocks_.push_back({begins[k], Encoded::of<T>(rows, which, kernel_, encoding_, places, columns)});
+      const KeptColumns columns = columns_that_count(rows, which, kernel_.only_distances());
+      blocks_.push_back({begins[k], Encoded<T>(rows, which, kernel_, encoding_, columns)});
       std::fill(block_of_.begin() + begins[k], block_of_.begin() + begins[k + 1], static_cast<Integer>(k));
     }
     // Reading a row again is no faster than computing it where that takes a few operations per value.
@@ -35,8 +48,7 @@ class KernelMatrix {
     caching_ = caching_ || (!kernel_.terms.empty() && encoding_.holding != Holding::bits);
   }
 
-  // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
-  KernelMatrix subset(std::span<const Integer> which) {
+  std::unique_ptr<AnyKernelMatrix> subset(std::span<const Integer> which) override {
     std::vector<Block> parts;
     std::vector<std::vector<Integer>> members;  // of each part, counted from the beginning of its block
     std::vector<Integer> part_of(which.size());
@@ -52,36 +64,47 @@ class KernelMatrix {
     }
     RowCache<T> cache =
         cache_.subset(which, [&](std::size_t k) { return std::span<const Integer>(members[part_of[k]]); });
-    return KernelMatrix(kernel_, encoding_, std::move(parts), std::move(part_of), std::move(cache),
-                        caching_);
+    return std::unique_ptr<AnyKernelMatrix>(new KernelMatrix(
+        kernel_, encoding_, std::move(parts), std::move(part_of), std::move(cache), caching_));
   }
 
-  Integer count() const { return count_; }
-  // Whether every row that is computed is still there when it is needed again.
-  bool keeps_all() const { return caching_ && !cache_.loses(); }
-  Holding holding() const { return encoding_.holding; }
-  // Whether values take long enough to compute for it to pay to remember or to do without them.
-  bool dear() const {
-    return std::any_of(blocks_.begin(), blocks_.end(),
-                       [](const Block& block) { return block.rows.work() > kCheap; });
+  Integer count() const override { return count_; }
+  bool keeps_all() const override { return caching_ && !cache_.loses(); }
+  Holding holding() const override { return encoding_.holding; }
+  bool expensive() const override {
+    return std::ranges::any_of(blocks_, [](const Block& block) { return block.rows.work() > kCheap; });
   }
-  Integer cached_bytes() const { return cache_.used(); }
-  Integer computed() const { return cache_.computed(); }
+  Integer cached_bytes() const override { return cache_.used(); }
+  Integer computed() const override { return cache_.computed(); }
+
+  std::unique_ptr<AnyWorkingSet> working_set(Integer size, std::uint64_t seed) override {
+    return std::make_unique<WorkingSet<KernelMatrix>>(*this, size, seed);
+  }
+  std::unique_ptr<AnySequentialMinimalOptimization> pairs(std::span<const double> diagonal,
+                                                          bool second_order, bool shrinking) override {
+    return std::make_unique<SequentialMinimalOptimization<KernelMatrix>>(*this, diagonal, second_order,
+                                                                         shrinking);
+  }
+  KernelSweep sweep(bool squared, std::span<Coordinate> coordinates, std::span<const Integer> order,
+                    std::span<double> scores, double bias, double bias_curvature, const Budget& budget,
+                    Watch& watch) override {
+    const auto run =
+        squared ? kernel_dual_ascent<true, KernelMatrix> : kernel_dual_ascent<false, KernelMatrix>;
+    return run(*this, coordinates, order, scores, bias, bias_curvature, budget, watch);
+  }
 
   // What `add` would take for these rows, in multiply-adds.
   Integer work(std::span<const Integer> which) const {
     Integer sum = 0;
     for (const Integer row : which) {
-      const Encoded& rows = blocks_[block_of_[row]].rows;
+      const Encoded<T>& rows = blocks_[block_of_[row]].rows;
       sum += rows.count() * (cache_.has(row) ? 1 : rows.work());
     }
     return sum;
   }
 
-  // f_j += sum_q changes_q K(which_q, j) for all j; `which` must be in ascending order. A call that goes on
-  // with what the last one began takes no memory from its rows.
   void add(std::span<const Integer> which, std::span<const double> changes, double* f, const Budget& budget,
-           bool goes_on = false) {
+           bool goes_on = false) override {
     std::size_t most = which.size();
     for (const Block& block : blocks_)
       most = std::min(most, static_cast<std::size_t>(block.rows.queries_at_once()));
@@ -114,7 +137,7 @@ class KernelMatrix {
       }
       for (std::size_t first = 0; first < fresh.size(); first += kQueries) {
         const std::size_t size = std::min<std::size_t>(kQueries, fresh.size() - first);
-        share.batches.emplace_back().template read<T>(block.rows, std::span(fresh).subspan(first, size));
+        share.batches.emplace_back().read(block.rows, std::span(fresh).subspan(first, size));
       }
       cache_.count_computed(static_cast<Integer>(fresh.size()));
       work += block.rows.count() * (static_cast<Integer>(fresh.size()) * block.rows.work() +
@@ -125,7 +148,7 @@ class KernelMatrix {
     for (const Share& share : shares) {
       for (Integer tile = 0; tile < share.block->rows.tiles(); ++tile) items.emplace_back(&share, tile);
     }
-    share_out(budget.threads_for(work), static_cast<Integer>(items.size()), [&](Integer, Integer item) {
+    share_out(budget.threads_for(work), static_cast<Integer>(items.size()), [&](Integer item) {
       const auto& [share, tile] = items[item];
       add_tile(*share, tile, f + share->block->begin);
     });
@@ -171,15 +194,15 @@ class KernelMatrix {
     }
     cache_.count_computed(1);
     const Integer local = i - block.begin;
-    Encoded::Queries queries;
-    queries.template read<T>(block.rows, std::span(&local, 1));
-    share_out(budget.threads_for(block.rows.count() * block.rows.work() * kQueries), block.rows.tiles(),
-              [&](Integer, Integer tile) {
-                alignas(64) TileSums<T> values;
-                block.rows.template values<T>(kernel_, queries, tile, values);
-                const Integer lanes = std::min<Integer>(kTile, block.rows.count() - tile * kTile);
-                std::copy(values[0], values[0] + lanes, kept + tile * kTile);
-              });
+    Queries queries;
+    queries.read(block.rows, std::span(&local, 1));
+    const Integer threads = budget.threads_for(block.rows.count() * block.rows.work() * kQueries);
+    share_out(threads, block.rows.tiles(), [&](Integer tile) {
+      alignas(64) TileSums<T> values;
+      block.rows.values(kernel_, queries, tile, values);
+      const Integer lanes = std::min<Integer>(kTile, block.rows.count() - tile * kTile);
+      std::copy(values[0], values[0] + lanes, kept + tile * kTile);
+    });
     return {kept, length};
   }
   Integer first(Integer i) const { return blocks_[block_of_[i]].begin; }
@@ -189,9 +212,10 @@ class KernelMatrix {
   // memory, both in rows that are kept and across the diagonal.
   static constexpr Integer kCheap = 4;
 
+  using Queries = typename Encoded<T>::Queries;
   struct Block {
     Integer begin;
-    Encoded rows;
+    Encoded<T> rows;
   };
 
   KernelMatrix(const KernelSum& kernel, const Encoding& encoding, std::vector<Block> blocks,
@@ -217,7 +241,7 @@ class KernelMatrix {
     const Integer count = static_cast<Integer>(members.kept.size());
     const Integer missing = static_cast<Integer>(members.missing.size());
     const Integer items = (count + kQueries - 1) / kQueries;
-    share_out(budget.threads_for(size * count), items, [&](Integer, Integer item) {
+    share_out(budget.threads_for(size * count), items, [&](Integer item) {
       const Integer first = item * kQueries, last = std::min(first + kQueries, count);
       for (Integer q = first; q < last; ++q) {
         const auto& [row, place] = members.kept[q];
@@ -233,44 +257,20 @@ class KernelMatrix {
     });
   }
 
-  // Among the others; where values are dear, each beyond the tile on the diagonal is computed once.
+  // Among the others; where values are expensive, each beyond the tile on the diagonal is computed once.
   void compute_missing(const Block& block, const Members& members, T* out, Integer stride,
                        const Budget& budget) const {
-    const Encoded part = block.rows.subset(members.missing);
-    const std::vector<Integer>& places = members.missing_places;
-    const Integer size = static_cast<Integer>(places.size());
-    std::vector<Integer> numbers(places.size());
-    for (Integer a = 0; a < size; ++a) numbers[a] = a;
-    const Integer items = (size + kQueries - 1) / kQueries;
-    share_out(budget.threads_for(size * size * part.work()), items, [&](Integer, Integer item) {
-      Encoded::Queries queries;
-      const Integer first = item * kQueries, last = std::min(first + kQueries, size);
-      queries.template read<T>(part, std::span(numbers).subspan(first, last - first));
-      alignas(64) TileSums<T> values;
-      const bool once = part.work() > kCheap;
-      const Integer diagonal = first / kTile;
-      for (Integer tile = once ? diagonal : 0; tile < part.tiles(); ++tile) {
-        part.template values<T>(kernel_, queries, tile, values);
-        const Integer* there = places.data() + tile * kTile;
-        const Integer lanes = std::min<Integer>(kTile, size - tile * kTile);
-        for (Integer q = first; q < last; ++q) {
-          T* row = out + places[q] * stride;
-          for (Integer lane = 0; lane < lanes; ++lane) row[there[lane]] = values[q - first][lane];
-        }
-        if (!once || tile == diagonal) continue;
-        for (Integer lane = 0; lane < lanes; ++lane) {
-          T* row = out + there[lane] * stride;
-          for (Integer q = first; q < last; ++q) row[places[q]] = values[q - first][lane];
-        }
-      }
-    });
+    const Encoded<T> part = block.rows.subset(members.missing);
+    const Integer* places = members.missing_places.data();
+    for_each_pair(kernel_, part, part, part.work() > kCheap, budget,
+                  [=](Integer a, Integer b, T value) { out[places[a] * stride + places[b]] = value; });
   }
 
   // What one call of `add` does in one block.
   struct Share {
     const Block* block;
     std::vector<std::pair<const T*, double>> known;
-    std::vector<Encoded::Queries> batches;
+    std::vector<Queries> batches;
     std::vector<double> changes;  // of the rows in the batches, one after the other
     std::vector<T*> kept;         // where their values go, or null
   };
@@ -285,7 +285,7 @@ class KernelMatrix {
     }
     alignas(64) TileSums<T> values;
     for (std::size_t batch = 0; batch < share.batches.size(); ++batch) {
-      share.block->rows.template values<T>(kernel_, share.batches[batch], tile, values);
+      share.block->rows.values(kernel_, share.batches[batch], tile, values);
       const std::size_t begin = batch * kQueries;
       const std::size_t size = std::min<std::size_t>(kQueries, share.changes.size() - begin);
       for (std::size_t q = 0; q < size; ++q) {

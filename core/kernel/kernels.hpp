@@ -5,8 +5,8 @@
 // each row alone:
 //
 //   common      sum over the columns of            own number of a row     kernel
-//   product     x z                                |x|^2                   (gamma c + r)^p, tanh(gamma c +
-//   r),
+//   product     x z                                |x|^2                   (gamma c + r)^p,
+//                                                                          tanh(gamma c + r),
 //                                                                          exp(-gamma (s_x + s_z - 2 c))
 //   minimum     min(|x|, |z|) where signs agree    |x|_1                   Laplacian: exp(-gamma |x - z|_1)
 //   harmonic    2 x z / (x + z)                    sum of x                chi-squared
@@ -49,47 +49,42 @@ struct Term {
 struct KernelSum {
   std::vector<Term> terms;
 
+  // Whether there is a factor for which the predicate holds.
+  template <class Predicate>
+  bool any(const Predicate& holds) const {
+    return std::ranges::any_of(terms, [&](const Term& t) { return std::ranges::any_of(t.factors, holds); });
+  }
   bool uses(Common common) const {
-    return std::any_of(terms.begin(), terms.end(), [&](const Term& term) {
-      return std::any_of(term.factors.begin(), term.factors.end(),
-                         [&](const Factor& factor) { return factor.common == common; });
-    });
+    return any([=](const Factor& factor) { return factor.common == common; });
   }
   bool only_products() const { return !uses(Common::minimum) && !uses(Common::harmonic); }
   bool any_distances() const {
-    return std::any_of(terms.begin(), terms.end(), [](const Term& term) {
-      return std::any_of(term.factors.begin(), term.factors.end(),
-                         [](const Factor& factor) { return factor.shape == Shape::exponential; });
-    });
+    return any([](const Factor& factor) { return factor.shape == Shape::exponential; });
   }
   // Whether only distances of one kind of common sum matter, so that they may be summed up directly.
   bool only_distances() const {
-    return std::all_of(terms.begin(), terms.end(), [](const Term& term) {
-      return std::all_of(term.factors.begin(), term.factors.end(),
-                         [](const Factor& factor) { return factor.shape == Shape::exponential; });
-    });
+    return !any([](const Factor& factor) { return factor.shape != Shape::exponential; });
   }
 };
 
 inline constexpr int kTile = 64;    // rows whose values are computed side by side
 inline constexpr int kQueries = 8;  // against so many others at once
 
-// The share of one value of x and one of z in a common sum.
+// The share of one value of x and one of z in a common sum; V may be a register of values.
 template <Common common, class V>
 inline V share(V x, V z) {
+  const V zero{};
   if constexpr (common == Common::product) {
     return x * z;
   } else if constexpr (common == Common::harmonic) {
     const V sum = x + z;
-    return sum > 0 ? 2 * x * z / sum : V{};
+    return sum > zero ? (x + x) * z / sum : zero;
   } else {
-    const V least = x < z ? x : z, most = x < z ? z : x;
-    return least > 0 ? least : (most < 0 ? -most : V{});
+    const V least = x < z ? x : z, most = x > z ? x : z;
+    return least > zero ? least : (most < zero ? -most : zero);
   }
 }
-template <class V>
-inline double own_share(Common common, V value) {
-  const double x = static_cast<double>(value);
+inline double own_share(Common common, double x) {
   if (common == Common::product) return x * x;
   return common == Common::minimum ? std::abs(x) : x;
 }

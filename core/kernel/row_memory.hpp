@@ -37,17 +37,15 @@ class SpareMemory {
   std::vector<Piece> pieces_;
 };
 
-// Where all rows have one length, they are cut from pieces; else each row has memory of its own, lest one
-// length hold what another needs.
+// Where all rows have one length, and many fit into a piece, they are cut from pieces; else each row has
+// memory of its own, lest one length hold what another needs.
 template <class T>
 class RowMemory {
  public:
   // `length` is that of every row, or 0 where they differ. What is in `spare` is taken first.
   RowMemory(Integer length, std::shared_ptr<SpareMemory> spare)
-      : spare_(std::move(spare)), length_(length), cut_(length > 0) {
-    const Integer most = static_cast<Integer>(SpareMemory::kPiece / sizeof(T));
-    usual_ = length_ <= most;
-    if (cut_ && usual_) in_piece_ = most / length_;
+      : spare_(std::move(spare)), length_(length), cut_(length > 0 && length <= kMost) {
+    if (cut_) in_piece_ = kMost / length_;
   }
   RowMemory(RowMemory&&) = default;
   RowMemory& operator=(RowMemory&&) = default;
@@ -59,7 +57,9 @@ class RowMemory {
   T* take(Integer length) {
     if (!cut_) return new T[static_cast<std::size_t>(length)];
     if (free_.empty()) {
-      if (next_ == in_piece_ * static_cast<Integer>(pieces_.size())) pieces_.push_back(new_piece());
+      if (next_ == in_piece_ * static_cast<Integer>(pieces_.size())) {
+        pieces_.push_back(spare_ ? spare_->take() : SpareMemory().take());
+      }
       T* piece = reinterpret_cast<T*>(pieces_[next_ / in_piece_].get());
       return piece + next_++ % in_piece_ * length_;
     }
@@ -79,8 +79,6 @@ class RowMemory {
   RowMemory for_shorter(Integer length) {
     RowMemory memory(length, spare_);
     if (!memory.cut_) return memory;
-    memory.usual_ = usual_;
-    memory.in_piece_ = in_piece_ * length_ / memory.length_;
     memory.pieces_ = std::exchange(pieces_, {});
     std::sort(memory.pieces_.begin(), memory.pieces_.end());
     clear();
@@ -89,7 +87,7 @@ class RowMemory {
   // Passes on the pieces behind the last row.
   void trim() {
     while (next_ <= in_piece_ * (static_cast<Integer>(pieces_.size()) - 1)) {
-      if (spare_ && usual_) spare_->give(std::move(pieces_.back()));
+      if (spare_) spare_->give(std::move(pieces_.back()));
       pieces_.pop_back();
     }
   }
@@ -101,15 +99,11 @@ class RowMemory {
   }
 
  private:
-  SpareMemory::Piece new_piece() const {
-    if (spare_ && usual_) return spare_->take();
-    const std::size_t bytes = static_cast<std::size_t>(in_piece_ * length_) * sizeof(T);
-    return std::make_unique_for_overwrite<std::byte[]>(std::max(bytes, SpareMemory::kPiece));
-  }
+  static constexpr Integer kMost = static_cast<Integer>(SpareMemory::kPiece / sizeof(T));  // in a piece
 
   std::shared_ptr<SpareMemory> spare_;
   Integer length_;
-  bool cut_, usual_;  // rows are cut from pieces; and these have the size that is passed on
+  bool cut_;  // rows are cut from pieces
   Integer in_piece_ = 1, next_ = 0;
   std::vector<SpareMemory::Piece> pieces_;
   std::vector<T*> free_;

@@ -16,7 +16,7 @@
 namespace maxmargin {
 
 template <class Matrix>
-class SequentialMinimalOptimization {
+class SequentialMinimalOptimization final : public AnySequentialMinimalOptimization {
  public:
   SequentialMinimalOptimization(Matrix& matrix, std::span<const double> diagonal, bool second_order,
                                 bool shrinking)
@@ -27,8 +27,8 @@ class SequentialMinimalOptimization {
     activate_all();
   }
 
-  // At most `most` pairs, until no pair violates by more than `tolerance`.
-  PairReport run(KernelDual& dual, Integer most, double tolerance, const Budget& budget, Watch& watch) {
+  PairReport run(KernelDual& dual, Integer most, double tolerance, const Budget& budget,
+                 Watch& watch) override {
     PairReport report;
     Ends ends = find_ends(dual);
     const double enough = std::max(tolerance, rounding_of_f(dual));
@@ -63,7 +63,6 @@ class SequentialMinimalOptimization {
   using T = typename Matrix::Value;
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr double kRounding = 4e-15;
-  static constexpr double kLeastCurvature = 1e-12;
   static constexpr double kLookAgain = 0.1;  // all rows are looked at again after a tenfold gain
   static constexpr Integer kShrinkEvery = 1000;
 
@@ -99,18 +98,11 @@ class SequentialMinimalOptimization {
     const double eta = curvature(i, j, value(i, row_i, j));
     const double slope = dual.f[j] - dual.f[i];
     const double old_i = dual.beta[i], old_j = dual.beta[j];
-
-    const double xi = old_i + old_j;  // 3
-    const double L = std::max(dual.low[j], xi - dual.high[i]);
-    const double H = std::min(dual.high[j], xi - dual.low[i]);
-    const double raw = old_j - slope / eta;                 // 4
-    const double beta_j = std::min(std::max(raw, L), H);    // 5
-    const bool at_wall_of_i = beta_j == xi - dual.high[i];  // where xi - beta_j may round to beside it
-    const double beta_i = at_wall_of_i ? dual.high[i] : std::clamp(xi - beta_j, dual.low[i], dual.high[i]);
+    double beta_i = old_i, beta_j = old_j;
+    PairStep::take(slope, eta, beta_i, dual.high[i], beta_j, dual.low[j]);  // 3, 4, 5
     if (beta_j == old_j || beta_i == old_i) return 0;
     dual.beta[i] = beta_i;
     dual.beta[j] = beta_j;
-
     add_row(dual.f, i, row_i, beta_i - old_i);  // 6
     add_row(dual.f, j, matrix_.row(j, budget), beta_j - old_j);
     const double step = old_j - beta_j;
@@ -138,9 +130,8 @@ class SequentialMinimalOptimization {
     return best;
   }
 
-  // eta_ij; two rows with the same image have none, and their step goes to a wall.
   double curvature(Integer i, Integer j, double value) const {
-    return std::max(diagonal_[i] + diagonal_[j] - 2 * value, kLeastCurvature);
+    return PairStep::curvature(diagonal_[i], diagonal_[j], value);
   }
   // K_ij, which is 0 for rows of different blocks.
   double value(Integer i, std::span<const T> row, Integer j) const {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernel/any_kernel_matrix.hpp"
 #include "kernel/free_multipliers.hpp"
 #include "kernel/kernel_dual.hpp"
 #include "machine/budget.hpp"
@@ -77,12 +78,8 @@ class SmallDual {
       const Integer j = partner(i, ends.least);
       if (j < 0) break;
       const T* row_i = matrix_.get() + i * stride_;
-      const double curvature =
-          std::max(diagonal_[i] + diagonal_[j] - 2 * static_cast<double>(row_i[j]), kLeastCurvature);
-      const double room_i = high_[i] - beta_[i], room_j = beta_[j] - low_[j];
-      const double step = std::min((f_[j] - ends.least) / curvature, std::min(room_i, room_j));
-      beta_[i] = step == room_i ? high_[i] : beta_[i] + step;
-      beta_[j] = step == room_j ? low_[j] : beta_[j] - step;
+      const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], static_cast<double>(row_i[j]));
+      const double step = PairStep::take(f_[j] - ends.least, eta, beta_[i], high_[i], beta_[j], low_[j]);
       mark(i);
       mark(j);
       ends = move(row_i, matrix_.get() + j * stride_, step);
@@ -94,7 +91,6 @@ class SmallDual {
   using D = Lanes<double>;
   typedef T Few __attribute__((vector_size(kLanes<double> * sizeof(T))));
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  static constexpr double kLeastCurvature = 1e-12;
   // Rows are an odd number of lines apart: lines of a column then share the processor's cache.
   static constexpr Integer kLine = 64 / sizeof(T);
 
@@ -155,7 +151,7 @@ class SmallDual {
       const D difference =
           maxmargin::load<double>(f_.data() + k) + maxmargin::load<double>(fall_.data() + k) - f_i;
       D curvature = own + maxmargin::load<double>(diagonal_.data() + k) - 2.0 * load_few(row + k);
-      curvature = larger<double>(curvature, all<double>(kLeastCurvature));
+      curvature = larger<double>(curvature, all<double>(PairStep::kLeastCurvature));
       const D positive = larger<double>(difference, D{});
       const D gain = positive * positive / curvature;
       where = gain > best ? number : where;
@@ -183,7 +179,7 @@ class SmallDual {
 //
 // A Matrix is one of KernelMatrix, which computes values when they are needed, and GivenMatrix.
 template <class Matrix>
-class WorkingSet {
+class WorkingSet final : public AnyWorkingSet {
  public:
   using Value = typename Matrix::Value;
   using Small = SmallDual<Value>;
@@ -195,8 +191,7 @@ class WorkingSet {
     chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
   }
 
-  // So many rounds, or fewer where there is nothing left to do; returns their number.
-  Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) {
+  Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) override {
     dual.look();
     for (Integer round = 0; round < rounds; ++round) {
       if (dual.state.primal <= dual.state.dual || dual.state.violation() <= 0) return round;
@@ -247,9 +242,7 @@ class WorkingSet {
     return steps;
   }
 
-  // Moves the free multipliers, if there are `most` of them or fewer, to where up to `systems` steps of
-  // Newton's method lead; returns the number of these steps. In single precision there are none.
-  Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) {
+  Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) override {
     if constexpr (std::is_same_v<Value, double>) {
       const Integer count = free_.find(dual);
       if (count < 2 || count > most) return 0;

@@ -148,24 +148,38 @@ double curvature_product(const Rows& rows, const double* curvatures, const doubl
   return sum;
 }
 
+// The product of a row with one that is spread out over all columns. Of the rows of
+// core/features/monomial_rows.hpp, the few values are spread out that monomials are formed from.
+template <class Row>
+MAXMARGIN_INLINE double spread_product(const Row& row, const double* x) {
+  return row.dot(x);
+}
+template <class Rows>
+const Rows& spread_rows(const Rows& rows) {
+  return rows;
+}
+
 // out_kl = <x_first(k), x_second(l)>, by rows.
 template <class Rows>
 void inner_products(const Rows& rows, std::span<const Integer> first, std::span<const Integer> second,
                     double* out, const Budget& budget) {
+  const auto& spread = spread_rows(rows);
   Integer stored = 0;
-  for (const Integer i : second) stored += rows[i].size();
+  for (const Integer i : second) stored += spread[i].size();
   const Integer count = static_cast<Integer>(first.size());
   const Integer threads = std::min(budget.threads_for(stored * count), std::max<Integer>(count, 1));
-  std::vector<std::vector<double>> spread(static_cast<std::size_t>(threads));
-  for (std::vector<double>& own : spread) own.reserve(static_cast<std::size_t>(rows.columns));
+  std::vector<std::vector<double>> own(static_cast<std::size_t>(threads));
+  for (std::vector<double>& x : own) x.reserve(static_cast<std::size_t>(spread.columns));
   in_parallel(threads, count, [&](Integer thread, Integer k, Integer last) {
-    std::vector<double>& x = spread[thread];
-    x.assign(static_cast<std::size_t>(rows.columns), 0.0);
+    std::vector<double>& x = own[thread];
+    x.assign(static_cast<std::size_t>(spread.columns), 0.0);
     for (; k < last; ++k) {
-      const auto row = rows[first[k]];
+      const auto row = spread[first[k]];
       row.add_to(x.data(), 1);
       double* target = out + k * static_cast<Integer>(second.size());
-      for (std::size_t l = 0; l < second.size(); ++l) target[l] = rows[second[l]].dot(x.data());
+      for (std::size_t l = 0; l < second.size(); ++l) {
+        target[l] = spread_product(rows[second[l]], x.data());
+      }
       row.clear(x.data());
     }
   });

@@ -7,8 +7,7 @@
 #include "linear/small_system.hpp"
 #include "loops/loops.hpp"
 #include "machine/random.hpp"
-#include "passes/best_intercept.hpp"
-#include "passes/weighted_quantile.hpp"
+#include "passes/proof.hpp"
 
 namespace maxmargin {
 namespace {
@@ -68,25 +67,18 @@ class SmallClasses {
   void place(SecondOrderMethod& method, SmallClass& one, bool squared) {
     const std::size_t d = static_cast<std::size_t>(rows_.columns);
     scores(rows_, one.v.data(), scores_, budget_);
-    double b = 0;
-    if (one.v.size() > d) b = one.v[d] = best_intercept_of(one.terms, squared);
-    for (std::size_t i = 0; i < scores_.size(); ++i) scores_[i] = one.terms.labels[i] * (scores_[i] + b);
+    const auto [labels, costs, regulariser] = one.terms;
+    Objective objective{squared ? AnyLoss(SquaredHinge{}) : AnyLoss(Hinge{}), labels, costs,
+                        Intercept::fixed};
+    if (one.v.size() > d) {
+      objective.intercept = regulariser[d] > 0 ? Intercept::regularised : Intercept::exact;
+      objective.number = regulariser[d] > 0 ? 1 / std::sqrt(regulariser[d]) : 0;
+    }
+    const double b = objective.take_best_intercept(scores_).b;
+    if (one.v.size() > d) one.v[d] = b;
     method.at.terms = one.terms;
     method.at.place(one.v, scores_);
     system_.clear();
-  }
-  double best_intercept_of(const Terms& terms, bool squared) {
-    const auto [labels, costs, regulariser] = terms;
-    const double ridge = regulariser.back();
-    if (squared) return best_intercept<SquaredHinge>(scores_, labels.data(), costs.data(), ridge);
-    std::vector<double> kinks(scores_.size());
-    double positive = 0;
-    for (std::size_t i = 0; i < kinks.size(); ++i) {
-      positive += labels[i] > 0 ? costs[i] : 0.0;
-      kinks[i] = labels[i] - scores_[i];
-    }
-    const auto [low, high] = weighted_quantile(std::span<const double>(kinks), costs, positive, ridge);
-    return middle_of(low, high);
   }
 
   void take_steps(SecondOrderMethod& method, SmallClass& one) {

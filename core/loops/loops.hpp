@@ -30,13 +30,12 @@ void add_rows(const AnyRows& rows, std::span<const Integer> order, const double*
 void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget);
 
 // Whether all indices are those of columns 0 .. columns - 1.
-bool are_columns(std::span<const std::int32_t> indices, Integer columns);
-bool are_columns(std::span<const std::int64_t> indices, Integer columns);
+template <class Index>
+bool are_columns(std::span<const Index> indices, Integer columns);
 // Whether no row has its columns out of order or twice.
 bool are_in_order(const std::int32_t* indices, std::span<const Integer> offsets);
-// What `without_zeros` does.
-template <class Value>
-std::optional<SparseCopy<Value>> sparse_copy(const DenseRows<Value>& rows, const Budget& budget);
+extern template std::optional<SparseCopy<float>> without_zeros(const DenseRows<float>&, const Budget&);
+extern template std::optional<SparseCopy<double>> without_zeros(const DenseRows<double>&, const Budget&);
 
 void add_outer_products(const AnyRows& rows, const double* coefficients, std::span<double> lower,
                         Integer size, const Budget& budget);

@@ -2,6 +2,9 @@
 // Work shared among threads.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+
 #include "data/rows.hpp"
 
 namespace maxmargin {
@@ -26,6 +29,15 @@ void in_parallel(Integer threads, Integer count, const Work& work) {
   } else {
     job(0);
   }
+}
+
+// Calls work(item) for 0 .. count - 1 on several threads; whoever is free takes the next.
+template <class Work>
+void share_out(Integer threads, Integer count, const Work& work) {
+  std::atomic<Integer> next{0};
+  in_parallel(std::max<Integer>(1, std::min(threads, count)), count, [&](Integer, Integer, Integer) {
+    for (Integer item; (item = next.fetch_add(1, std::memory_order_relaxed)) < count;) work(item);
+  });
 }
 
 }  // namespace maxmargin

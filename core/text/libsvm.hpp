@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -21,52 +22,8 @@
 
 namespace maxmargin {
 
-enum class Fault {
-  none,
-  label_missing,
-  label_not_a_number,
-  label_not_finite,
-  label_not_alone,
-  index_missing,
-  index_not_a_number,
-  index_negative,
-  index_below_first,
-  index_beyond_64_bits,
-  index_beyond_columns,
-  index_unsorted,
-  index_repeated,
-  colon_missing,
-  value_missing,
-  value_not_a_number,
-  value_not_finite,
-  value_too_large,
-  nul_byte,
-};
-
-constexpr const char* name_of(Fault fault) {
-  constexpr const char* names[] = {
-      "none",
-      "label_missing",
-      "label_not_a_number",
-      "label_not_finite",
-      "label_not_alone",
-      "index_missing",
-      "index_not_a_number",
-      "index_negative",
-      "index_below_first",
-      "index_beyond_64_bits",
-      "index_beyond_columns",
-      "index_unsorted",
-      "index_repeated",
-      "colon_missing",
-      "value_missing",
-      "value_not_a_number",
-      "value_not_finite",
-      "value_too_large",
-      "nul_byte",
-  };
-  return names[static_cast<int>(fault)];
-}
+// What is wrong with a line, by its name in src/maxmargin/files/data/libsvm.py; "none" where nothing is.
+using Fault = std::string_view;
 
 struct TextOptions {
   Integer first_index;   // the index of the first column: 1, or 0
@@ -84,16 +41,6 @@ struct Place {
   Integer end = 0;
 };
 
-// What to write to. `values` and `indices` have room for every colon of the text, the others for
-// every line.
-template <class Value, class Index>
-struct RowArrays {
-  Value* values;
-  Index* indices;
-  std::int32_t* ends;
-  double* labels;
-};
-
 struct ParsedRows {
   Integer rows = 0;
   Integer stored = 0;
@@ -102,32 +49,41 @@ struct ParsedRows {
   Integer dropped = 0;   // values
   Integer largest = -1;  // column, from 0
   Place largest_place;
-  bool too_narrow = false;    // an index does not fit the type of the array, and parsing ended there
-  Fault fault = Fault::none;  // the first one
+  bool too_narrow = false;  // an index does not fit the type of the array, and parsing ended there
+  Fault fault = "none";     // the first one
   Place fault_place;
 };
 
-struct TextCounts {
-  Integer lines = 0;
-  Integer colons = 0;
-};
-
-inline TextCounts count_text(std::string_view text) {
-  TextCounts counts;
-  // Short runs, so that the sums fit in bytes and many are added at once.
-  constexpr std::size_t kRun = 255;
-  for (std::size_t begin = 0; begin < text.size(); begin += kRun) {
-    const std::size_t end = std::min(begin + kRun, text.size());
-    std::uint8_t lines = 0, colons = 0;
-    for (std::size_t k = begin; k < end; ++k) {
-      lines = static_cast<std::uint8_t>(lines + (text[k] == '\n'));
-      colons = static_cast<std::uint8_t>(colons + (text[k] == ':'));
+// The arrays of the rows of a text: `values` and `indices` have room for every colon, the others for every
+// line. From the heap, and not cleared: a reader frees a block before it is two further, and the next one
+// then gets memory that the system need not clear again.
+template <class Value, class Index>
+struct RowArrays {
+  explicit RowArrays(std::string_view text) {
+    std::size_t all_lines = 0, all_colons = 0;
+    // Short runs, so that the sums fit in bytes and many are added at once.
+    constexpr std::size_t kRun = 255;
+    for (std::size_t begin = 0; begin < text.size(); begin += kRun) {
+      const std::size_t end = std::min(begin + kRun, text.size());
+      std::uint8_t lines = 0, colons = 0;
+      for (std::size_t k = begin; k < end; ++k) {
+        lines = static_cast<std::uint8_t>(lines + (text[k] == '\n'));
+        colons = static_cast<std::uint8_t>(colons + (text[k] == ':'));
+      }
+      all_lines += lines;
+      all_colons += colons;
     }
-    counts.lines += lines;
-    counts.colons += colons;
+    values = std::make_unique_for_overwrite<Value[]>(all_colons);
+    indices = std::make_unique_for_overwrite<Index[]>(all_colons);
+    ends = std::make_unique_for_overwrite<std::int32_t[]>(all_lines);
+    labels = std::make_unique_for_overwrite<double[]>(all_lines);
   }
-  return counts;
-}
+
+  std::unique_ptr<Value[]> values;
+  std::unique_ptr<Index[]> indices;
+  std::unique_ptr<std::int32_t[]> ends;
+  std::unique_ptr<double[]> labels;
+};
 
 // ---- tokens: every scan ends at the newline that ends the text at the latest -------------------
 
@@ -149,31 +105,31 @@ inline bool says_not_finite(std::string_view text) {
 }
 
 inline Fault diagnose_label(std::string_view token) {
-  if (token.find('\0') != token.npos) return Fault::nul_byte;
-  if (token.find(':') != token.npos) return Fault::label_missing;
-  if (token.find(',') != token.npos) return Fault::label_not_alone;
-  return says_not_finite(token) ? Fault::label_not_finite : Fault::label_not_a_number;
+  if (token.find('\0') != token.npos) return "nul_byte";
+  if (token.find(':') != token.npos) return "label_missing";
+  if (token.find(',') != token.npos) return "label_not_alone";
+  return says_not_finite(token) ? "label_not_finite" : "label_not_a_number";
 }
 
 inline Fault diagnose_index(std::string_view token) {
-  if (token.find('\0') != token.npos) return Fault::nul_byte;
+  if (token.find('\0') != token.npos) return "nul_byte";
   const std::size_t colon = token.find(':');
-  if (colon == token.npos) return Fault::colon_missing;
-  if (colon == 0) return Fault::index_missing;
+  if (colon == token.npos) return "colon_missing";
+  if (colon == 0) return "index_missing";
   std::string_view index = token.substr(0, colon);
   const bool negative = index[0] == '-';
   if (negative || index[0] == '+') index.remove_prefix(1);
   for (const char c : index) {
-    if (!is_digit(c)) return Fault::index_not_a_number;
+    if (!is_digit(c)) return "index_not_a_number";
   }
-  if (index.empty()) return Fault::index_not_a_number;
-  return negative ? Fault::index_negative : Fault::index_beyond_64_bits;
+  if (index.empty()) return "index_not_a_number";
+  return negative ? "index_negative" : "index_beyond_64_bits";
 }
 
 inline Fault diagnose_value(std::string_view token) {
-  if (token.empty()) return Fault::value_missing;
-  if (token.find('\0') != token.npos) return Fault::nul_byte;
-  return says_not_finite(token) ? Fault::value_not_finite : Fault::value_not_a_number;
+  if (token.empty()) return "value_missing";
+  if (token.find('\0') != token.npos) return "nul_byte";
+  return says_not_finite(token) ? "value_not_finite" : "value_not_a_number";
 }
 
 // ---- lines ------------------------------------------------------------------------------------
@@ -181,8 +137,14 @@ inline Fault diagnose_value(std::string_view token) {
 template <class Value, class Index>
 class LibsvmParser {
  public:
-  LibsvmParser(std::string_view text, const RowArrays<Value, Index>& out, const TextOptions& options)
-      : text_(text.data()), end_(text.data() + text.size()), out_(out), options_(options) {}
+  LibsvmParser(std::string_view text, RowArrays<Value, Index>& out, const TextOptions& options)
+      : text_(text.data()),
+        end_(text.data() + text.size()),
+        values_(out.values.get()),
+        indices_(out.indices.get()),
+        ends_(out.ends.get()),
+        labels_(out.labels.get()),
+        options_(options) {}
 
   // The text ends with a newline, or is empty.
   ParsedRows parse() {
@@ -192,7 +154,7 @@ class LibsvmParser {
       while (is_blank(*p)) ++p;
       if (*p != '\n' && *p != '#' && !row(p)) {
         if (parsed_.too_narrow) return parsed_;
-        if (parsed_.faulty++ == 0) report();
+        ++parsed_.faulty;
         if (!options_.skip_faulty) return parsed_;
       }
       if (*p != '\n')
@@ -213,9 +175,8 @@ class LibsvmParser {
       while (is_blank(*p)) ++p;
       if (*p == 'q') p = after_query(p);
     } else {
-      const Fault fault =
-          q != nullptr && ends_token(*q) ? Fault::label_not_finite : diagnose_label(token(p));
-      if (fault != Fault::label_missing || !options_.labels_optional) return fail(fault, p, token_end(p));
+      const Fault fault = q != nullptr && ends_token(*q) ? "label_not_finite" : diagnose_label(token(p));
+      if (fault != "label_missing" || !options_.labels_optional) return fail(fault, p, token_end(p));
       label = std::numeric_limits<double>::quiet_NaN();
     }
     Integer stored = parsed_.stored, dropped = 0, previous = -1;
@@ -224,11 +185,11 @@ class LibsvmParser {
       while (is_blank(*p)) ++p;
       if (*p == '\n' || *p == '#') break;
       last = p;
-      Integer column;
+      Integer column = 0;
       if (!pair(p, previous, column)) return false;
       previous = column;
       if (column >= options_.columns) [[unlikely]] {
-        if (!options_.drop_extra) return fail(Fault::index_beyond_columns, last, token_end(last));
+        if (!options_.drop_extra) return fail("index_beyond_columns", last, token_end(last));
         ++dropped;
         continue;
       }
@@ -238,15 +199,15 @@ class LibsvmParser {
           return false;
         }
       }
-      out_.indices[stored] = static_cast<Index>(column);
-      out_.values[stored] = value_;
+      indices_[stored] = static_cast<Index>(column);
+      values_[stored] = value_;
       ++stored;
     }
-    if (stored > parsed_.stored) note_largest(out_.indices[stored - 1], last);
+    if (stored > parsed_.stored) note_largest(indices_[stored - 1], last);
     parsed_.stored = stored;
     parsed_.dropped += dropped;
-    out_.labels[parsed_.rows] = label;
-    out_.ends[parsed_.rows] = static_cast<std::int32_t>(stored);
+    labels_[parsed_.rows] = label;
+    ends_[parsed_.rows] = static_cast<std::int32_t>(stored);
     ++parsed_.rows;
     return true;
   }
@@ -267,21 +228,21 @@ class LibsvmParser {
     }
     column = static_cast<Integer>(index) - options_.first_index;
     if (column <= previous) [[unlikely]] {
-      const Fault fault = column < 0           ? Fault::index_below_first
-                          : column == previous ? Fault::index_repeated
-                                               : Fault::index_unsorted;
-      return fail(fault, begin, token_end(begin));
+      return fail(column < 0           ? "index_below_first"
+                  : column == previous ? "index_repeated"
+                                       : "index_unsorted",
+                  begin, token_end(begin));
     }
     const char* const text = ++p;
     double value;
     const char* const q = scan_number(p, end_, value);
     if (q == nullptr || !ends_token(*q)) [[unlikely]] {
       const Fault fault = diagnose_value(token(text));
-      return fail(fault, fault == Fault::value_missing ? begin : text, token_end(text));
+      return fail(fault, fault == "value_missing" ? begin : text, token_end(text));
     }
     value_ = static_cast<Value>(value);
     if (!std::isfinite(value_)) [[unlikely]]
-      return fail(Fault::value_too_large, text, q);
+      return fail("value_too_large", text, q);
     p = q;
     return true;
   }
@@ -308,15 +269,13 @@ class LibsvmParser {
     parsed_.largest_place = place(last, token_end(last));
   }
 
-  bool fail(Fault fault, const char* begin, const char* end) {
-    fault_ = fault;
-    fault_begin_ = begin;
-    fault_end_ = end;
+  // Not inlined, lest it take registers from the lines that are in order.
+  [[gnu::noinline]] bool fail(Fault fault, const char* begin, const char* end) {
+    if (parsed_.faulty == 0) {
+      parsed_.fault = fault;
+      parsed_.fault_place = place(begin, end);
+    }
     return false;
-  }
-  void report() {
-    parsed_.fault = fault_;
-    parsed_.fault_place = place(fault_begin_, fault_end_);
   }
   Place place(const char* begin, const char* end) const {
     return {parsed_.lines, line_begin_ - text_, begin - text_, end - text_};
@@ -325,14 +284,14 @@ class LibsvmParser {
 
   const char* text_;
   const char* end_;
-  RowArrays<Value, Index> out_;
+  Value* values_;
+  Index* indices_;
+  std::int32_t* ends_;
+  double* labels_;
   TextOptions options_;
   ParsedRows parsed_;
   Value value_ = 0;
   const char* line_begin_ = nullptr;
-  Fault fault_ = Fault::none;
-  const char* fault_begin_ = nullptr;
-  const char* fault_end_ = nullptr;
 };
 
 }  // namespace maxmargin

@@ -8,19 +8,30 @@ from typing import TYPE_CHECKING, Any
 from maxmargin.tools.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from maxmargin.along_costs.model_path import Path
-    from maxmargin.along_costs.path import path, whole_path
-    from maxmargin.estimators import SVC, LinearSVC, LinearSVCCV
-    from maxmargin.problem import Intercept, Problem
-    from maxmargin.problem.rows import Rows
-    from maxmargin.proof.certificate import Certificate, RowClass, certify
-    from maxmargin.proof.hard_margin import HardMarginCertificate, certify_hard_margin
-    from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
-    from maxmargin.proof.model import Model, Status, Trace
-    from maxmargin.proof.solution import Solution
-    from maxmargin.reductions.hard_margin import solve_hard_margin
-    from maxmargin.solving.loop import Progress, solve
-    from maxmargin.solving.ways import choose_solver
+    from maxmargin.along_costs.model_path import Path as Path
+    from maxmargin.along_costs.path import path as path
+    from maxmargin.along_costs.path import whole_path as whole_path
+    from maxmargin.estimators import SVC as SVC
+    from maxmargin.estimators import LinearSVC as LinearSVC
+    from maxmargin.estimators import LinearSVCCV as LinearSVCCV
+    from maxmargin.problem import Intercept as Intercept
+    from maxmargin.problem import Problem as Problem
+    from maxmargin.problem.rows import Rows as Rows
+    from maxmargin.proof.certificate import Certificate as Certificate
+    from maxmargin.proof.certificate import RowClass as RowClass
+    from maxmargin.proof.certificate import certify as certify
+    from maxmargin.proof.hard_margin import HardMarginCertificate as HardMarginCertificate
+    from maxmargin.proof.hard_margin import certify_hard_margin as certify_hard_margin
+    from maxmargin.proof.inseparable import InseparabilityProof as InseparabilityProof
+    from maxmargin.proof.inseparable import InseparableError as InseparableError
+    from maxmargin.proof.model import Model as Model
+    from maxmargin.proof.model import Status as Status
+    from maxmargin.proof.model import Trace as Trace
+    from maxmargin.proof.solution import Solution as Solution
+    from maxmargin.reductions.hard_margin import solve_hard_margin as solve_hard_margin
+    from maxmargin.solving.loop import Progress as Progress
+    from maxmargin.solving.loop import solve as solve
+    from maxmargin.solving.ways import choose_solver as choose_solver
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
@@ -50,32 +61,7 @@ _HOME = {
     "whole_path": "along_costs.path",
 }
 
-__all__ = [
-    "SVC",
-    "Certificate",
-    "HardMarginCertificate",
-    "InseparabilityProof",
-    "InseparableError",
-    "Intercept",
-    "LinearSVC",
-    "LinearSVCCV",
-    "Model",
-    "Path",
-    "Problem",
-    "Progress",
-    "RowClass",
-    "Rows",
-    "Solution",
-    "Status",
-    "Trace",
-    "certify",
-    "certify_hard_margin",
-    "choose_solver",
-    "path",
-    "solve",
-    "solve_hard_margin",
-    "whole_path",
-]
+__all__ = list(_HOME)
 
 _get, __dir__ = lazy_names(__name__, _HOME)
 

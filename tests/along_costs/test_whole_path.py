@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from maxmargin import Certificate, Problem, path, solve, whole_path
-from maxmargin.along_costs import between_costs
-from maxmargin.along_costs.between_costs import Segment
+from maxmargin.along_costs import model_path
+from maxmargin.along_costs.model_path import Segment
 from maxmargin.along_costs.other_costs import combined
 from maxmargin.kernels import Gaussian
 from maxmargin.kernels.kernel_rows import KernelRows
@@ -117,7 +117,7 @@ def test_no_proof_is_worse_than_that_of_the_straight_line(monkeypatch):
 
     problem = problem_of()
     found = whole_path(problem, LOW, HIGH)
-    monkeypatch.setattr(between_costs, "combined", unlucky)
+    monkeypatch.setattr(model_path, "combined", unlucky)
     for C in some_C(8):
         proof = found.at(C)
         assert is_proof_of(proof, problem.with_costs_times(C))

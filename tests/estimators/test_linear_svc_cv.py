@@ -411,6 +411,7 @@ def test_an_interrupt_ends_the_fit():
         ("Cs", [1.0, -1.0], "Give some values of C"),
         ("Cs", [1.0, np.inf], "Give some values of C"),
         ("Cs", "many", "Give some values of C"),
+        ("cv", [], r"The 'cv' parameter of LinearSVCCV must be .* Got \[\] instead. None takes 5"),
         ("n_jobs", 0, "n_jobs"),
         ("loss", "epsilon", "'squared_hinge', 'hinge', 'logistic'"),
         ("solver", "pegasos", "pegasos solves the hinge, not squared_hinge"),

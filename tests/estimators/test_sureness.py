@@ -177,7 +177,7 @@ def test_a_fit_goes_on_until_rows_are_sure(kind):
     random = np.random.default_rng(0)
     X = random.normal(size=(1500, 4))
     y = (X[:, 0] + 0.3 * random.normal(size=1500) > 0).astype(int)
-    options = {"tol": 0.1} | ({"loss": "hinge", "random_state": 0} if kind is LinearSVC else {})
+    options = {"tol": 0.1} | ({"loss": "hinge"} if kind is LinearSVC else {}) | {"random_state": 0}
     rough, closer = kind(**options).fit(X, y), kind(**options).fit(X, y, until_sure=X[:300])
     assert not rough.is_sure(X[:300]).all()
     assert closer.certificate_.gap < rough.certificate_.gap

@@ -227,3 +227,18 @@ def test_chi_squared_refuses_negative_values(layout):
             with pytest.raises(ValueError, match=r"not negative. Got -2 in X. .*MinMaxScaler"):
                 use(kernel)
     assert (Linear()(bad, good) == -1.0).all()
+
+
+def test_dense_rows_of_few_values_in_the_few_columns_that_differ():
+    """Such rows are held dense although they count as sparse, and their distances are formed directly."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((90, 100))
+    for row in X:
+        row[rng.choice(50, 8, replace=False)] = rng.normal(size=8)
+    kernel = core.KernelSum([(1.0, [("product", "exponential", 0.3, 0.0, 0)])])
+    matrix = core.KernelMatrix(
+        core.Data.dense(X), kernel, np.arange(90), np.array([0, 90]), cache_bytes=0, single=False
+    )
+    row = np.zeros(90)
+    matrix.add(np.array([3]), np.array([1.0]), row, core.ALL_CORES)
+    np.testing.assert_allclose(row, np.exp(-0.3 * ((X - X[3]) ** 2).sum(1)), rtol=1e-13)

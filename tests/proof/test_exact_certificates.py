@@ -13,8 +13,6 @@ from benchmarks.sceptic import Found, examine
 from benchmarks.sceptic_cases import Case
 from maxmargin import LinearSVC
 
-pytestmark = pytest.mark.xfail(strict=False, reason="rounding is not a part of the proof")
-
 LINEAR = {"loss": "hinge", "random_state": 0, "n_jobs": 1}
 
 
@@ -62,7 +60,6 @@ CASES = {
     "cancellation in kernel values": timestamps(),
     "a cubic kernel of unscaled data": raw_wine(),
     "the logistic dual of small multipliers": small_shares(),
-    "a false proof of inseparability": next_to_nothing(),
 }
 
 
@@ -71,6 +68,11 @@ def test_no_value_is_on_the_wrong_side(case):
     assert examine(case, Found()) == []
 
 
+def test_what_can_be_separated_is_not_said_to_be_inseparable():
+    assert examine(next_to_nothing(), Found()) == []
+
+
+@pytest.mark.xfail(strict=False, reason="coefficients and certificate share their memory")
 def test_changed_coefficients_are_not_those_of_the_proof(tmp_path):
     case = small_shares()
     model = LinearSVC(**case.options).fit(case.X, case.y)

@@ -15,13 +15,15 @@ that become negative are set to 0, and their rows alone are read to correct the 
 from __future__ import annotations
 
 import math
+import sys
 from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin import core
 from maxmargin.problem import Intercept, Problem
-from maxmargin.proof.certificate import Certificate, longer
+from maxmargin.problem.rows import UNIT
+from maxmargin.proof.certificate import Certificate, Off, longer
 from maxmargin.proof.solution import Solution
 from maxmargin.types import Vector
 
@@ -42,18 +44,27 @@ class Point(NamedTuple):
     w: Vector
     b: float
     margins: Vector
+    error: tuple[float, float]
+    """How far margins can be off, as ``rows.score_error`` says it: a sum of sums rounds more often."""
 
     @classmethod
-    def of(cls, proof: Certificate) -> Point:
+    def of(cls, proof: Certificate, problem: Problem) -> Point:
         """The primal point of a certificate."""
-        return cls(proof.w, proof.b, proof.margins)
+        return cls(proof.w, proof.b, proof.margins, proof.off(problem.rows)[:2])
 
 
 class _DualPoint(NamedTuple):
     alpha: Vector
     w: Vector
     """sum_i alpha_i y_i x_i."""
+    error: float
+    """The length of the vector that w can be off by."""
     value: float
+
+    @classmethod
+    def worth(cls, problem: Problem, alpha: Vector, w: Vector, error: float) -> _DualPoint:
+        """The point with its value."""
+        return cls(alpha, w, error, problem.dual_of(alpha, w, error=error))
 
 
 def start_of(known: Certificate) -> Solution:
@@ -69,10 +80,10 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
     The point w stays, and so does b unless it is regularised. Of the multiples of alpha that are inside
     the box, the one is taken that is worth most.
     """
-    point = Point.of(certificate)
+    point = Point.of(certificate, problem)
     if problem.intercept is Intercept.REGULARISED:
         point = _with_best_intercept(problem, point)
-    point = Point(*longer(problem, *point))
+    point = _longer(problem, point)
     alpha, w_of_alpha = certificate.alpha, certificate.w_of_alpha
     multiple = factor
     if problem.loss.name in _QUADRATIC:
@@ -81,9 +92,10 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
         quadratic = linear - problem.dual_of(alpha, w_of_alpha)
         room = np.divide(problem.upper, alpha, out=np.full(len(alpha), np.inf), where=alpha > 0)
         multiple = min(float(room.min()), max(0.0, 0.5 * linear / quadratic) if quadratic > 0 else factor)
-    alpha = _in_box(multiple * alpha, problem.upper)
-    w_of_alpha = multiple * w_of_alpha
-    dual = _DualPoint(alpha, w_of_alpha, problem.dual_of(alpha, w_of_alpha))
+    before = multiple * alpha
+    alpha = _in_box(before, problem.upper)
+    error = multiple * certificate.off(problem.rows).combined + _rounding_of_sum(problem, alpha, before)
+    dual = _DualPoint.worth(problem, alpha, multiple * w_of_alpha, error)
     return _proof(problem, point, problem.primal_of(*point), dual, certificate.alpha_from)
 
 
@@ -116,10 +128,8 @@ def combined(
 
 
 def _proof(problem: Problem, point: Point, primal: float, dual: _DualPoint, alpha_from: str) -> Certificate:
-    value = min(dual.value, primal)
-    return Certificate(
-        problem, point.w, point.b, primal, dual.alpha, value, alpha_from, point.margins, dual.w
-    )
+    bound, off = (dual.alpha, dual.value, alpha_from), Off(*point.error, dual.error)
+    return Certificate(problem, point.w, point.b, primal, *bound, point.margins, dual.w, off)
 
 
 def _best_dual(
@@ -145,11 +155,35 @@ def _best_dual(
 
 
 def _sum_of(multiples: Vector, pair: tuple[Certificate, Certificate], problem: Problem) -> _DualPoint:
-    alpha = _sum(multiples, pair[0].alpha, pair[1].alpha)
+    before = alpha = _sum(multiples, pair[0].alpha, pair[1].alpha)
     if problem.loss.name != "squared_hinge":
         alpha = _in_box(alpha, problem.upper)
     w = _sum(multiples, pair[0].w_of_alpha, pair[1].w_of_alpha)
-    return _DualPoint(alpha, w, problem.dual_of(alpha, w))
+    return _DualPoint.worth(problem, alpha, w, _error_of(multiples, pair, problem, alpha, before))
+
+
+def _error_of(
+    multiples: Vector,
+    pair: tuple[Certificate, Certificate],
+    problem: Problem,
+    alpha: Vector,
+    before: Vector,
+) -> float:
+    """How far the sum of two w_of_alpha is from the one of alpha, which was ``before`` it was cut."""
+    sizes = np.abs(multiples)
+    error = float(sizes @ [proof.off(problem.rows).combined for proof in pair])
+    summed = _sum(sizes, pair[0].alpha, pair[1].alpha)
+    return (
+        error
+        + _rounding_of_sum(problem, alpha, before)
+        + 4.0 * UNIT * core.dot(summed, problem.rows.lengths)
+    )
+
+
+def _rounding_of_sum(problem: Problem, alpha: Vector, before: Vector) -> float:
+    """What a few roundings of alpha, and its way into the box, are worth in its sum."""
+    lengths = problem.rows.lengths
+    return core.dot(np.abs(alpha - before), lengths) + 8.0 * UNIT * core.dot(alpha, lengths)
 
 
 def _cut_off(
@@ -160,10 +194,11 @@ def _cut_off(
     change = np.maximum(-alpha, 0.0)
     if problem.intercept is Intercept.EXACT and not _balance(alpha, change, problem.y):
         return None
-    alpha = np.maximum(alpha + change, 0.0)
+    before, alpha = alpha + change, np.maximum(alpha + change, 0.0)
     w = _sum(multiples, pair[0].w_of_alpha, pair[1].w_of_alpha)
     w += problem.rows.combine(change * problem.y, budget)
-    return _DualPoint(alpha, w, problem.dual_of(alpha, w))
+    error = _error_of(multiples, pair, problem, alpha, before) + problem.rows.combined_error(change)
+    return _DualPoint.worth(problem, alpha, w, error)
 
 
 def _balance(alpha: Vector, change: Vector, y: Vector) -> bool:
@@ -196,11 +231,22 @@ def _sum(multiples: Vector, first: Vector, second: Vector) -> Vector:
 
 def _best_point(pair: tuple[Certificate, Certificate], problem: Problem, budget: core.Budget) -> Point:
     """The best on the line through both, with the best intercept."""
-    first, second = (Point.of(proof) for proof in pair)
+    first, second = (Point.of(proof, problem) for proof in pair)
     # Of the hinge the search sees a rounded one: its answer may be worse than where it began.
     points = [_best_on_line(problem, first, second, budget), first, second]
     best = min(points, key=lambda point: problem.primal_of(*point))
-    return Point(*longer(problem, *_with_best_intercept(problem, best)))
+    return _longer(problem, _with_best_intercept(problem, best))
+
+
+def _longer(problem: Problem, point: Point) -> Point:
+    """The point times the number above 1 that is worth most, with the best intercept for it."""
+    w, b, margins = longer(problem, point.w, point.b, point.margins)
+    if w is point.w:
+        return point
+    factor = math.sqrt(problem.rows.squared_norm(w) / max(core.dot(point.w, point.w), sys.float_info.min))
+    per_length, constant = factor * point.error[0], factor * point.error[1]
+    rounded = 8.0 * UNIT * (abs(b) + factor * abs(point.b))
+    return Point(w, b, margins, (1.01 * per_length, 1.01 * constant + rounded))
 
 
 def _with_best_intercept(problem: Problem, point: Point) -> Point:
@@ -208,11 +254,12 @@ def _with_best_intercept(problem: Problem, point: Point) -> Point:
         return point
     scores = problem.y * point.margins - point.b
     b = problem.best_intercept(scores)
-    return Point(point.w, b, problem.y * (scores + b))
+    error = point.error[0], point.error[1] + 4.0 * UNIT * (abs(b) + abs(point.b))
+    return Point(point.w, b, problem.y * (scores + b), error)
 
 
 def _best_on_line(problem: Problem, first: Point, second: Point, budget: core.Budget) -> Point:
-    along = Point(first.w - second.w, first.b - second.b, first.margins - second.margins)
+    along = Point(first.w - second.w, first.b - second.b, first.margins - second.margins, first.error)
     pull = 0.0
     if problem.intercept is Intercept.REGULARISED:
         pull = problem.intercept_scaling**-2
@@ -232,7 +279,7 @@ def point_between(
     problem: Problem, first: Certificate, second: Certificate, share: float
 ) -> tuple[Point, float]:
     """The point at a share of the line from one point to the other, and the objective there."""
-    point = _between(Point.of(first), Point.of(second), share)
+    point = _between(Point.of(first, problem), Point.of(second, problem), share)
     return point, problem.primal_of(*point)
 
 
@@ -240,7 +287,14 @@ def _between(first: Point, second: Point, share: float) -> Point:
     """The point at a share of the line from the first to the second."""
     multiples = np.array([1.0 - share, share])
     b = float(multiples @ [first.b, second.b])
-    return Point(_sum(multiples, first.w, second.w), b, _sum(multiples, first.margins, second.margins))
+    sizes, both = np.abs(multiples), (first, second)
+    # Margins at rows of length 1, and w itself, round a few times more.
+    lengths = [math.sqrt(core.dot(point.w, point.w)) for point in both]
+    intercepts = [1.0 + abs(point.b) for point in both]
+    per_length = float(sizes @ [point.error[0] for point in both]) + 8.0 * UNIT * float(sizes @ lengths)
+    constant = float(sizes @ [point.error[1] for point in both]) + 8.0 * UNIT * float(sizes @ intercepts)
+    margins = _sum(multiples, first.margins, second.margins)
+    return Point(_sum(multiples, first.w, second.w), b, margins, (per_length, constant))
 
 
 def _dual_in_multiples(pair: tuple[Certificate, Certificate], problem: Problem) -> tuple[Vector, Vector]:

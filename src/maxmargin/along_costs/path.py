@@ -12,7 +12,7 @@ To solve is nothing where the gap of the start is within tol: see other_costs.py
 the data. A first leap over one value is tried when the gap of a start one value ahead is small enough.
 
 ``whole_path`` chooses the values of C itself, so that every C between them is within tol: see
-between_costs.py. A step up to the next value is as long as the bound on the last one suggests; where the
+model_path.py. A step up to the next value is as long as the bound on the last one suggests; where the
 bound is too large all the same, the step is halved.
 """
 
@@ -27,14 +27,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from maxmargin.along_costs.between_costs import Segment
-from maxmargin.along_costs.model_path import Path
+from maxmargin.along_costs.model_path import Path, Segment
 from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback, Limits, Progress, solve_after
+from maxmargin.solving.loop import Callback, Limits, Watch, solve_after
 from maxmargin.solving.ways import find_way
 from maxmargin.types import Vector
 
@@ -71,14 +70,10 @@ def path(
         the smallest: a large C is reached from smaller ones for less than a fit of its own would take.
     solver : str or Solver
         For all of them; "auto" chooses for every C.
-    tol : float
-        Relative gap ``(primal - dual) / |primal|`` to reach at every C.
-    max_steps : int, optional
-        Steps of the solver at one C.
+    tol, max_steps, threads
+        As in ``solve``, at every C.
     max_time : float, optional
         Seconds for the whole path.
-    threads : int, optional
-        At most this many; by default OMP_NUM_THREADS or all the processor's cores.
     callback : callable, optional
         Called with a ``Progress`` as by ``solve``; its ``label`` is the C. A true answer ends the path.
 
@@ -89,7 +84,7 @@ def path(
     limits = Limits.of(tol, max_steps, max_time, threads=threads)
     values = _checked(Cs)
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
-    walk = _Walk(problem, solver, limits, _Teller(callback))
+    walk = _Walk(problem, solver, limits, Watch(callback))
     walk.along(np.unique(values).tolist())
     models = tuple(walk.models[C] for C in values.tolist())
     return Path(values, models, time.perf_counter() - started, problem)
@@ -136,7 +131,7 @@ def whole_path(
             "values of C of your own."
         )
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
-    walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), _Teller(callback))
+    walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), Watch(callback))
     try:
         walk.everywhere(low, high, tol)
     except KeyboardInterrupt:  # between two fits, which take one themselves
@@ -151,14 +146,8 @@ def whole_path(
 class _Walk:
     """The way along C."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        solver: str | AnySolver,
-        limits: Limits,
-        teller: _Teller,
-    ) -> None:
-        self.problem, self.solver, self.limits, self.teller = problem, solver, limits, teller
+    def __init__(self, problem: Problem, solver: str | AnySolver, limits: Limits, watch: Watch) -> None:
+        self.problem, self.solver, self.limits, self.watch = problem, solver, limits, watch
         self.tol, self.budget = limits.tol, limits.budget
         self.models: dict[float, Model] = {}
         """The models by their C."""
@@ -244,7 +233,7 @@ class _Walk:
             self.last[1] if self.last[0] == way.solver else None,
             here,
             way,
-            replace(self.limits, callback=self.teller.at(C)),
+            replace(self.limits, callback=self.watch.of(C)),
             start=None if known is None else start_of(known),
             known=known,
         )
@@ -252,7 +241,7 @@ class _Walk:
         if state is not None or not self.solved:
             self.last = way.solver, state
             bisect.insort(self.solved, C)
-        if self.teller.stopped:
+        if self.watch.stopped:
             self.end = Status.STOPPED
         elif self.budget.spent:
             self.end = Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
@@ -279,22 +268,3 @@ def _checked(Cs: ArrayLike) -> Vector:
     if len(wrong):
         raise ValueError(f"Every C must be a finite number above 0. Got {wrong[0]} instead.")
     return values
-
-
-class _Teller:
-    """Tells a callback the C, and remembers whether it wanted to stop: a certified model does not say."""
-
-    def __init__(self, callback: Callback | None) -> None:
-        self.callback = callback
-        self.stopped = False
-
-    def at(self, C: float) -> Callback | None:
-        callback = self.callback
-        if callback is None:
-            return None
-
-        def tell(progress: Progress) -> bool:
-            self.stopped |= bool(callback(replace(progress, label=C)))
-            return self.stopped
-
-        return tell

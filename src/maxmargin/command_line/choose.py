@@ -10,37 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maxmargin.command_line.shared.answer import Failure, in_words, print_table
-from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.shared.options import (
-    ClassWeight,
-    Columns,
-    DataFile,
-    Format,
-    Json,
-    Label,
-    Reading,
-    SkipBadLines,
-    TestFile,
-    Threads,
-    ZeroBased,
-    check_readable,
-    check_writable,
-    class_weight_of,
-    intercept_options,
-    seconds_or_none,
-)
-from maxmargin.command_line.shared.picture import check_picture, write_picture
+import maxmargin
+from maxmargin import files
+from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
+from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.solver_options import Options, configured
 from maxmargin.command_line.shared.words import some
-from maxmargin.files.data.labels import label_text, labels_of
+from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.estimators import LinearSVCCV
-    from maxmargin.files import DataSet
 
 _FEWEST_ROWS = 1.0
 """Rows by which a score may differ, in the mean over the folds, and be as good as another."""
@@ -48,13 +30,9 @@ _FEWEST_ROWS = 1.0
 
 @in_words
 def choose(
-    data: DataFile,
-    output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
-        ),
-    ],
+    data: options.DataFile,
+    output: Annotated[Path, options.MODEL_OUTPUT],
+    *,
     low: Annotated[float, typer.Option(help="The smallest C.")] = 1e-4,
     high: Annotated[float, typer.Option(help="The largest C.")] = 1e4,
     values: Annotated[int, typer.Option(help="How many values of C, on a logarithmic scale.", min=1)] = 10,
@@ -72,16 +50,11 @@ def choose(
     intercept: Annotated[
         str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
     ] = "exact",
-    class_weight: ClassWeight = None,
-    test: TestFile = None,
+    class_weight: options.ClassWeight = None,
+    test: options.TestFile = None,
     seed: Annotated[int, typer.Option(help="Of all random choices, those of the folds too.", min=0)] = 0,
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: Threads = None,
-    as_json: Json = False,
+    reading: options.TrainingData,
+    as_json: options.Json = False,
 ) -> int:
     """Choose C by cross-validation, and write the model of all rows at that C with its proof.
 
@@ -96,41 +69,36 @@ def choose(
     from sklearn.model_selection import StratifiedKFold
 
     from maxmargin.command_line.shared.report import Training, report
-    from maxmargin.estimators import LinearSVCCV
-    from maxmargin.files import fingerprint, save_model
 
-    check_writable(output, data, test)
+    options.check_files(output, data, test)
     if picture is not None:
         check_picture("--picture", picture)
-        check_writable(picture, data, test, output)
-    for file in filter(None, (data, test)):
-        check_readable(file)
+        options.check_writable(picture, data, test, output)
     if not 0.0 < low <= high < float("inf"):
         raise Failure(
             f"--low and --high must be finite numbers above 0, the first not above the second. Got {low:g} "
             f"and {high:g} instead."
         )
-    model = LinearSVCCV(
+    model = maxmargin.LinearSVCCV(
         loss=loss,
         Cs=np.geomspace(low, high, values),
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         solver=configured(solver, option) or "auto",
         tol=tol,
         max_iter=max_iter,
-        max_time=seconds_or_none(max_time),
+        max_time=options.seconds_or_none(max_time),
         random_state=seed,
-        n_jobs=threads,
-        **intercept_options(intercept),
+        n_jobs=reading.threads,
+        **options.intercept_options(intercept),
     )
     model._check_parameters()  # now, and not after an hour of reading
-    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
-        classes = np.unique(labels_of(data_set))
-        _check_folds(folds, labels_of(data_set))
+        classes = np.unique(data_set.y)
+        _check_folds(folds, data_set.y)
         if class_weight is not None:
-            model.set_params(class_weight=class_weight_of(class_weight, classes))
+            model.set_params(class_weight=options.class_weight_of(class_weight, classes))
         seconds["read"] = clock.lap()
         problems = len(classes) if len(classes) > 2 else 1
         model.callback = bars.counting("choosing C", (folds + 1) * values * problems)
@@ -138,7 +106,9 @@ def choose(
             warned = _fit(model, data_set)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                save_model(model.best_estimator_, output, data=fingerprint(data_set.X, labels_of(data_set)))
+                files.save_model(
+                    model.best_estimator_, output, data=files.fingerprint(data_set.X, data_set.y)
+                )
         seconds["write"] = clock.lap()
     choice = Choice(model, data_set.X.shape[0], picture)
     if picture is not None:
@@ -162,13 +132,13 @@ def _check_folds(folds: int, labels: NDArray[Any]) -> None:
         )
 
 
-def _fit(model: LinearSVCCV, data_set: DataSet) -> list[str]:
+def _fit(model: maxmargin.LinearSVCCV, data_set: files.DataSet) -> list[str]:
     """Fit; what it warned of. How the model of all rows ended is said in words later."""
     import numpy as np
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model.fit(data_set.X, labels_of(data_set))
+        model.fit(data_set.X, data_set.y)
     model.best_estimator_.set_params(callback=None)
     if data_set.feature_names is not None:
         model.best_estimator_.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
@@ -179,7 +149,7 @@ def _fit(model: LinearSVCCV, data_set: DataSet) -> list[str]:
 class Choice:
     """How C was chosen."""
 
-    model: LinearSVCCV
+    model: maxmargin.LinearSVCCV
     rows: int
     picture: Path | None
 
@@ -214,43 +184,34 @@ class Choice:
 
     def print_words(self) -> None:
         """A table, and what was chosen."""
-        results, best = self.model.cv_results_, self.model.best_index_
+        best, names = self.model.best_index_, ("mean_test_score", "std_test_score", "max_relative_gap")
+        values = [self.model.cv_results_[name] for name in names]
         print_table(
             f"Accuracy on held-out rows, {self.model.n_splits_} folds",
             ("C", "mean", "std", "largest rel. gap", ""),
             [
-                (
-                    f"{C:.4g}",
-                    f"{100 * results['mean_test_score'][k]:.2f} %",
-                    f"{100 * results['std_test_score'][k]:.2f} %",
-                    f"{results['max_relative_gap'][k]:.1e}",
-                    "best" if k == best else "",
-                )
-                for k, C in enumerate(self.model.Cs_)
+                (C, f"{100 * mean:.2f} %", f"{100 * std:.2f} %", gap, "best" if k == best else "")
+                for k, (C, mean, std, gap) in enumerate(zip(self.model.Cs_, *values, strict=True))
             ],
+            (".4g", "", "", ".1e"),
         )
         words = (
             f"C = {self.model.C_:.4g}: {100 * self.model.best_score_:.2f} % of the held-out rows are right."
         )
         if self.as_good:
-            names = [f"{C:.4g}" for C in self.as_good]
-            words += f" As good but for one row or none: C = {some(names, 10)}."
+            as_good = some([f"{C:.4g}" for C in self.as_good], 10)
+            words += f" As good but for one row or none: C = {as_good}."
         typer.echo(words)
         if self.picture is not None:
             typer.echo(f"Score against C: {self.picture}")
 
     def draw(self, path: Path, title: str) -> None:
         """Write the picture."""
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-
-        from maxmargin.plot.styles import line, tidy
+        from maxmargin.plot.styles import line
 
         results, C = self.model.cv_results_, self.model.Cs_
         mean, std = 100 * results["mean_test_score"], 100 * results["std_test_score"]
-        figure, axes = pyplot.subplots(figsize=(7.2, 4.4), layout="constrained")
+        figure, axes = new_figure(7.2, 4.4, title)
         axes.fill_between(
             C, mean - std, mean + std, color="0.9", linewidth=0, label="one deviation of the folds"
         )
@@ -266,7 +227,5 @@ class Choice:
         axes.set_xscale("log")
         axes.set_xlabel("C")
         axes.set_ylabel("accuracy on held-out rows (%)")
-        axes.set_title(title, fontsize=11, loc="left")
         axes.legend(fontsize=8)
-        tidy(axes)
         write_picture(path, figure)

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import maxmargin
+from maxmargin import files
+from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import (
     DONE,
     INTERCEPTS,
     Failure,
+    attributes,
     in_words,
     print_json,
     print_table,
@@ -25,47 +27,24 @@ from maxmargin.command_line.shared.features import (
     features_as_json,
     features_in_words,
 )
-from maxmargin.command_line.shared.options import (
-    CacheSize,
-    Coef0,
-    Columns,
-    DataFile,
-    Degree,
-    Features,
-    Format,
-    Gamma,
-    Json,
-    KernelName,
-    Label,
-    Reading,
-    SkipBadLines,
-    Threads,
-    ZeroBased,
-    check_readable,
-    check_writable,
-    kernel_of,
-    kernel_options,
-)
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, entrants
 from maxmargin.command_line.shared.words import some
-from maxmargin.files.data.labels import label_text, labels_of
+from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from maxmargin.features import Monomials
     from maxmargin.features.expansion import Expansion
-    from maxmargin.problem import Problem
-    from maxmargin.proof.model import Model
     from maxmargin.solvers import AnySolver
-    from maxmargin.solving.loop import Progress
 
 
 @in_words
 def compare(
-    data: DataFile,
+    data: options.DataFile,
+    *,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The picture, PNG or SVG by its suffix.")
     ] = Path("compare.png"),
@@ -81,21 +60,12 @@ def compare(
         typer.Option(help="Only this one; may be given several times.", show_default="all"),
     ] = None,
     option: Options = None,
-    kernel: KernelName = None,
-    gamma: Gamma = None,
-    degree: Degree = None,
-    coef0: Coef0 = None,
-    cache_size: CacheSize = None,
-    features: Features = None,
+    kernel: options.KernelChoice,
+    features: options.Features = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 10.0,
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: Threads = None,
-    as_json: Json = False,
+    reading: options.TrainingData,
+    as_json: options.Json = False,
 ) -> int:
     """Race every solver that takes the problem: one table, and gap against seconds as a picture.
 
@@ -108,35 +78,42 @@ def compare(
 
     Example: maxmargin compare data.svm --solver pegasos --solver subgradient --option polish=0
     """
+    from maxmargin.kernels.names import describe
+
     check_picture("-o", output)
-    check_writable(output, data)
-    check_readable(data)
-    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
-    own = kernel_options(kernel, gamma, degree, coef0, cache_size, needs_kernel=features is None)
+    options.check_files(output, data)
+    own = kernel.given(needs_kernel=features is None)
     asked = asked_features(features, own)
-    solvers = _entrants(solver, option, own)
+    solvers = {name: _certified_evenly(one) for name, one in _entrants(solver, option, own).items()}
+    stated = {"C": C, "loss": loss, "intercept": intercept}
+    _check(stated)
     with Bars(quiet=as_json) as bars:
-        problem, against, expansion = _read_problem(
-            data, reading, bars, C, loss, intercept, positive, own, asked
-        )
-        runs, left_out = _race(problem, solvers, bars, tol=tol, max_time=max_time, threads=threads)
+        data_set = reading.read(data, bars.reading(data.name))
+        problem, against, expansion = _problem(data_set, positive, own, asked, stated)
+        _ = problem.rows.squared_norms  # shared by all solvers, so that the first one does not pay for it
+        limits: dict[str, Any] = {
+            "tol": tol,
+            "max_steps": 10**9,
+            "max_time": max_time,
+            "threads": reading.threads,
+        }
+        models, left_out = race(problem, solvers, bars, **limits)
         bars.finish()
     title = f"{data.name}: {loss.replace('_', ' ')} loss, C = {C:g}, {INTERCEPTS[intercept]}{against}"
-    found: Any = getattr(problem.rows, "kernel", None)
+    seen: Any = problem.rows
+    found = getattr(seen, "kernel", None)
     if found is not None:
         title += f", {found}"
     if expansion is not None:
         title += f", {features_in_words(expansion)}"
-    rows = [run.row() for run in runs]
-    from maxmargin.kernels.names import describe as described
-
-    draw(output, title, [(run.name, *run.curve()) for run in runs], tol)
+    draw(output, title, {name: model.trace for name, model in models.items()}, tol)
+    rows = [_row(name, model) for name, model in models.items()]
     if as_json:
-        data_of = getattr(problem.rows, "data", problem.rows)  # of a kernel's rows, those behind it
-        size = {"rows": data_of.count, "columns": data_of.columns, "stored": problem.rows.stored}
-        answer = {"data": data, **size, "C": C, "loss": loss, "intercept": intercept, "tol": tol}
+        data_of = getattr(seen, "data", seen)  # of a kernel's rows, those behind it
+        size = {"rows": data_of.count, "columns": data_of.columns, "stored": seen.stored}
+        answer = {"data": data, **size, **stated, "tol": tol}
         answer["options"] = option or []
-        answer["kernel"] = None if found is None else described(found)
+        answer["kernel"] = None if found is None else describe(found)
         answer["feature_map"] = features_as_json(expansion)
         print_json(answer | {"solvers": rows, "left_out": left_out, "picture": output})
     else:
@@ -144,42 +121,37 @@ def compare(
     return DONE
 
 
-def _read_problem(
-    path: Path,
-    reading: Reading,
-    bars: Bars,
-    C: float,
-    loss: str,
-    intercept: str,
+def _check(stated: dict[str, Any]) -> None:
+    """Refuse a problem that is stated wrongly at once, and not after an hour of reading."""
+    import numpy as np
+
+    from maxmargin.proof.of_files import rows_of
+
+    maxmargin.Problem.of(rows_of(np.zeros((1, 1))), [1.0], **stated)
+
+
+def _problem(
+    data: files.DataSet,
     positive: str | None,
     kernel: dict[str, Any],
     asked: Monomials | None,
-) -> tuple[Problem, str, Expansion | None]:
+    stated: dict[str, Any],
+) -> tuple[maxmargin.Problem, str, Expansion | None]:
     """The problem, the words that say which class is told from which, and the expansion, if any."""
     import numpy as np
 
-    from maxmargin import Problem
     from maxmargin.proof.of_files import rows_of
     from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, OneAgainstRest
 
-    # Small enough to be wrong at once, so looked at before a large file is read.
-    Problem.of(rows_of(np.zeros((1, 1))), [1.0], C, loss=loss, intercept=intercept)
-    data = reading.read(path, bars.reading(path.name))
-    labels, codes = np.unique(labels_of(data), return_inverse=True)
+    labels, codes = np.unique(data.y, return_inverse=True)
     k, against = _one_class([label_text(label) for label in labels], codes, positive)
-    X = expanded(data.X, asked, None)
-    kind = OneAgainstRest(len(labels))
-    options: dict[str, Any] = {"C": C, "loss": loss, "intercept": intercept}
-    rows = rows_of(X)
-    if kernel:
-        seen = KernelProblems(labels, codes, rows, kernel_of(kernel, data.X), kind, **options)
-        seen.may_leave_out = 0.0  # solvers are to be compared on all pairs of rows
-        return seen.problem(k), against, None
-    return (
-        ClassProblems(labels, codes, rows, kind, **options).problem(k),
-        against,
-        getattr(X, "expansion", None),
-    )
+    X, kind = expanded(data.X, asked, None), OneAgainstRest(len(labels))
+    if not kernel:
+        problems = ClassProblems(labels, codes, rows_of(X), kind, **stated)
+        return problems.problem(k), against, getattr(X, "expansion", None)
+    seen = KernelProblems(labels, codes, rows_of(X), options.kernel_of(kernel, data.X), kind, **stated)
+    seen.may_leave_out = 0.0  # solvers are to be compared on all pairs of rows
+    return seen.problem(k), against, None
 
 
 def _one_class(texts: list[str], codes: NDArray[Any], wanted: str | None) -> tuple[int, str]:
@@ -200,34 +172,25 @@ def _one_class(texts: list[str], codes: NDArray[Any], wanted: str | None) -> tup
     return chosen, f", class {texts[chosen]} against {rest}"
 
 
-@dataclass(frozen=True)
-class _Run:
-    name: str
-    model: Model
+def ended(name: str, model: maxmargin.Model) -> dict[str, Any]:
+    """How the run of a solver ended, in plain values."""
+    return {
+        "solver": name,
+        "status": model.status.name.lower(),
+        **attributes(model.certificate, "primal", "dual", "relative_gap"),
+        "seconds": model.trace[-1].seconds if len(model.trace) else 0.0,
+        "steps": model.steps,
+    }
 
-    def row(self) -> dict[str, Any]:
-        certificate, trace = self.model.certificate, self.model.trace
-        seconds, gaps = self.curve()
-        return {
-            "solver": self.name,
-            "status": self.model.status.name.lower(),
-            "message": self.model.message,
-            "primal": certificate.primal,
-            "dual": certificate.dual,
-            "relative_gap": certificate.relative_gap,
-            "seconds": trace[-1].seconds if len(trace) else 0.0,
-            "seconds_certifying": trace.certifying,
-            "steps": self.model.steps,
-            "trace": [{"seconds": s, "relative_gap": g} for s, g in zip(seconds, gaps, strict=True)],
-        }
 
-    def curve(self) -> tuple[list[float], list[float]]:
-        records = list(self.model.trace)
-        return [record.seconds for record in records], [record.relative_gap for record in records]
+def _row(name: str, model: maxmargin.Model) -> dict[str, Any]:
+    trace = [attributes(record, "seconds", "relative_gap") for record in model.trace]
+    certifying = model.trace.certifying
+    return ended(name, model) | {"message": model.message, "seconds_certifying": certifying, "trace": trace}
 
 
 def _entrants(
-    names: list[str] | None, options: list[str] | None, kernel: dict[str, Any]
+    names: list[str] | None, given: list[str] | None, kernel: dict[str, Any]
 ) -> dict[str, AnySolver]:
     """The solvers that are asked for, or all that take the kernel or none; with the options they have."""
     from maxmargin.solvers import LINEAR_SOLVERS, SOLVERS
@@ -240,43 +203,28 @@ def _entrants(
         if name not in every:
             raise Failure(f"--solver must be one of {', '.join(every)} here. Got {name!r} instead.")
     chosen = [name for name in every if not names or name in names]
-    return entrants(chosen, options, cache_size=cache_size)
+    return entrants(chosen, given, cache_size=cache_size)
 
 
-def _race(
-    problem: Problem,
+def race(
+    problem: maxmargin.Problem,
     solvers: dict[str, AnySolver],
     bars: Bars,
     *,
     tol: float,
     max_time: float,
-    threads: int | None,
-) -> tuple[list[_Run], list[str]]:
-    from maxmargin import solve
-
-    runs: list[_Run] = []
-    left_out: list[str] = []
-    # Shared by all solvers, so that the first one does not pay for it.
-    _ = problem.rows.squared_norms
-    for name, solver in solvers.items():
-        refusal = solver.accepts(problem)
-        if refusal is not None:
-            left_out.append(refusal)
-            continue
-        show: Callable[[Progress], None] | None = bars.solving(name, tol=tol, max_time=max_time)
-        model = solve(
-            problem,
-            _certified_evenly(solver),
-            tol=tol,
-            max_steps=10**9,
-            max_time=max_time,
-            callback=show,
-            threads=threads,
-        )
-        runs.append(_Run(name, model))
+    **limits: Any,
+) -> tuple[dict[str, maxmargin.Model], list[str]]:
+    """The models of the solvers that take the problem, and why the others do not."""
+    models: dict[str, maxmargin.Model] = {}
+    refusals = {name: solver.accepts(problem) for name, solver in solvers.items()}
+    for name in (name for name in solvers if refusals[name] is None):
+        show = bars.solving(name, tol=tol, max_time=max_time)
+        model = maxmargin.solve(problem, solvers[name], tol=tol, max_time=max_time, callback=show, **limits)
         if model.status.name == "INTERRUPTED":
             raise KeyboardInterrupt
-    return runs, left_out
+        models[name] = model
+    return models, [refusal for refusal in refusals.values() if refusal is not None]
 
 
 def _certified_evenly(solver: AnySolver) -> AnySolver:
@@ -294,24 +242,18 @@ def _certified_evenly(solver: AnySolver) -> AnySolver:
     return silent(**options)
 
 
+_SHOWN = ("solver", "primal", "dual", "relative_gap", "seconds", "steps")
+"""What the table shows of a run, beside how it ended."""
+
+
 def _print_answer(
     title: str, tol: float, rows: list[dict[str, Any]], left_out: list[str], picture: Path
 ) -> None:
     print_table(
         title,
         ("solver", "primal", "dual", "rel. gap", "seconds", "steps", "ended"),
-        [
-            (
-                row["solver"],
-                f"{row['primal']:.8g}",
-                f"{row['dual']:.8g}",
-                f"{row['relative_gap']:.1e}",
-                f"{row['seconds']:.3g}",
-                str(row["steps"]),
-                row["status"].replace("_", " "),
-            )
-            for row in rows
-        ],
+        [(*(row[key] for key in _SHOWN), row["status"].replace("_", " ")) for row in rows],
+        ("", ".8g", ".8g", ".1e", ".3g"),
     )
     for refusal in left_out:
         typer.echo(f"Left out: {refusal}")

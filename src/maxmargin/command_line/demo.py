@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import maxmargin
+from maxmargin.command_line.compare import ended, race
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json, print_table
 from maxmargin.command_line.shared.options import Json, check_writable
 from maxmargin.command_line.shared.progress import Bars
 
 if TYPE_CHECKING:
-    from maxmargin.problem import Problem
-    from maxmargin.proof.model import Model
+    from maxmargin.kernels import Kernel
 
 
 @in_words
@@ -40,69 +40,72 @@ def demo(
     if save_data is not None:
         return _save(save_data, as_json=as_json)
 
+    from maxmargin.kernels import Gaussian
     from maxmargin.kernels.names import describe
 
-    plane = _plane(C, loss, tol, max_time, quiet=as_json)
-    curved = _curved(C, tol, max_time, quiet=as_json)
+    kernel = Gaussian(0.1)
+    trials = _plane(C, loss), _curved(C, kernel)
+    plane, curved = (_raced(trial, tol, max_time, quiet=as_json) for trial in trials)
     if as_json:
-        kernel = describe(curved.problem.rows.kernel)
-        print_json({"C": C, "loss": loss, **plane.as_json(), "with_kernel": {**kernel, **curved.as_json()}})
+        print_json({"C": C, "loss": loss, **plane, "with_kernel": {**describe(kernel), **curved}})
     else:
-        _print_answer(plane, tol)
+        _print_answer(trials[0].title, plane, tol)
         typer.echo("")
-        _print_answer(curved, tol)
+        _print_answer(trials[1].title, curved, tol)
     return DONE
 
 
 @dataclass(frozen=True)
-class _Answer:
-    """What every solver made of one problem."""
+class _Trial:
+    """A problem for every solver, and rows to try their answers on."""
 
     title: str
-    problem: Any
-    rows: list[dict[str, Any]]
-    auto: str
-    left_out: list[str]
-
-    def as_json(self) -> dict[str, Any]:
-        return {"solvers": self.rows, "auto": self.auto, "left_out": self.left_out}
+    problem: maxmargin.Problem
+    names: list[str]
+    X_test: Any
+    y_test: Any
 
 
-def _plane(C: float, loss: str, tol: float, max_time: float, *, quiet: bool) -> _Answer:
+def _plane(C: float, loss: str) -> _Trial:
     """A linear problem."""
-    from maxmargin import Problem
     from maxmargin.solvers import LINEAR_SOLVERS
 
     X, y, X_test, y_test = _breast_cancer()
-    problem = Problem.of(X, y, C, loss=loss, intercept="regularised")
+    problem = maxmargin.Problem.of(X, y, C, loss=loss, intercept="regularised")
     title = f"Breast cancer: {X.shape[0]} rows, {X.shape[1]} columns"
-    solve = partial(_solve_with_each, problem, list(LINEAR_SOLVERS), tol, max_time, quiet=quiet)
-    return _answer(title, problem, *solve(), X_test, y_test)
+    return _Trial(title, problem, list(LINEAR_SOLVERS), X_test, y_test)
 
 
-def _curved(C: float, tol: float, max_time: float, *, quiet: bool) -> _Answer:
+def _curved(C: float, kernel: Kernel) -> _Trial:
     """A problem with a kernel."""
-    from maxmargin import Problem
-    from maxmargin.kernels import Gaussian, KernelRows
+    from maxmargin.kernels import KernelRows
     from maxmargin.solvers import SOLVERS
 
     X, y, X_test, y_test = _digits()
-    kernel = Gaussian(0.1)
-    problem = Problem.of(KernelRows(X, kernel), y, C)
     title = f"Digits 3 and 8, {kernel}, hinge loss: {X.shape[0]} rows, {X.shape[1]} columns"
     names = [name for name, solver in SOLVERS.items() if solver.takes_kernels]
-    solve = partial(_solve_with_each, problem, names, tol, max_time, quiet=quiet)
-    return _answer(title, problem, *solve(), kernel(X_test, X), y_test)
+    return _Trial(
+        title, maxmargin.Problem.of(KernelRows(X, kernel), y, C), names, kernel(X_test, X), y_test
+    )
 
 
-def _answer(
-    title: str, problem: Problem, models: dict[str, Model], left_out: list[str], X_test: Any, y_test: Any
-) -> _Answer:
-    from maxmargin import choose_solver
+def _raced(trial: _Trial, tol: float, max_time: float, *, quiet: bool) -> dict[str, Any]:
+    """What every solver made of a problem, and what "auto" would take."""
+    import numpy as np
 
-    rows = [_row(name, model, X_test, y_test) for name, model in models.items()]
-    _, reason = choose_solver(problem)
-    return _Answer(title, problem, rows, reason, left_out)
+    from maxmargin.solvers import SOLVERS
+
+    solvers = {name: SOLVERS[name]() for name in trial.names}
+    with Bars(quiet=quiet) as bars:
+        models, left_out = race(
+            trial.problem, solvers, bars, tol=tol, max_steps=1_000_000, max_time=max_time
+        )
+    rows = []
+    for name, model in models.items():
+        predicted = np.where(trial.X_test @ model.w + model.b > 0, 1.0, -1.0)
+        accuracy = float((predicted == trial.y_test).mean())
+        rows.append(ended(name, model) | {"test_accuracy": accuracy, "notes": model.notes})
+    return {"solvers": rows, "auto": maxmargin.choose_solver(trial.problem)[1], "left_out": left_out}
 
 
 def _breast_cancer() -> tuple[Any, Any, Any, Any]:
@@ -161,67 +164,29 @@ def _write_libsvm(path: Path, X: Any, y: Any) -> None:
     write_whole(path, lambda file: file.writelines(line.encode() for line in lines))
 
 
-def _solve_with_each(
-    problem: Problem, names: list[str], tol: float, max_time: float, *, quiet: bool
-) -> tuple[dict[str, Model], list[str]]:
-    """The models of the solvers that take the problem, and why the others do not."""
-    from maxmargin import solve
-    from maxmargin.solvers import SOLVERS
-
-    refusals = {name: SOLVERS[name]().accepts(problem) for name in names}
-    models: dict[str, Model] = {}
-    with Bars(quiet=quiet) as bars:
-        for name in (name for name in names if refusals[name] is None):
-            show = bars.solving(name, tol=tol, max_time=max_time)
-            models[name] = solve(
-                problem, name, tol=tol, max_steps=1_000_000, max_time=max_time, callback=show
-            )
-    return models, [refusal for refusal in refusals.values() if refusal is not None]
-
-
-def _row(name: str, model: Model, X_test: Any, y_test: Any) -> dict[str, Any]:
-    import numpy as np
-
-    certificate = model.certificate
-    predicted = np.where(X_test @ model.w + model.b > 0, 1.0, -1.0)
-    return {
-        "solver": name,
-        "status": model.status.name.lower(),
-        "primal": certificate.primal,
-        "dual": certificate.dual,
-        "relative_gap": certificate.relative_gap,
-        "seconds": model.trace[-1].seconds if len(model.trace) else 0.0,
-        "steps": model.steps,
-        "test_accuracy": float((predicted == y_test).mean()),
-        "notes": model.notes,
-    }
-
-
-def _print_answer(answer: _Answer, tol: float) -> None:
+def _print_answer(title: str, answer: dict[str, Any], tol: float) -> None:
+    rows = answer["solvers"]
     print_table(
-        f"{answer.title}, relative gap to reach {tol:g}",
+        f"{title}, relative gap to reach {tol:g}",
         ("solver", "primal", "dual", "rel. gap", "seconds", "test acc.", "ended"),
         [
             (
-                row["solver"],
-                f"{row['primal']:.6g}",
-                f"{row['dual']:.6g}",
-                f"{row['relative_gap']:.1e}",
-                f"{row['seconds']:.3f}",
+                *(row[key] for key in ("solver", "primal", "dual", "relative_gap", "seconds")),
                 f"{100 * row['test_accuracy']:.1f} %",
                 row["status"].replace("_", " "),
             )
-            for row in answer.rows
+            for row in rows
         ],
+        ("", ".6g", ".6g", ".1e", ".3f"),
     )
-    for row in answer.rows:
+    for row in rows:
         if "bound" in row["notes"]:
             bound, gap = row["notes"]["bound"], row["primal"] - row["dual"]
             typer.echo(
                 f"{row['solver']}: theory bounds its expected suboptimality by {bound:.3g} after so many "
                 f"steps; measured, it is at most {gap:.3g}."
             )
-    for refusal in answer.left_out:
+    for refusal in answer["left_out"]:
         typer.echo(f"Left out: {refusal}")
     typer.echo("No (w, b) can have an objective below the largest dual value in the table.")
-    typer.echo(f"auto takes {answer.auto}")
+    typer.echo(f"auto takes {answer['auto']}")

@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
-from maxmargin.command_line.shared.options import (
-    Columns,
-    Format,
-    Json,
-    Label,
-    Reading,
-    ReadingThreads,
-    SkipBadLines,
-    ZeroBased,
-)
+from maxmargin.command_line.shared.options import Json, Reading
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import bytes_in_words, count_in_words, percent, some
 from maxmargin.files.data.labels import label_text
@@ -40,12 +31,8 @@ def info(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A data file or a model file.", show_default=False)
     ],
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: ReadingThreads = None,
+    *,
+    reading: Reading,
     as_json: Json = False,
 ) -> int:
     """Say what is in a data file or a model file, with warnings about what makes training hard.
@@ -54,14 +41,19 @@ def info(
 
     Example: maxmargin info data.svm
     """
-    if format is None and _is_model(file):
+    if reading.format is None and _is_model(file):
         from maxmargin.command_line.shared.model_info import tell
 
         return tell(file, as_json=as_json)
-    survey = _survey(
-        file, Reading(format, label, columns, zero_based, skip_bad_lines, threads), quiet=as_json
-    )
-    warnings = _warnings(survey, zero_based=zero_based)
+    survey = _survey(file, reading, quiet=as_json)
+    warnings = [*_label_warnings(survey), *_scale_warnings(survey)]
+    if contradictions := survey.contradictions():
+        warnings.append(
+            f"{contradictions} rows have the values of another row and a different label: no classifier "
+            "gets all of them right."
+        )
+    if reading.zero_based and survey.columns > 1 and survey.counts[0] == 0:
+        warnings.append("No index is 0: the file probably counts from 1. Leave --zero-based out.")
     if as_json:
         print_json(_as_json(file, survey, warnings))
     else:
@@ -92,15 +84,6 @@ def _name(survey: Survey, column: int) -> str:
     if survey.feature_names is not None:
         return f"'{survey.feature_names[column]}'"
     return str(column + 1)
-
-
-def _warnings(survey: Survey, *, zero_based: bool) -> list[str]:
-    return [
-        *_label_warnings(survey),
-        *_scale_warnings(survey),
-        *_row_warnings(survey),
-        *_index_warnings(survey, zero_based=zero_based),
-    ]
 
 
 def _label_warnings(survey: Survey) -> list[str]:
@@ -141,22 +124,6 @@ def _scale_warnings(survey: Survey) -> list[str]:
         ]
     if scales[large] > _LARGE_VALUE:
         return [f"Not scaled: column {_name(survey, large)} reaches {scales[large]:.3g}. {cure}"]
-    return []
-
-
-def _row_warnings(survey: Survey) -> list[str]:
-    contradictions = survey.contradictions()
-    if not contradictions:
-        return []
-    return [
-        f"{contradictions} rows have the values of another row and a different label: no classifier gets "
-        "all of them right."
-    ]
-
-
-def _index_warnings(survey: Survey, *, zero_based: bool) -> list[str]:
-    if zero_based and survey.columns > 1 and survey.counts[0] == 0:
-        return ["No index is 0: the file probably counts from 1. Leave --zero-based out."]
     return []
 
 

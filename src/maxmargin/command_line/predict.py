@@ -11,28 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json
-from maxmargin.command_line.shared.columns import aligned
-from maxmargin.command_line.shared.options import (
-    DataFile,
-    Format,
-    Json,
-    Label,
-    ModelFile,
-    Reading,
-    ReadingThreads,
-    SkipBadLines,
-    ZeroBased,
-    check_writable,
-)
+import maxmargin
+from maxmargin import files
+from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_words, print_json
+from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import percent
+from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files.data.labels import class_codes, label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from maxmargin.files import StoredModel
 
 _SURE, _OPEN = "sure", "open"
 """What ``--sure`` writes after a label."""
@@ -42,6 +30,7 @@ _SURE, _OPEN = "sure", "open"
 def predict(
     model: ModelFile,
     data: DataFile,
+    *,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -55,11 +44,7 @@ def predict(
         bool,
         typer.Option("--sure", help="After each label sure, or open: a better fit might change the label."),
     ] = False,
-    format: Format = None,
-    label: Label = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: ReadingThreads = None,
+    reading: Layout,
     as_json: Json = False,
 ) -> int:
     """Predict one label per line, piece by piece: the data need not fit in memory.
@@ -68,32 +53,26 @@ def predict(
 
     Example: maxmargin predict model.mm test.svm -o labels.txt
     """
-    from maxmargin.files import load_model
-
-    to_file = output is not None and str(output) != "-"
-    if to_file and output is not None:
-        check_writable(output, data, model)
-    reading = Reading(format, label, None, zero_based, skip_bad_lines, threads)
-    saved = load_model(model)
+    target = None if output is None or str(output) == "-" else output
+    if target is not None:
+        check_writable(target, data, model)
+    saved = files.load_model(model)
     is_sure = sureness_of(saved, model) if sure else None
     tally = _Tally()
     lines: list[str] = []
-    with Bars(quiet=as_json or not to_file) as bars:
-        pieces = predictions(saved, reading, data, bars.reading(data.name), is_sure)
-        if to_file and output is not None:
-            _write_file(output, pieces, tally, scores=scores)
+    with Bars(quiet=as_json or target is None) as bars:
+        pieces = tally.of(predictions(saved, reading, data, bars.reading(data.name), is_sure))
+        if target is not None:
+            _write_file(target, pieces, scores=scores)
         elif as_json:
-            for piece in pieces:
-                tally.add(piece)
-                lines += _lines(piece, scores=scores)
+            lines = [line for piece in pieces for line in _lines(piece, scores=scores)]
         else:
             for piece in pieces:
-                tally.add(piece)
                 sys.stdout.writelines(_lines(piece, scores=scores))
             sys.stdout.flush()
     if as_json:
-        answer = tally.as_json() | {"model": model, "data": data, "output": output if to_file else None}
-        if not to_file:
+        answer = tally.as_json() | {"model": model, "data": data, "output": target}
+        if target is None:
             rows = [line.rstrip("\n").split("\t") for line in lines]
             answer["labels"] = [row[0] for row in rows]
             if sure:
@@ -126,10 +105,8 @@ class Piece:
     """Whether the best model gives each row the same label, where that was asked."""
 
 
-def sureness_of(model: StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
+def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
     """What tells of each row whether the best model gives it the same label."""
-    from maxmargin.estimators import SVC, LinearSVC
-    from maxmargin.files import SavedKernelModel
     from maxmargin.files.models.fitted import to_estimator
     from maxmargin.files.models.stored import widened
 
@@ -138,15 +115,15 @@ def sureness_of(model: StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]
             f"--sure needs a model file that says where the best model is. {path} does not say it. Train "
             "the model with maxmargin train, whose files do."
         )
-    kind: Any = SVC if isinstance(model, SavedKernelModel) else LinearSVC
+    kind: Any = maxmargin.SVC if isinstance(model, files.SavedKernelModel) else maxmargin.LinearSVC
     estimator = to_estimator(model, kind)
     vars(estimator).pop("feature_names_in_", None)  # columns are brought into their order before
     return lambda X: estimator.is_sure(widened(X, model.features))
 
 
 def predictions(
-    model: StoredModel,
-    reading: Reading,
+    model: files.StoredModel,
+    reading: Layout,
     path: Path,
     progress: Callable[[int, int], None] | None,
     is_sure: Callable[[Any], NDArray[Any]] | None = None,
@@ -154,7 +131,7 @@ def predictions(
     """The predictions for a file, piece by piece in its order."""
     import numpy as np
 
-    for data in reading.stream(path, columns=model.width, labelled=False, progress=progress):
+    for data in reading.stream(path, width=model.width, labelled=False, progress=progress):
         X = aligned(data, model, path)
         found = model.decision_function(X)
         labels = model.classes_of(found)
@@ -169,6 +146,28 @@ def predictions(
         yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped, sure)
 
 
+def aligned(data: files.DataSet, model: files.StoredModel, path: Path) -> Any:
+    """X with its columns in the order of the model's; refuses a table that lacks some of them."""
+    ours, theirs = model.feature_names, data.feature_names
+    if theirs is None or ours == theirs:
+        return data.X
+    if ours is None:
+        if len(theirs) != model.features:
+            raise Failure(
+                f"{path} must have the {model.features} feature columns of the model. Got {len(theirs)} "
+                "instead. Leave out or add columns so that they are those of the training data."
+            )
+        return data.X
+    missing = [name for name in ours if name not in theirs]
+    if missing:
+        raise Failure(
+            f"{path} must have the columns that the model was trained on. It lacks {some(missing)}. "
+            "Add them or give the file that has them."
+        )
+    place = {name: position for position, name in enumerate(theirs)}
+    return data.X[:, [place[name] for name in ours]]
+
+
 def _lines(piece: Piece, *, scores: bool) -> list[str]:
     rows = [[label_text(label)] for label in piece.labels.tolist()]
     if piece.sure is not None:
@@ -180,12 +179,11 @@ def _lines(piece: Piece, *, scores: bool) -> list[str]:
     return ["\t".join(row) + "\n" for row in rows]
 
 
-def _write_file(path: Path, pieces: Iterator[Piece], tally: _Tally, *, scores: bool) -> None:
+def _write_file(path: Path, pieces: Iterator[Piece], *, scores: bool) -> None:
     from maxmargin.files.whole import write_whole
 
     def write(file: BinaryIO) -> None:
         for piece in pieces:
-            tally.add(piece)
             file.write("".join(_lines(piece, scores=scores)).encode())
 
     write_whole(path, write)
@@ -199,15 +197,18 @@ class _Tally:
         self.labelled = False
         self.sure: int | None = None
 
-    def add(self, piece: Piece) -> None:
-        self.rows += len(piece.labels)
-        self.known += piece.known
-        self.right += piece.right
-        self.skipped += piece.skipped
-        self.dropped += piece.dropped
-        self.labelled |= piece.labelled
-        if piece.sure is not None:
-            self.sure = (self.sure or 0) + int(piece.sure.sum())
+    def of(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """The pieces, which are counted as they pass."""
+        for piece in pieces:
+            self.rows += len(piece.labels)
+            self.known += piece.known
+            self.right += piece.right
+            self.skipped += piece.skipped
+            self.dropped += piece.dropped
+            self.labelled |= piece.labelled
+            if piece.sure is not None:
+                self.sure = (self.sure or 0) + int(piece.sure.sum())
+            yield piece
 
     @property
     def accuracy(self) -> float | None:
@@ -215,16 +216,11 @@ class _Tally:
         return self.right / self.rows if self.known else None
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows,
-            "accuracy": self.accuracy,
-            "right": self.right if self.known else None,
-            "skipped": self.skipped,
-            "dropped_values": self.dropped,
-            "sure_rows": self.sure,
-        }
+        right = self.right if self.known else None
+        counts = attributes(self, "rows", "accuracy", "skipped")
+        return counts | {"right": right, "dropped_values": self.dropped, "sure_rows": self.sure}
 
-    def sentences(self, model: StoredModel) -> Iterator[str]:
+    def sentences(self, model: files.StoredModel) -> Iterator[str]:
         if self.accuracy is not None:
             yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.rows} rows."
         elif self.labelled and self.rows:

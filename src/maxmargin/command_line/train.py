@@ -9,44 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from maxmargin.command_line.shared.answer import Failure, in_words
+import maxmargin
+from maxmargin import files
+from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
-from maxmargin.command_line.shared.interrupts import no_interrupt, one_interrupt
-from maxmargin.command_line.shared.options import (
-    CacheSize,
-    ClassWeight,
-    Coef0,
-    Columns,
-    DataFile,
-    Degree,
-    Features,
-    Format,
-    Gamma,
-    Json,
-    KernelName,
-    Label,
-    Reading,
-    SkipBadLines,
-    TestFile,
-    Threads,
-    ZeroBased,
-    check_readable,
-    check_writable,
-    class_weight_of,
-    intercept_options,
-    kernel_options,
-    seconds_or_none,
-)
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.solver_options import Options, configured
-from maxmargin.files.data.labels import labels_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.estimators import SVC, LinearSVC
-    from maxmargin.files import DataSet, StoredModel
-    from maxmargin.solving.loop import Callback, Progress
+    from maxmargin.solving.loop import Callback
 
 # What an option left out stands for, unless a model to resume says otherwise.
 _DEFAULTS: dict[str, Any] = {
@@ -59,19 +33,15 @@ _DEFAULTS: dict[str, Any] = {
     "random_state": 0,
 }
 _KERNEL_DEFAULTS: dict[str, Any] = {"tol": 1e-3, "max_time": 60.0, "random_state": 0}
-"""The others are those of SVC."""
+"""The others are those of the estimator."""
 _MODEL_FORMATS = ("maxmargin", "liblinear", "libsvm")
 
 
 @in_words
 def train(
-    data: DataFile,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
-        ),
-    ] = None,
+    data: options.DataFile,
+    *,
+    output: Annotated[Path | None, options.MODEL_OUTPUT] = None,
     C: Annotated[
         float | None, typer.Option("-C", help="Weight of the losses; inf: hard margin.", show_default="1")
     ] = None,
@@ -82,12 +52,8 @@ def train(
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
     ] = None,
     option: Options = None,
-    kernel: KernelName = None,
-    gamma: Gamma = None,
-    degree: Degree = None,
-    coef0: Coef0 = None,
-    cache_size: CacheSize = None,
-    features: Features = None,
+    kernel: options.KernelChoice,
+    features: options.Features = None,
     tol: Annotated[
         float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4; with a kernel 1e-3")
     ] = None,
@@ -104,8 +70,8 @@ def train(
         str | None,
         typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.", show_default="exact"),
     ] = None,
-    class_weight: ClassWeight = None,
-    test: TestFile = None,
+    class_weight: options.ClassWeight = None,
+    test: options.TestFile = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -121,13 +87,8 @@ def train(
         bool, typer.Option("--no-proof", help="A small file: what is claimed, without the multipliers.")
     ] = False,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
-    format: Format = None,
-    label: Label = None,
-    columns: Columns = None,
-    zero_based: ZeroBased = False,
-    skip_bad_lines: SkipBadLines = False,
-    threads: Threads = None,
-    as_json: Json = False,
+    reading: options.TrainingData,
+    as_json: options.Json = False,
 ) -> int:
     """Train a model, prove how close to the best it is, and write it with the proof.
 
@@ -148,44 +109,35 @@ def train(
     import numpy as np
 
     from maxmargin.command_line.shared.report import Training, report
-    from maxmargin.files import load_model, save_model
 
     target = output or resume
     if target is None:
         raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
-    check_writable(target, data, test)
-    for file in filter(None, (data, test)):
-        check_readable(file)
+    options.check_files(target, data, test)
     if model_format not in _MODEL_FORMATS:
         raise Failure(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
         )
-    kind = cast(Any, model_format)
-    chosen = configured(solver, option, cache_size=cache_size)
+    chosen = configured(solver, option, cache_size=kernel.cache_size)
     given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
-    given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": threads}
-    earlier = None if resume is None else load_model(resume)
-    own = kernel_options(
-        kernel, gamma, degree, coef0, cache_size, needs_kernel=not _has_kernel(earlier) and features is None
-    )
+    given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
+    earlier = None if resume is None else files.load_model(resume)
+    own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
     asked = asked_features(features, own)
     _refuse_features(earlier, asked is not None, model_format)
-    estimator: LinearSVC | SVC
-    if kernel is not None or _has_kernel(earlier):
-        _refuse_without_kernel(loss, intercept, model_format)
-        given.pop("loss")
-        estimator = _kernel_estimator(given | own, earlier)
-    else:
-        estimator = _estimator(given, intercept, earlier)
-    reading = Reading(format, label, columns, zero_based, skip_bad_lines, threads)
-    clock = Clock()
-    seconds: dict[str, float] = {}
+    if kernel.kernel is not None or _has_kernel(earlier):
+        _refuse_without_kernel(loss, intercept, model_format, earlier)
+        given = given | own | {"loss": None}
+    elif intercept is not None:
+        given |= options.intercept_options(intercept)
+    estimator = _estimator(given, earlier)
+    clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name))
-        classes = np.unique(labels_of(data_set))
+        classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
-            estimator.set_params(class_weight=class_weight_of(class_weight, classes))
+            estimator.set_params(class_weight=options.class_weight_of(class_weight, classes))
         fingerprint = _checked_fingerprint(data_set, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
         seconds["read"] = clock.lap()
@@ -193,59 +145,40 @@ def train(
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                save_model(estimator, target, data=fingerprint, proof=not no_proof, format=kind)
+                files.save_model(
+                    estimator, target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format)
+                )
         seconds["write"] = clock.lap()
     training = Training(estimator, data_set, data, target, model_format, seconds, warned, blocks)
     return report(training, reading, test, as_json=as_json)
 
 
-def _estimator(given: dict[str, Any], intercept: str | None, earlier: StoredModel | None) -> LinearSVC:
-    """The linear estimator that the options ask for, its parameters checked."""
-    from maxmargin.estimators import LinearSVC
+def _estimator(
+    given: dict[str, Any], earlier: files.StoredModel | None
+) -> maxmargin.LinearSVC | maxmargin.SVC:
+    """The estimator that the options ask for, its parameters checked."""
     from maxmargin.files.models.fitted import to_estimator
 
-    changes = _changes(given)
-    if intercept is not None:
-        changes |= intercept_options(intercept)
+    changes = {name: value for name, value in given.items() if value is not None}
+    if "max_time" in changes:
+        changes["max_time"] = options.seconds_or_none(changes["max_time"])
+    with_kernel = "kernel" in changes or _has_kernel(earlier)
+    kind: type[maxmargin.LinearSVC | maxmargin.SVC] = maxmargin.SVC if with_kernel else maxmargin.LinearSVC
     if earlier is None:
-        estimator = LinearSVC(**(_DEFAULTS | changes))
+        estimator = kind(**((_KERNEL_DEFAULTS if with_kernel else _DEFAULTS) | changes))
     else:
-        estimator = to_estimator(earlier, LinearSVC).set_params(**changes, warm_start=True)
+        estimator = to_estimator(earlier, kind).set_params(**changes, warm_start=True)
     estimator._check_parameters()  # now, and not after an hour of reading
     return estimator
 
 
-def _kernel_estimator(given: dict[str, Any], earlier: StoredModel | None) -> SVC:
-    """The estimator with a kernel that the options ask for, its parameters checked."""
-    from maxmargin.estimators import SVC
-    from maxmargin.files.models.fitted import to_estimator
-
-    changes = _changes(given)
-    if earlier is not None and not _has_kernel(earlier):
-        raise Failure(
-            "--kernel must not be given with --resume of a linear model. Train anew without --resume."
-        )
-    if earlier is None:
-        estimator = SVC(**(_KERNEL_DEFAULTS | changes))
-    else:
-        estimator = to_estimator(earlier, SVC).set_params(**changes, warm_start=True)
-    estimator._check_parameters()
-    return estimator
-
-
-def _changes(given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that were given on the command line."""
-    changes = {name: value for name, value in given.items() if value is not None}
-    if "max_time" in changes:
-        changes["max_time"] = seconds_or_none(changes["max_time"])
-    return changes
-
-
-def _has_kernel(model: StoredModel | None) -> bool:
+def _has_kernel(model: files.StoredModel | None) -> bool:
     return hasattr(model, "kernel")
 
 
-def _refuse_without_kernel(loss: str | None, intercept: str | None, model_format: str) -> None:
+def _refuse_without_kernel(
+    loss: str | None, intercept: str | None, model_format: str, earlier: files.StoredModel | None
+) -> None:
     """Refuse what only linear models have."""
     if loss not in (None, "hinge"):
         raise Failure(
@@ -258,9 +191,13 @@ def _refuse_without_kernel(loss: str | None, intercept: str | None, model_format
         )
     if model_format == "liblinear":
         raise Failure("LIBLINEAR has no kernels. Use --model-format libsvm or maxmargin.")
+    if earlier is not None and not _has_kernel(earlier):
+        raise Failure(
+            "--kernel must not be given with --resume of a linear model. Train anew without --resume."
+        )
 
 
-def _refuse_features(earlier: StoredModel | None, asked: bool, model_format: str) -> None:
+def _refuse_features(earlier: files.StoredModel | None, asked: bool, model_format: str) -> None:
     """Refuse features where a model cannot have them, or its text cannot say them."""
     if asked and _has_kernel(earlier):
         raise Failure(
@@ -289,11 +226,9 @@ def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> 
         )
 
 
-def _checked_fingerprint(data_set: DataSet, path: Path, earlier: StoredModel | None) -> str:
+def _checked_fingerprint(data_set: files.DataSet, path: Path, earlier: files.StoredModel | None) -> str:
     """The fingerprint of the data; refuses data that a model to resume was not trained on."""
-    from maxmargin.files import fingerprint
-
-    found = fingerprint(data_set.X, labels_of(data_set))
+    found = files.fingerprint(data_set.X, data_set.y)
     if earlier is not None and earlier.fingerprint not in (None, found):
         size = f"{earlier.rows} rows and {earlier.features} columns"
         own = f"{data_set.X.shape[0]} rows and {data_set.X.shape[1]} columns"
@@ -305,7 +240,9 @@ def _checked_fingerprint(data_set: DataSet, path: Path, earlier: StoredModel | N
     return found
 
 
-def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> tuple[list[str], int | None]:
+def _fit(
+    estimator: maxmargin.LinearSVC | maxmargin.SVC, X: Any, data_set: files.DataSet, bars: Bars
+) -> tuple[list[str], int | None]:
     """Fit with a progress bar; how it ended is said in words later.
 
     Returns other warnings, and the most blocks that rows of a problem with a kernel were split into.
@@ -315,22 +252,21 @@ def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> t
 
     from maxmargin.proof.inseparable import InseparableError
 
-    count = len(np.unique(labels_of(data_set)))
+    count = len(np.unique(data_set.y))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
-    options = {"tol": estimator.tol, "max_time": limit}
     if count > 2:
         pairs = getattr(estimator, "multi_class", "ovr") == "ovo"
         problems = count * (count - 1) // 2 if pairs else count
-        estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, **options)
+        estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, max_time=limit)
     else:
-        estimator.callback = bars.solving("training", **options)
+        estimator.callback = bars.solving("training", tol=estimator.tol, max_time=limit)
     blocks: list[int] = []
     if hasattr(estimator, "kernel"):
         estimator.callback = _noting_blocks(estimator.callback, blocks)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            estimator.fit(X, labels_of(data_set))
+            estimator.fit(X, data_set.y)
         except InseparableError as error:
             raise Failure(
                 f"{error.certificate.statement} No model was written. Give -C a finite value, which allows "
@@ -346,7 +282,7 @@ def _fit(estimator: LinearSVC | SVC, X: Any, data_set: DataSet, bars: Bars) -> t
 def _noting_blocks(show: Callback | None, blocks: list[int]) -> Callback:
     """The callback, which also notes into how many blocks the rows of its problem were split."""
 
-    def note(progress: Progress) -> bool | None:
+    def note(progress: maxmargin.Progress) -> bool | None:
         problem = None if progress.certificate is None else progress.certificate.problem
         split: Any = None if problem is None else getattr(problem.rows, "blocks", None)
         if split is not None:

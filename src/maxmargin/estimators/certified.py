@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import time
 import warnings
 from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -127,6 +128,21 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
             self.status_ = Status.CERTIFIED if models.proven else Status.NOT_PROVEN
         return "" if self.status_.certified else self.status_.sentence(gap, float(self.tol), worst.steps)
 
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
+    ) -> Self:
+        """Train until the relative gap of every problem is at most ``tol``.
+
+        X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can.
+        ``LinearSVC`` takes what ``Monomials(lazy=True)`` gives, and ``SVC`` with a precomputed kernel a
+        matrix of shape (n_samples, n_samples). y : one label per row. sample_weight : one factor on C per
+        row, not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, if it can.
+        """
+        self._fit_once(X, y, sample_weight)
+        if until_sure is not None:
+            self._go_on_until_sure(until_sure, X, y, sample_weight)
+        return self
+
     @abstractmethod
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """The scores of all rows, one column for each problem, the lengths of the rows, and errors."""
@@ -164,12 +180,15 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
 
         It ends as well where a smaller gap is not reached: what is left cannot be told apart in float64.
         """
-        closer, end = copy(self), math.inf if self.max_time is None else time.monotonic() + self.max_time
+        closer, start = copy(self), time.monotonic()
         closer.warm_start = True
-        while closer.tol > _SMALLEST_TOL and self.status_.certified and not self.is_sure(rows).all():
-            closer.tol = 0.1 * closer.tol
-            if math.isfinite(end):
-                closer.max_time = max(end - time.monotonic(), 0.0)
+        while self.status_.certified and not self.is_sure(rows).all():
+            gap = max(proof.relative_gap for proof in each_of(self.certificate_))
+            closer.tol = 0.1 * min(closer.tol, gap)
+            if self.max_time is not None:
+                closer.max_time = self.max_time - (time.monotonic() - start)
+            if closer.tol < _SMALLEST_TOL or (closer.max_time or 1.0) <= 0.0:
+                break
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the fit is within tol already
                 closer._fit_once(X, y, sample_weight)
@@ -191,6 +210,36 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
         return int(self.n_jobs)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: tuple[Any, Any] | str | None = None,
+        proof: bool = True,
+        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
+    ) -> None:
+        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
+
+        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
+        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
+        """
+        from maxmargin.files.models.saved import save_model
+
+        save_model(self, path, format=format, data=data, proof=proof)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
+
+        It predicts what the saved one does and has its certificate, trace and status where the file has
+        them; what the file does not say, such as C in those of others, is at its default. Nothing
+        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
+        """
+        from maxmargin.files.models.fitted import to_estimator
+        from maxmargin.files.models.saved import load_model
+
+        return to_estimator(load_model(path), cls)
 
 
 def check_solver(estimator: Any) -> None:

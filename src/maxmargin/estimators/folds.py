@@ -24,32 +24,17 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.certificate import Certificate, Off
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import ClassProblems, decomposition
 from maxmargin.reductions.ladders import Begin, linear_tolerance
-from maxmargin.solving.loop import Callback, Progress
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.types import Indices, Vector
 
 CLOSER = 0.01
 """The share of tol that is the goal at the chosen C. Within tol a few held-out rows near the plane may be
 on the wrong side of it, and as few decide which score is best."""
-
-
-class Watch:
-    """The callback of all fits: once it has been told to stop, it stops all of them."""
-
-    def __init__(self, callback: Callback | None) -> None:
-        self.callback = callback
-        self.stopped = False
-
-    def __call__(self, progress: Progress) -> bool:
-        """Whether to stop."""
-        if not self.stopped and self.callback is not None:
-            self.stopped = bool(self.callback(progress))
-        return self.stopped
 
 
 @dataclass
@@ -98,7 +83,7 @@ class Outcome:
     relative_gap: float
     shortfall: str
     model: LinearSVC | None = None
-    """Where this fold has its best score, so that a closer fit need not begin again."""
+    """The model where this fold has its best score, so that a closer fit need not begin again."""
 
 
 def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
@@ -120,45 +105,72 @@ def make_folds(splits: Sequence[tuple[Any, Any]], data: Data) -> list[Fold]:
     return folds
 
 
-def way_at(template: LinearSVC, data: Data, C: float) -> Way:
-    """The way of all fits at one C: that of all rows."""
-    problem = _problems(template, data, data.weights, C).problem(0)
-    return find_way(template.solver, problem, linear_tolerance(data.rows, float(template.tol)))
+@dataclass(frozen=True)
+class Fits:
+    """All fits of a cross-validation that have the same parameters but for C."""
 
+    template: LinearSVC
+    data: Data
+    scoring: Callable[..., float] | None
 
-def _problems(template: LinearSVC, data: Data, weights: Vector, C: float) -> ClassProblems:
-    model = copy(template)
-    model.C = C
-    return model._problems(data.rows, *data.classes, weights)
+    def way_at(self, C: float) -> Way:
+        """The way of all fits at one C: that of all rows."""
+        problem = self._problems(self.data.weights, C).problem(0)
+        tol = linear_tolerance(self.data.rows, float(self.template.tol))
+        return find_way(self.template.solver, problem, tol)
 
+    def _problems(self, weights: Vector, C: float) -> ClassProblems:
+        model = copy(self.template)
+        model.C = C
+        return model._problems(self.data.rows, *self.data.classes, weights)
 
-def _fit_one(
-    template: LinearSVC,
-    data: Data,
-    weights: Vector,
-    C: float,
-    way: Way,
-    begin: Begin | None,
-    deadline: float,
-) -> tuple[LinearSVC, str]:
-    seconds = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
-    model = copy(template)
-    model.C, model.max_time = C, seconds
-    problems = _problems(template, data, weights, C)
-    shortfall, interrupted = model._fit_problems(problems, begin=begin, way=way)
-    if interrupted:
-        raise KeyboardInterrupt
-    return model, shortfall
+    def _fit(
+        self, weights: Vector, C: float, way: Way, begin: Begin | None, deadline: float
+    ) -> tuple[LinearSVC, str]:
+        seconds = None if deadline == math.inf else max(0.0, deadline - time.perf_counter())
+        model = copy(self.template)
+        model.C, model.max_time = C, seconds
+        shortfall, interrupted = model._fit_problems(self._problems(weights, C), begin=begin, way=way)
+        if interrupted:
+            raise KeyboardInterrupt
+        return model, shortfall
 
+    def path(self, Cs: Vector, ways: list[Way], share: float) -> list[LinearSVC]:
+        """All rows at every C, upwards, each from the two before."""
+        deadline = time.perf_counter() + share
+        models: list[LinearSVC] = []
+        for C, way in zip(map(float, Cs), ways, strict=True):
+            begin = _from_last(models[-2:], C) if models else None
+            models.append(self._fit(self.data.weights, C, way, begin, deadline)[0])
+        return models
 
-def fit_path(template: LinearSVC, data: Data, Cs: Vector, ways: list[Way], share: float) -> list[LinearSVC]:
-    """All rows at every C, upwards, each from the two before."""
-    deadline = time.perf_counter() + share
-    models: list[LinearSVC] = []
-    for C, way in zip(map(float, Cs), ways, strict=True):
-        begin = _from_last(models[-2:], C) if models else None
-        models.append(_fit_one(template, data, data.weights, C, way, begin, deadline)[0])
-    return models
+    def fold(
+        self,
+        fold: Fold,
+        path: list[LinearSVC],
+        ways: list[Way],
+        share: float,
+        known: LinearSVC | None = None,
+    ) -> list[Outcome]:
+        """One fold at every C of the path; ``known`` is a model of it at a C near the first."""
+        deadline = time.perf_counter() + share
+        score = _Scorer(self.scoring, self.data, fold.held_out)
+        outcomes: list[Outcome] = []
+        last = [] if known is None else [known]
+        best: LinearSVC | None = None
+        best_score = -math.inf
+        for of_all, way in zip(path, ways, strict=True):
+            before = time.perf_counter()
+            model, shortfall = self._fit(fold.weights, of_all.C, way, _from_better(of_all, last), deadline)
+            last = [*last[-1:], model]
+            between = time.perf_counter()
+            value = score(model)
+            after = time.perf_counter()
+            gap = max(proof.relative_gap for proof in each_of(model.certificate_))
+            if value > best_score:
+                best, best_score = model, value
+            outcomes.append(Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
+        return [replace(at, model=best) if best is not None and at.C == best.C else at for at in outcomes]
 
 
 def _from_last(last: list[LinearSVC], C: float) -> Begin:
@@ -195,43 +207,13 @@ def _from_better(of_all: LinearSVC, last: list[LinearSVC]) -> Begin:
 def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, Certificate]:
     """Begin with a certificate of all rows: what it is worth without the held-out ones needs no pass."""
     w, b, margins = proof.w, proof.b, proof.margins
-    primal = problem.primal_of(w, b, margins)
+    off = proof.off(problem.rows)
+    primal = problem.primal_of(w, b, margins, off[:2])
     nothing, nowhere = np.zeros_like(proof.alpha), np.zeros_like(w)
-    known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere)
+    derived = Off(*off[:2], 0.0)
+    known = Certificate(problem, w, b, primal, nothing, 0.0, proof.alpha_from, margins, nowhere, derived)
     alpha = np.where(problem.costs > 0, proof.alpha, 0.0)
     return Solution(w=w, b=b, alpha=alpha, margins=margins), known
-
-
-def fit_fold(
-    template: LinearSVC,
-    data: Data,
-    fold: Fold,
-    path: list[LinearSVC],
-    ways: list[Way],
-    scoring: Callable[..., float] | None,
-    share: float,
-    known: LinearSVC | None = None,
-) -> list[Outcome]:
-    """One fold at every C of the path; ``known`` is a model of it at a C near the first."""
-    deadline = time.perf_counter() + share
-    score = _Scorer(scoring, data, fold.held_out)
-    outcomes: list[Outcome] = []
-    last = [] if known is None else [known]
-    best: LinearSVC | None = None
-    best_score = -math.inf
-    for of_all, way in zip(path, ways, strict=True):
-        before = time.perf_counter()
-        begin = _from_better(of_all, last)
-        model, shortfall = _fit_one(template, data, fold.weights, of_all.C, way, begin, deadline)
-        last = [*last[-1:], model]
-        between = time.perf_counter()
-        value = score(model)
-        after = time.perf_counter()
-        gap = max(proof.relative_gap for proof in each_of(model.certificate_))
-        if value > best_score:
-            best, best_score = model, value
-        outcomes.append(Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
-    return [replace(at, model=best) if best is not None and at.C == best.C else at for at in outcomes]
 
 
 def settle(
@@ -294,5 +276,4 @@ class _Answers(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         kind = decomposition(len(self.classes_), pairs=False)
-        labels: NDArray[Any] = self.classes_[kind.decide(self.scores)]
-        return labels
+        return self.classes_.take(kind.decide(self.scores))

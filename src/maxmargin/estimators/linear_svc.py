@@ -4,18 +4,25 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from typing import Any, Literal, NoReturn, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.certified import CertifiedClassifier, check_solver
-from maxmargin.estimators.reading import labels_and_codes, linear_scores, read_training_rows, seen_rows
+from maxmargin.estimators.certified import CertifiedClassifier, ShowsProof, check_solver
+from maxmargin.estimators.reading import (
+    checked_weights,
+    labels_and_codes,
+    linear_scores,
+    read_training_rows,
+    seen_rows,
+)
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
@@ -30,7 +37,36 @@ from maxmargin.tools.parameters import Positive, check_choice, check_options
 from maxmargin.types import Vector
 
 
-class LinearSVC(CertifiedClassifier):
+@dataclass(eq=False, repr=False)
+class LinearParameters(ClassifierMixin, ShowsProof):
+    """The parameters that all linear classifiers have: ``LinearSVC`` says what they mean."""
+
+    penalty: takes.Penalty = "l2"
+    loss: takes.LossName = "squared_hinge"
+    _: KW_ONLY
+    dual: takes.Dual = "auto"
+    tol: takes.Tolerance = 1e-4
+    multi_class: takes.OneVsRest = "ovr"
+    fit_intercept: takes.Flag = True
+    intercept_scaling: Positive = 1.0
+    class_weight: takes.ClassWeight = None
+    verbose: takes.Verbose = 0
+    random_state: takes.RandomState = None
+    max_iter: takes.Epochs = 1000
+    solver: str | AnySolver = "auto"
+    regularize_intercept: takes.Flag = False
+    max_time: takes.Seconds = None
+    callback: Callback | None = None
+    n_jobs: takes.Jobs = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class LinearSVC(LinearParameters, CertifiedClassifier):
     """Linear support vector classification; every fit proves how close to the optimum it is.
 
         minimise over (w, b)   1/2 |w|^2  +  C sum_i weight_i loss(y_i (<w, x_i> + b))
@@ -118,77 +154,18 @@ class LinearSVC(CertifiedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        penalty: takes.Penalty = "l2",
-        loss: takes.LossName = "squared_hinge",
-        *,
-        dual: takes.Dual = "auto",
-        tol: takes.Tolerance = 1e-4,
-        C: takes.CostOrHardMargin = 1.0,
-        multi_class: takes.OneVsRest = "ovr",
-        fit_intercept: takes.Flag = True,
-        intercept_scaling: Positive = 1.0,
-        class_weight: takes.ClassWeight = None,
-        verbose: takes.Verbose = 0,
-        random_state: takes.RandomState = None,
-        max_iter: takes.Epochs = 1000,
-        solver: str | AnySolver = "auto",
-        regularize_intercept: takes.Flag = False,
-        max_time: takes.Seconds = None,
-        callback: Callback | None = None,
-        warm_start: takes.Flag = False,
-        n_jobs: takes.Jobs = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.solver = solver
-        self.regularize_intercept = regularize_intercept
-        self.max_time = max_time
-        self.callback = callback
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _: KW_ONLY
+    C: takes.CostOrHardMargin = 1.0
+    warm_start: takes.Flag = False
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
-
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
-    ) -> Self:
-        """Train until the relative gap is at most ``tol``.
-
-        X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can; or
-        what ``Monomials(lazy=True)`` gives. y : one label per row. sample_weight : one factor on C per row,
-        not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, as far as it can.
-        """
-        self._fit_once(X, y, sample_weight)
-        if until_sure is not None:
-            self._go_on_until_sure(until_sure, X, y, sample_weight)
-        return self
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()
         X, targets, rows = read_training_rows(self, X, y)
         labels, codes = labels_and_codes(targets)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        problems = self._problems(rows, labels, codes, weights)
+        problems = self._problems(rows, labels, codes, checked_weights(sample_weight, X))
         shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
@@ -270,51 +247,17 @@ class LinearSVC(CertifiedClassifier):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
         scores = self.decision_function(X)
-        labels: NDArray[Any] = self.classes_[self._kind.decide(scores)]
-        return labels
+        return self.classes_.take(self._kind.decide(scores))
 
     @property
     def _kind(self) -> Decomposition:
         return decomposition(len(self.classes_), pairs=False)
 
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import linear_lengths, refuse_changed
-        from maxmargin.proof.sure import linear_errors
+        from maxmargin.estimators.sureness import linear_scales, refuse_changed
 
         refuse_changed(self, list(self.coef_))
-        scores, rows = linear_scores(self, X), seen_rows(self, X)
-        lengths, terms = linear_lengths(rows)
-        return scores, lengths, linear_errors(self.coef_, lengths, terms)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        data: tuple[Any, Any] | str | None = None,
-        proof: bool = True,
-        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
-    ) -> None:
-        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
-
-        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
-        the registry are left out: a file holds no code.
-        """
-        from maxmargin.files.models.saved import save_model
-
-        save_model(self, path, format=format, data=data, proof=proof)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
-
-        It predicts what the saved one does and has its certificate, trace and status where the file has
-        them; what the file does not say, such as C in those of others, is at its default. Nothing
-        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
-        """
-        from maxmargin.files.models.fitted import to_estimator
-        from maxmargin.files.models.saved import load_model
-
-        return to_estimator(load_model(path), cls)
+        return linear_scores(self, X), *linear_scales(self.coef_, seen_rows(self, X))
 
     def _check_parameters(self) -> None:
         check_solver(self)

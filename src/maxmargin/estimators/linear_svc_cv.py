@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import math
 import os
-import time
 import warnings
 from collections.abc import Callable
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -31,30 +30,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from maxmargin.core import default_threads
+from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.certified import ShowsProof, check_solver
-from maxmargin.estimators.folds import (
-    CLOSER,
-    Data,
-    Outcome,
-    Watch,
-    fit_fold,
-    fit_path,
-    make_folds,
-    settle,
-    way_at,
-)
-from maxmargin.estimators.linear_svc import LinearSVC
+from maxmargin.estimators.certified import check_solver
+from maxmargin.estimators.folds import CLOSER, Data, Fits, Outcome, make_folds, settle
+from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import Positive, check_options, wrong
+from maxmargin.solving.loop import Watch
+from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 
 
-class LinearSVCCV(ClassifierMixin, ShowsProof):
+@dataclass(eq=False, repr=False)
+class LinearSVCCV(LinearParameters):
     """Linear support vector classification with C chosen by cross-validation; every fit is certified.
 
     The parameters of ``LinearSVC`` but for C and warm_start mean what they mean there, and these are added.
@@ -107,55 +96,11 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
     0.1
     """
 
-    def __init__(
-        self,
-        penalty: takes.Penalty = "l2",
-        loss: takes.LossName = "squared_hinge",
-        *,
-        Cs: int | ArrayLike = 10,
-        cv: Any = None,
-        scoring: str | Callable[..., Any] | None = None,
-        refit: takes.Flag = True,
-        dual: takes.Dual = "auto",
-        tol: takes.Tolerance = 1e-4,
-        multi_class: takes.OneVsRest = "ovr",
-        fit_intercept: takes.Flag = True,
-        intercept_scaling: Positive = 1.0,
-        class_weight: takes.ClassWeight = None,
-        verbose: takes.Verbose = 0,
-        random_state: takes.RandomState = None,
-        max_iter: takes.Epochs = 1000,
-        solver: str | AnySolver = "auto",
-        regularize_intercept: takes.Flag = False,
-        max_time: takes.Seconds = None,
-        callback: Callback | None = None,
-        n_jobs: takes.Jobs = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.dual = dual
-        self.tol = tol
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.solver = solver
-        self.regularize_intercept = regularize_intercept
-        self.max_time = max_time
-        self.callback = callback
-        self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _: KW_ONLY
+    Cs: int | ArrayLike = 10
+    cv: Any = None
+    scoring: str | Callable[..., Any] | None = None
+    refit: takes.Flag = True
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every fold at every C until the relative gap is at most ``tol``, and choose.
@@ -175,38 +120,37 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data = Data(X, targets, weights)
         splits = list(check_cv(self.cv, targets, classifier=True).split(X, targets))
+        if not splits:
+            cure = "None takes 5 stratified folds, an int as many as it says."
+            raise wrong(self, "cv", self.cv, "None, an int, or at least one split into rows", cure)
         self.n_splits_ = len(splits)
         folds = make_folds(splits, data)
         ascending = np.argsort(Cs, kind="stable")
-        ways = [way_at(template, data, float(C)) for C in Cs[ascending]]
+        scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
+        fits = Fits(template, data, scoring)
+        ways = [fits.way_at(float(C)) for C in Cs[ascending]]
         workers = self._workers()
         # The path and each round of folds have an equal share of the time.
         rounds = -(-len(folds) // workers)
-        clock = _Clock(self.max_time)
-        path = fit_path(template, data, Cs[ascending], ways, clock.left / (1 + rounds))
+        budget = Budget(math.inf if self.max_time is None else float(self.max_time), 1)
+        path = fits.path(Cs[ascending], ways, budget.seconds_left / (1 + rounds))
         template.set_params(n_jobs=max(1, default_threads() // workers))
-        scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
-        closer = copy(template).set_params(tol=CLOSER * self.tol)
+        closer = replace(fits, template=copy(template).set_params(tol=CLOSER * self.tol))
         side_by_side = Parallel(n_jobs=workers, prefer="threads")
 
         def fit_again(place: int, rough: list[int]) -> list[list[Outcome]]:
-            if watch.stopped or clock.left == 0.0:
+            if watch.stopped or budget.spent:
                 return []
-            share, at = clock.left / rounds, path[place : place + 1]
-            way = way_at(closer, data, float(at[0].C))
+            share, at = budget.seconds_left / rounds, path[place : place + 1]
+            way = closer.way_at(float(at[0].C))
             found: list[list[Outcome]] = side_by_side(
-                delayed(fit_fold)(
-                    closer, data, folds[i], at, [way], scoring, share, outcomes[i][place].model
-                )
-                for i in rough
+                delayed(closer.fold)(folds[i], at, [way], share, outcomes[i][place].model) for i in rough
             )
             return found
 
         try:
-            share = clock.left / rounds
-            outcomes = side_by_side(
-                delayed(fit_fold)(template, data, fold, path, ways, scoring, share) for fold in folds
-            )
+            share = budget.seconds_left / rounds
+            outcomes = side_by_side(delayed(fits.fold)(fold, path, ways, share) for fold in folds)
             settle(outcomes, float(self.tol), fit_again)
         except BaseException:
             watch.stopped = True  # threads that are still at it
@@ -301,11 +245,8 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
             if hasattr(self, name):
                 setattr(best, name, getattr(self, name))
         self.best_estimator_ = best
-        self.classes_ = best.classes_
-        self.coef_, self.intercept_ = best.coef_, best.intercept_
-        self.certificate_, self.trace_, self.status_ = best.certificate_, best.trace_, best.status_
-        self.solver_, self.n_iter_ = best.solver_, best.n_iter_
-        self._stated_problem = best._stated_problem
+        fitted = {name: value for name, value in vars(best).items() if name.endswith("_")}
+        self.__dict__.update(fitted, _stated_problem=best._stated_problem)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""
@@ -345,15 +286,3 @@ class LinearSVCCV(ClassifierMixin, ShowsProof):
         """Write ``best_estimator_`` to a file; ``LinearSVC.load`` reads it."""
         check_is_fitted(self, "best_estimator_")
         self.best_estimator_.save(path, data=data, proof=proof, format=format)
-
-
-class _Clock:
-    """The time of all fits together."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self.deadline = math.inf if seconds is None else time.perf_counter() + seconds
-
-    @property
-    def left(self) -> float:
-        """Seconds, 0 once they are over; infinite without a limit."""
-        return max(0.0, self.deadline - time.perf_counter())

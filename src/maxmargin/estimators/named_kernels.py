@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the parameters of an estimator to a kernel: names, gamma="scale" and gamma="auto", callables."""
+"""The kernel that parameters of an estimator stand for: names, gamma="scale" or "auto", callables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.kernels.base import (
-    Factor,
-    Function,
-    Kernel,
-    Precomputed,
-)
+from maxmargin.kernels.base import Factor, Function, Kernel, Precomputed
 from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
 from maxmargin.kernels.validity import is_valid, validity_on
 from maxmargin.tools.one_blas_thread import one_blas_thread

@@ -25,9 +25,7 @@ CostOrHardMargin = Annotated[
 ]
 Tolerance = Annotated[NotNegative, "tol is the relative gap to reach."]
 Seconds = Annotated[
-    NotNegative | None,
-    Expected("a float in the range [0, inf)"),
-    "None sets no limit on the seconds.",
+    NotNegative | None, Expected("a float in the range [0, inf)"), "None sets no limit on the seconds."
 ]
 Jobs = Annotated[
     Count | Annotated[int, Range("[-1, -1]")] | None,

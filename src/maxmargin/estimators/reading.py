@@ -11,13 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.problem.rows import Rows
+from maxmargin.types import Vector
 
-_TYPES = (np.float64, np.float32)
+MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+"""What scikit-learn's checks are told of X."""
 _MANY_TARGETS = 10_000
 """Labels from which on to look whether there are only two different ones is quicker than to sort them."""
 
@@ -48,15 +50,7 @@ def _read(estimator: Any, X: Any, y: ArrayLike, *, check_finite: bool) -> tuple[
             estimator.n_features_in_ = plain.shape[1]
             return plain, np.asarray(y)
     if not isinstance(X, LazyMonomials):
-        X, targets = validate_data(
-            estimator,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=list(_TYPES),
-            order="C",
-            ensure_all_finite=check_finite,
-        )
+        X, targets = validate_data(estimator, X, y, order="C", ensure_all_finite=check_finite, **MATRIX)
         return X, targets
     targets = validate_data(estimator, y=y)
     check_consistent_length(X, targets)
@@ -79,6 +73,14 @@ def _are_plain(X: Any, y: Any) -> bool:
         and X.dtype == np.float64
         and y.dtype.kind in "iub"
     )
+
+
+def checked_weights(sample_weight: ArrayLike | None, rows: Any) -> Vector | None:
+    """The factor on C of each row, none of them negative; None where there are none."""
+    if sample_weight is None:
+        return None
+    weights: Vector = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    return weights
 
 
 def labels_and_codes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -126,7 +128,7 @@ def seen_rows(estimator: Any, X: Any) -> Any:
     """X as the coefficients weigh it: a matrix, checked, or monomials that are not written out."""
     expansion = getattr(estimator, "expansion_", None)
     if expansion is not None and not isinstance(X, LazyMonomials):
-        X = check_array(X, accept_sparse="csr", dtype=list(_TYPES), estimator=estimator, input_name="X")
+        X = check_array(X, estimator=estimator, input_name="X", **MATRIX)
         if X.shape[1] not in (expansion.columns, expansion.size):
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
@@ -137,4 +139,4 @@ def seen_rows(estimator: Any, X: Any) -> Any:
     if isinstance(X, LazyMonomials):
         validate_data(estimator, X, skip_check_array=True, reset=False)
         return X
-    return validate_data(estimator, X, accept_sparse="csr", dtype=list(_TYPES), reset=False)
+    return validate_data(estimator, X, reset=False, **MATRIX)

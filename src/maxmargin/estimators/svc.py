@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from typing import Annotated, Any, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
@@ -25,8 +25,8 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_invalid,
 )
-from maxmargin.estimators.reading import labels_and_codes
-from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
+from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import (
     Decomposition,
@@ -43,6 +43,7 @@ from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVC(CertifiedClassifier):
     """Support vector classification with kernels; every fit proves how close to the optimum it is.
 
@@ -71,15 +72,13 @@ class SVC(CertifiedClassifier):
         can. The answer is proven either way.
     probability : bool
         Only False is offered: ``CalibratedClassifierCV(SVC(), ensemble=False)`` gives probabilities.
-    tol : float
-        The relative gap to reach: ``(primal - dual) / |primal|``.
+    tol, verbose, n_jobs
+        As in ``LinearSVC``.
     cache_size : float
         Memory for rows of the kernel matrix, in megabytes, of all problems together; ``cache_use_`` tells
         how much of it was used. The data, and the matrix of a working set, come on top.
     class_weight : dict, "balanced" or None
         Multiplies C for rows of a class.
-    verbose : int
-        If above 0, progress is logged at level INFO by the logger "maxmargin".
     max_iter : int
         Steps of the solver for each problem; -1 sets no limit.
     decision_function_shape : "ovr" or "ovo"
@@ -100,8 +99,6 @@ class SVC(CertifiedClassifier):
         true answer ends the problem it is about. ``Progress.label`` is the pair of classes, or the class.
     warm_start : bool
         Start from the last fit, if it was on as many rows of the same classes.
-    n_jobs : int or None
-        Threads; None means OMP_NUM_THREADS or all cores, -1 all cores.
 
     Attributes
     ----------
@@ -128,12 +125,8 @@ class SVC(CertifiedClassifier):
         With gamma as a number.
     certificate_ : Certificate, PairCertificates or Certificates
         The proof; for several problems one for each, and ``worst``.
-    trace_ : Trace or list of Trace
-        The certificates on the way.
-    status_ : Status
-        Why the fit ended; for several problems the status of the worst certificate.
-    solver_ : str
-        What ran and why, in one sentence.
+    trace_, status_, solver_
+        As in ``LinearSVC``: of several problems one trace for each, and the status of the worst.
     cache_use_ : CacheUse
         Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
@@ -153,52 +146,27 @@ class SVC(CertifiedClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        C: takes.Cost = 1.0,
-        kernel: Any = "rbf",
-        degree: Natural = 3,
-        gamma: takes.Gamma = "scale",
-        coef0: AnyNumber = 0.0,
-        shrinking: takes.Flag = True,
-        probability: takes.Probability = False,
-        tol: takes.Tolerance = 1e-3,
-        cache_size: takes.Megabytes = 1000.0,
-        class_weight: takes.ClassWeight = None,
-        verbose: takes.Verbose = 0,
-        max_iter: takes.Steps = -1,
-        decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr",
-        break_ties: takes.Flag = False,
-        random_state: takes.RandomState = None,
-        multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo",
-        solver: str | AnySolver = "auto",
-        max_time: takes.Seconds = None,
-        callback: Callback | None = None,
-        warm_start: takes.Flag = False,
-        n_jobs: takes.Jobs = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.solver = solver
-        self.max_time = max_time
-        self.callback = callback
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+    C: takes.Cost = 1.0
+    kernel: Any = "rbf"
+    degree: Natural = 3
+    gamma: takes.Gamma = "scale"
+    coef0: AnyNumber = 0.0
+    shrinking: takes.Flag = True
+    probability: takes.Probability = False
+    tol: takes.Tolerance = 1e-3
+    cache_size: takes.Megabytes = 1000.0
+    class_weight: takes.ClassWeight = None
+    verbose: takes.Verbose = 0
+    max_iter: takes.Steps = -1
+    decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr"
+    break_ties: takes.Flag = False
+    random_state: takes.RandomState = None
+    multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo"
+    solver: str | AnySolver = "auto"
+    max_time: takes.Seconds = None
+    callback: Callback | None = None
+    warm_start: takes.Flag = False
+    n_jobs: takes.Jobs = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -206,28 +174,10 @@ class SVC(CertifiedClassifier):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
-    def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
-    ) -> Self:
-        """Train until the relative gap of every problem is at most ``tol``.
-
-        X : array or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples) for a
-        precomputed kernel. y : one label per row. sample_weight : one factor on C per row, not negative.
-        until_sure : rows; the fit goes on until ``is_sure`` of all of them, as far as it can.
-        """
-        self._fit_once(X, y, sample_weight)
-        if until_sure is not None:
-            self._go_on_until_sure(until_sure, X, y, sample_weight)
-        return self
-
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         self._check_parameters()
         X, targets = self._checked_data(X, y)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, targets, dtype=np.float64, ensure_non_negative=True
-            )
+        weights = checked_weights(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         kernel = find_kernel(self, X, weights)
         problems = KernelProblems(
@@ -283,9 +233,7 @@ class SVC(CertifiedClassifier):
             check_consistent_length(X, targets)
         else:
             self._refuse_sparse_matrix(X)
-            X, targets = validate_data(
-                self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C"
-            )
+            X, targets = validate_data(self, X, y, order="C", **MATRIX)
         if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix: a row and a column for every example. Input "
@@ -306,7 +254,6 @@ class SVC(CertifiedClassifier):
         self.n_support_ = np.bincount(owners, minlength=count).astype(np.int32)
         coefficients = np.ascontiguousarray(table[:, used])
         self.dual_coef_ = sparse.csr_matrix(coefficients) if sparse.issparse(X) else coefficients
-        self._longest_row = _longest_row(self.kernel_, X)
         if isinstance(self.kernel_, Precomputed):
             self.support_vectors_ = np.empty((0, 0), X.dtype)
         elif isinstance(self.kernel_, Function):
@@ -320,7 +267,7 @@ class SVC(CertifiedClassifier):
         return self._problem_scores.kind
 
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import image_lengths, refuse_changed, score_errors
+        from maxmargin.estimators.sureness import kernel_scales, refuse_changed
 
         scores = self._problem_scores
         owners = np.repeat(np.arange(len(self.classes_)), self.n_support_)
@@ -328,9 +275,8 @@ class SVC(CertifiedClassifier):
         refuse_changed(self, each)
         if not isinstance(self.kernel_, Function | Precomputed):
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        lengths = image_lengths(self.kernel_, X)
-        errors = score_errors(self.kernel_, each, self.support_vectors_, X, lengths)
-        return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads())), lengths, errors
+        lengths, errors = kernel_scales(self.kernel_, each, self.support_vectors_, X)
+        return scores(X, self.intercept_, Budget(math.inf, self._threads())), lengths, errors
 
     def is_sure(self, X: Any) -> NDArray[np.bool_]:
         """Whether the class of each row is that of the best model: no better fit would change it."""
@@ -356,9 +302,7 @@ class SVC(CertifiedClassifier):
         check_is_fitted(self)
         if not isinstance(self.kernel_, Function):
             self._refuse_sparse_matrix(X)
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", reset=False
-            )
+            X = validate_data(self, X, order="C", reset=False, **MATRIX)
         return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads()))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -386,38 +330,7 @@ class SVC(CertifiedClassifier):
             codes = kind.class_scores(scores).argmax(axis=1)
         else:
             codes = kind.decide(scores)
-        labels: NDArray[Any] = self.classes_[codes]
-        return labels
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        data: tuple[Any, Any] | str | None = None,
-        proof: bool = True,
-        format: Literal["maxmargin", "libsvm"] = "maxmargin",
-    ) -> None:
-        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
-
-        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
-        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
-        """
-        from maxmargin.files.models.saved import save_model
-
-        save_model(self, path, format=format, data=data, proof=proof)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The fitted estimator of a file that ``save`` or LIBSVM wrote.
-
-        It predicts what the saved one does and has its certificate, trace and status where the file has
-        them; what the file does not say, such as C in those of LIBSVM, is at its default. Nothing in the
-        file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
-        """
-        from maxmargin.files.models.fitted import to_estimator
-        from maxmargin.files.models.saved import load_model
-
-        return to_estimator(load_model(path), cls)
+        return np.asarray(self.classes_[codes])
 
     def _check_parameters(self) -> None:
         check_solver(self)
@@ -426,11 +339,3 @@ class SVC(CertifiedClassifier):
         if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
             cure = "With multi_class='ovr' there are no pairs of classes to score."
             raise wrong(self, "decision_function_shape", self.decision_function_shape, "'ovr'", cure)
-
-
-def _longest_row(kernel: Kernel, X: Any) -> float:
-    """The length of the longest row, without the kernel; 0 where the values of the kernel are given."""
-    if isinstance(kernel, Precomputed | Function):
-        return 0.0
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return math.sqrt(float(squares.max())) * (1.0 + 1e-6)  # of float32, squares are rounded to seven digits

@@ -8,20 +8,26 @@ from typing import TYPE_CHECKING
 from maxmargin.tools.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from maxmargin.files.data.fingerprints import fingerprint
-    from maxmargin.files.data.libsvm import read_libsvm
-    from maxmargin.files.data.reading import DataError, DataSet, read, stream
-    from maxmargin.files.models.kernel_model import SavedKernelModel
-    from maxmargin.files.models.saved import ModelError, SavedModel, load_model, save_model
-    from maxmargin.files.models.stored import StoredModel
+    from maxmargin.files.data.fingerprints import fingerprint as fingerprint
+    from maxmargin.files.data.libsvm import read_libsvm as read_libsvm
+    from maxmargin.files.data.reading import DataError as DataError
+    from maxmargin.files.data.reading import DataSet as DataSet
+    from maxmargin.files.data.reading import read as read
+    from maxmargin.files.data.reading import stream as stream
+    from maxmargin.files.models.saved import load_model as load_model
+    from maxmargin.files.models.saved import save_model as save_model
+    from maxmargin.files.models.stored import ModelError as ModelError
+    from maxmargin.files.models.stored import SavedKernelModel as SavedKernelModel
+    from maxmargin.files.models.stored import SavedModel as SavedModel
+    from maxmargin.files.models.stored import StoredModel as StoredModel
 
 # Imported when they are first asked for, so that `maxmargin --help` waits for none of them.
 _HOME = {
     "DataError": "data.reading",
     "DataSet": "data.reading",
-    "ModelError": "models.saved",
-    "SavedKernelModel": "models.kernel_model",
-    "SavedModel": "models.saved",
+    "ModelError": "models.stored",
+    "SavedKernelModel": "models.stored",
+    "SavedModel": "models.stored",
     "StoredModel": "models.stored",
     "fingerprint": "data.fingerprints",
     "load_model": "models.saved",
@@ -31,19 +37,6 @@ _HOME = {
     "stream": "data.reading",
 }
 
-__all__ = [
-    "DataError",
-    "DataSet",
-    "ModelError",
-    "SavedKernelModel",
-    "SavedModel",
-    "StoredModel",
-    "fingerprint",
-    "load_model",
-    "read",
-    "read_libsvm",
-    "save_model",
-    "stream",
-]
+__all__ = list(_HOME)
 
 __getattr__, __dir__ = lazy_names(__name__, _HOME)

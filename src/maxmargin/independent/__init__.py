@@ -8,6 +8,7 @@ is rounded towards the wrong side.
 
     arithmetic.py   exact vectors, and intervals around what is not a fraction
     rows.py         what a problem asks of its rows: as they are, or seen through a kernel
+    places.py       whether the best point is where a file says it is
     values.py       the exact objective of a point, and the exact lower bound of multipliers
     readers.py      LIBSVM text, CSV and maxmargin's model files
     checker.py      the verdict on a model file and a data file

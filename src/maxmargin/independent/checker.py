@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from maxmargin.independent.arithmetic import Vector
+from maxmargin.independent.places import Place, wrong_place
 from maxmargin.independent.readers import (
     Data,
     Model,
@@ -46,6 +47,8 @@ class Part:
     claimed_primal: float
     claimed_dual: float
     hard: bool
+    place: Place | None = None
+    """Where the file says that the best point is."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +178,9 @@ def judge(part: Part, tol: Fraction | None) -> Finding:
     if tol is not None and (finding.gap is None or finding.gap > tol):
         shown = _shown(finding.gap, up=True, digits=3)
         finding.reasons.append(f"the exact relative gap is {shown}, and {float(tol):g} is claimed")
+    if part.place is not None:
+        point = part.w, part.b, part.alpha, part.place
+        finding.reasons.extend(wrong_place(problem, *point, hard=part.hard))
     return finding
 
 
@@ -254,7 +260,7 @@ def _parts(model: Model, data: Data) -> Iterator[Part]:
     with_kernel = "kernel" in described
     sides = _sides(len(classes), described["decision"])
     factors = _factors(stated["class_weight"], classes, codes)
-    hard = stated["C"] == "inf"
+    hard, places = stated["C"] == "inf", described.get("optimum")
     begin = 0
     for k, (first, second) in enumerate(sides):
         members = list(range(len(codes)))
@@ -290,6 +296,7 @@ def _parts(model: Model, data: Data) -> Iterator[Part]:
             float(claim["primal"]),
             float(claim["dual"]),
             hard,
+            None if places is None else Place(**{name: float(end) for name, end in places[k].items()}),
         )
 
 

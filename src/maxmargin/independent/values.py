@@ -118,20 +118,27 @@ def lower_bound(problem: ExactProblem, alpha: Sequence[Fraction], upper: Fractio
     ``upper`` is a number that the best P is not above. Multipliers outside of their boxes are brought to
     the nearest wall first.
     """
-    alpha = [_boxed(problem.loss, a, cost) for a, cost in zip(alpha, problem.costs, strict=True)]
-    if problem.intercept == "none":
-        bound = _dual(problem, alpha) - problem.fixed * _excess(problem, alpha)
-    elif problem.intercept == "regularised":
-        bound = _dual(problem, alpha) - (problem.scaling * _excess(problem, alpha)) ** 2 / 2
-    elif problem.one_class:
-        bound = ZERO
-    else:
-        excess = abs(_excess(problem, alpha))
-        bound = _dual(problem, alpha)
-        if excess:
-            by_lemma = bound - largest_intercept(problem, upper) * excess
-            bound = max(by_lemma, _dual(problem, balanced(problem.y, alpha)))
+    alpha = boxed(problem, alpha)
+    bound = lemma_bound(problem, alpha, upper)
+    if problem.intercept == "exact" and not problem.one_class and _excess(problem, alpha):
+        bound = max(bound, _dual(problem, balanced(problem.y, alpha)))
     return max(bound, ZERO)
+
+
+def lemma_bound(problem: ExactProblem, alpha: Sequence[Fraction], upper: Fraction) -> Fraction:
+    """What these very multipliers prove: for a free b, by the lemma.
+
+    It is below the best value by at least 1/2 |w(a) - w*|^2, a being brought into their boxes.
+    """
+    alpha = boxed(problem, alpha)
+    bound, excess = _dual(problem, alpha), _excess(problem, alpha)
+    if problem.intercept == "none":
+        return bound - problem.fixed * excess
+    if problem.intercept == "regularised":
+        return bound - (problem.scaling * excess) ** 2 / 2
+    if problem.one_class:
+        return min(bound, ZERO)
+    return bound - largest_intercept(problem, upper) * abs(excess) if excess else bound
 
 
 def largest_intercept(problem: ExactProblem, upper: Fraction) -> Fraction:
@@ -207,11 +214,11 @@ def _dual(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction:
     return gains - problem.rows.squared_norm(w).high / 2
 
 
-def _boxed(loss: str, a: Fraction, cost: Fraction) -> Fraction:
-    """The multiplier, or the wall of its box that is nearest to it."""
-    if cost == 0:
-        return ZERO
-    return max(a, ZERO) if loss == "squared_hinge" else min(max(a, ZERO), cost)
+def boxed(problem: ExactProblem, alpha: Sequence[Fraction]) -> list[Fraction]:
+    """Each multiplier, or the wall of its box that is nearest to it."""
+    walls = [None if problem.loss == "squared_hinge" and cost > 0 else cost for cost in problem.costs]
+    above = [max(a, ZERO) for a in alpha]
+    return [a if wall is None else min(a, wall) for a, wall in zip(above, walls, strict=True)]
 
 
 def _loss(loss: str, margin: Interval) -> Interval:

@@ -12,14 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.tools.parameters import AnyNumber, NotNegative, Range, check_options
 
 Factor = tuple[str, str, float, float, int]
@@ -54,7 +53,7 @@ class Kernel(ABC):
         """The kernel as the core knows it."""
         return core.KernelSum([(coefficient, list(factors)) for coefficient, factors in self.terms])
 
-    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``k(x_i, z_j)`` for all rows of X and Z (default: X)."""
         # The core compares rows of one type, so what has few values must not become sparse by itself.
         first = X if isinstance(X, Rows) else Rows(X, keep_zeros=Z is not None)
@@ -138,42 +137,40 @@ class Combination(Kernel):
 
 
 class _Simple(Kernel):
-    """A kernel that is one of the compiled ones."""
+    """A kernel that is one of the compiled ones, with those of the numbers that it has."""
 
-    @abstractmethod
-    def _factor(self) -> Factor:
-        """The compiled kernel with its numbers."""
+    form: ClassVar[tuple[str, str]]
+    """The common sum and the shape."""
 
     @property
     def terms(self) -> tuple[Term, ...]:
         """The kernel as a sum of products of the compiled ones: one product of one factor."""
-        return ((1.0, (self._factor(),)),)
+        gamma, shift = float(getattr(self, "gamma", 1.0)), float(getattr(self, "coef0", 0.0))
+        return ((1.0, ((*self.form, gamma, shift, int(getattr(self, "degree", 1))),)),)
 
 
 @dataclass(frozen=True)
 class Linear(_Simple):
     """``<x, z>``."""
 
-    def _factor(self) -> Factor:
-        return "product", "power", 1.0, 0.0, 1
+    form: ClassVar = ("product", "power")
 
 
 @dataclass(frozen=True)
 class Polynomial(_Simple):
     """``(gamma <x, z> + coef0)^degree``: all monomials up to the degree (003, 004), for coef0 >= 0."""
 
+    form: ClassVar = ("product", "power")
     degree: Degree = 3
     gamma: Gamma = 1.0
     coef0: Coef0 = 0.0
-
-    def _factor(self) -> Factor:
-        return "product", "power", float(self.gamma), float(self.coef0), int(self.degree)
 
 
 @dataclass(frozen=True)
 class Gaussian(_Simple):
     """``exp(-gamma |x - z|^2)``; with 004's sigma, gamma = 1 / (2 sigma^2): ``Gaussian.with_sigma``."""
 
+    form: ClassVar = ("product", "exponential")
     gamma: Gamma = 1.0
 
     @classmethod
@@ -186,49 +183,39 @@ class Gaussian(_Simple):
             )
         return cls(1.0 / (2.0 * sigma**2))
 
-    def _factor(self) -> Factor:
-        return "product", "exponential", float(self.gamma), 0.0, 1
-
 
 @dataclass(frozen=True)
 class Laplacian(_Simple):
     """``exp(-gamma sum_k |x_k - z_k|)``."""
 
+    form: ClassVar = ("minimum", "exponential")
     gamma: Gamma = 1.0
-
-    def _factor(self) -> Factor:
-        return "minimum", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
 class ChiSquared(_Simple):
     """``exp(-gamma sum_k (x_k - z_k)^2 / (x_k + z_k))``, for values that are not negative."""
 
+    form: ClassVar = ("harmonic", "exponential")
     gamma: Gamma = 1.0
-
-    def _factor(self) -> Factor:
-        return "harmonic", "exponential", float(self.gamma), 0.0, 1
 
 
 @dataclass(frozen=True)
 class Sigmoid(_Simple):
     """``tanh(gamma <x, z> + coef0)``: in use, but not a kernel for most parameters (see ``is_valid``)."""
 
+    form: ClassVar = ("product", "tanh")
     gamma: Gamma = 1.0
     coef0: Coef0 = 0.0
-
-    def _factor(self) -> Factor:
-        return "product", "tanh", float(self.gamma), float(self.coef0), 1
 
 
 @dataclass(frozen=True)
 class Precomputed(_Simple):
     """The matrix of all values is given in the place of the data."""
 
-    def _factor(self) -> Factor:
-        return "given", "power", 1.0, 0.0, 1
+    form: ClassVar = ("given", "power")
 
-    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """The matrix of all values."""
         if Z is not None:
             raise ValueError("With a precomputed kernel the values are given: there is no second argument.")
@@ -239,12 +226,10 @@ class Precomputed(_Simple):
 class Function(_Simple):
     """Any function of two matrices that returns the matrix of all values, as scikit-learn takes them."""
 
+    form: ClassVar = Precomputed.form
     function: Callable[[Any, Any], Any]
 
-    def _factor(self) -> Factor:
-        return Precomputed()._factor()
-
-    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """The matrix of all values."""
         values = np.asarray(self.function(X, X if Z is None else Z), np.float64)
         shape = (_count(X), _count(X if Z is None else Z))

@@ -44,7 +44,7 @@ def cache_notes(peak_bytes: int, rows_computed: int, rows_found: int) -> dict[st
 
 
 def notes_of(counts: core.CacheCounts) -> dict[str, float]:
-    """The same from the core's counts."""
+    """What the core's counts tell of a cache."""
     return cache_notes(counts.peak_bytes, counts.rows_computed, counts.rows_found)
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows
+from maxmargin.types import Indices
 
 _BLOCK_BYTES = 64_000_000
 """The bytes that one block of rows may need beside the data."""
@@ -30,10 +30,10 @@ class Expansions:
     kernel: Kernel
     support: Any
     """The support vectors, dense or CSR; with a precomputed kernel their columns in the matrix."""
-    coefficients: NDArray[np.float64]
-    segments: NDArray[np.int64]
+    coefficients: Matrix
+    segments: Indices
 
-    def __call__(self, X: Any, budget: core.Budget = core.ALL_CORES) -> NDArray[np.float64]:
+    def __call__(self, X: Any, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``out[segment * len(coefficients) + r, i]``, for all rows i of X.
 
         In single precision where both X and the support vectors are, else in double; sums are always in
@@ -59,7 +59,7 @@ class Expansions:
         dtype = np.result_type(self.support.dtype, X.dtype)
         return self.support.astype(dtype, copy=False)
 
-    def _compiled(self, support: Any, X: Any, budget: core.Budget) -> NDArray[np.float64]:
+    def _compiled(self, support: Any, X: Any, budget: core.Budget) -> Matrix:
         out = np.empty((len(self.coefficients) * (len(self.segments) - 1), X.shape[0]))
         queries = Rows(X, check_finite=False, keep_zeros=True)
         self.kernel.refuse_negative(queries)
@@ -77,12 +77,12 @@ class Expansions:
         )
         return out
 
-    def _given_values(self, X: Any) -> NDArray[np.float64]:
+    def _given_values(self, X: Any) -> Matrix:
         if isinstance(self.kernel, Function):
             return self.kernel(X, self.support)
         return np.asarray(X[:, self.support], np.float64)
 
-    def _sums_of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _sums_of(self, values: Matrix) -> Matrix:
         parts = zip(self.segments[:-1], self.segments[1:], strict=True)
         return np.concatenate(
             [self.coefficients[:, begin:end] @ values[:, begin:end].T for begin, end in parts]

@@ -45,7 +45,7 @@ class KernelRows(RowSpace):
 
     has_kernel: ClassVar[bool] = True
     spare: core.SpareMemory | None = None
-    """Where problems that come one after the other find memory for rows of the kernel matrix."""
+    """The memory for rows of the kernel matrix that problems hand on from one to the next."""
     rounding: Rounding | None = None
     """Bounds for the rows of X, where they are known."""
     source: tuple[Kernel, core.Data] | None = None
@@ -147,8 +147,7 @@ class KernelRows(RowSpace):
             budget=budget,
             tell=tell,
         )
-        sums: Vector = out[0]
-        return sums
+        return out.ravel()
 
     def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
         """Two passes over the rows, instead of a product for each pair of them."""
@@ -234,6 +233,6 @@ class KernelRows(RowSpace):
         """Nothing: w is held by its coefficients."""
         return 0.0
 
-    def squared_norm_of(self, coefficients: Vector, combined: Vector) -> float:
-        """An upper bound on the squared length of the sum, which ``combined`` is."""
-        return self.squared_norm(combined)
+    def squared_norm_of(self, coefficients: Vector, combined: Vector, error: float | None = None) -> float:
+        """An upper bound on the squared length of the sum that these very coefficients make."""
+        return self.squared_norm(coefficients)

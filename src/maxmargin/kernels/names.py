@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import reduce
 from operator import add, mul
 from typing import Any
@@ -21,7 +22,7 @@ from maxmargin.kernels.base import (
     Sigmoid,
 )
 
-_KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
+KINDS: dict[str, tuple[Callable[..., Kernel], tuple[str, ...]]] = {
     "linear": (Linear, ()),
     "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
     "gaussian": (Gaussian, ("gamma",)),
@@ -32,7 +33,9 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 """The class and the parameters of every kernel, by its name."""
 _ALIASES = {"poly": "polynomial", "rbf": "gaussian", "chi2": "chi_squared"}
-KERNEL_NAMES = (*_KINDS, *_ALIASES)
+SHORT_NAMES = {name: short for short, name in _ALIASES.items()}
+"""What scikit-learn calls those kernels for which it has another name."""
+KERNEL_NAMES = (*KINDS, *_ALIASES)
 """All names that ``kernel_from_name`` takes; the last three are those of scikit-learn."""
 _MOST_TERMS = 1000
 """Terms of a sum that a file may hold."""
@@ -42,13 +45,13 @@ _MOST_FACTORS = 64
 
 def kernel_from_name(name: str, degree: int = 3, gamma: float = 1.0, coef0: float = 0.0) -> Kernel:
     """The kernel of that name, with those of the parameters that it has."""
-    found = _KINDS.get(_ALIASES.get(name, name)) if isinstance(name, str) else None
+    found = KINDS.get(_ALIASES.get(name, name)) if isinstance(name, str) else None
     if found is None:
         listed = ", ".join(map(repr, KERNEL_NAMES))
         raise ValueError(f"The 'kernel' parameter must be one of {listed}. Got {name!r} instead.")
     kind, parameters = found
     given = {"degree": degree, "gamma": gamma, "coef0": coef0}
-    return _made(kind, {parameter: given[parameter] for parameter in parameters})
+    return kind(**{parameter: given[parameter] for parameter in parameters})
 
 
 def describe(kernel: Kernel) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def describe(kernel: Kernel) -> dict[str, Any]:
     ``{"kernel": "sum", "terms": [{"coefficient": 2.0, "factors": [...]}, ...]}``.
     """
     if not isinstance(kernel, Combination):
-        for name, (kind, parameters) in _KINDS.items():
+        for name, (kind, parameters) in KINDS.items():
             if type(kernel) is kind:
                 return {"kernel": name, **{key: _plain(kernel, key) for key in parameters}}
         raise ValueError(
@@ -95,8 +98,9 @@ def _kernel_of(factor: Factor) -> Kernel:
     """The kernel that has this one factor."""
     common, shape, gamma, shift, degree = factor
     if shape == "exponential":
-        kinds: dict[str, type[Any]] = {"product": Gaussian, "minimum": Laplacian, "harmonic": ChiSquared}
-        return _made(kinds[common], {"gamma": gamma})
+        if common == "product":
+            return Gaussian(gamma)
+        return Laplacian(gamma) if common == "minimum" else ChiSquared(gamma)
     if shape == "tanh":
         return Sigmoid(gamma, shift)
     linear = (gamma, shift, degree) == (1.0, 0.0, 1)
@@ -115,21 +119,16 @@ def _term(value: Any, where: str) -> Kernel:
 
 def _simple(value: Any, where: str, factor: bool = False) -> Kernel:
     name = value.get("kernel") if isinstance(value, dict) else None
-    known = [kind for kind in _KINDS if not (factor and kind == "precomputed")]
+    known = [kind for kind in KINDS if not (factor and kind == "precomputed")]
     if not (isinstance(name, str) and name in known):
         raise _wrong(where, f"an object whose 'kernel' is one of {', '.join(known)}", value)
-    kind, parameters = _KINDS[name]
+    kind, parameters = KINDS[name]
     _check_keys(value, ("kernel", *parameters), where)
     checked = {
         key: (_whole_number if key == "degree" else _number)(value[key], f"{key!r} of {_lower(where)}")
         for key in parameters
     }
-    return _made(kind, checked)
-
-
-def _made(kind: type[Any], parameters: dict[str, Any]) -> Kernel:
-    kernel: Kernel = kind(**parameters)
-    return kernel
+    return kind(**checked)
 
 
 def _check_keys(value: Any, expected: tuple[str, ...], where: str) -> None:

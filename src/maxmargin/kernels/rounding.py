@@ -52,12 +52,10 @@ def rounding_of(kernel: Kernel, data: core.Data) -> Rounding:
         for factor in factors:
             own, own_error = _of_factor(factor, data, terms, packing, direct)
             size *= own
-            error += own_error
+            error += own_error + error * own_error
         squares += size
         worst = max(worst, error)
-    # Errors of factors multiply as well as add up: hardly, while they are small.
-    value_error = worst * 1.1 if worst < 0.01 else math.inf
-    return Rounding(np.sqrt(squares) * (1.0 + 4.0 * terms * UNIT), value_error)
+    return Rounding(np.sqrt(squares) * (1.0 + 4.0 * terms * UNIT), 1.01 * worst)
 
 
 def _of_factor(
@@ -76,8 +74,8 @@ def _of_factor(
         return own, degree * ((terms + 2.0) * UNIT + 2.1 * packing)
     ones = np.ones(data.count)
     if shape == "tanh":
-        return ones, (terms * UNIT + 2.1 * packing) * most + _EXPONENTIAL * UNIT
+        return ones, min((terms * UNIT + 2.1 * packing) * most, 2.0) + _EXPONENTIAL * UNIT
     # The exponent is a sum of numbers that are not negative, or else a difference of such sums.
     exponent = terms * UNIT * (1.0 if direct else 4.0 * most)
     moved = 2.0 * packing * math.sqrt(most)  # both rows, in units of 1 / sqrt(gamma)
-    return ones, math.expm1(min(exponent, 1.0)) + _STEEPEST * moved + _EXPONENTIAL * UNIT
+    return ones, min(math.expm1(min(exponent, 1.0)) + _STEEPEST * moved, 1.0) + _EXPONENTIAL * UNIT

@@ -17,13 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
 from maxmargin.kernels.base import Kernel, Term
 from maxmargin.problem.rows import Rows
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 _PAYS = 0.7
 """A split pays where it leaves at most this share of all pairs."""
@@ -50,16 +49,16 @@ class Blocks:
     Pairs of rows from different blocks have a kernel value of at most ``left_out``, whatever its sign.
     """
 
-    order: NDArray[np.int64]
+    order: Indices
     """All rows, those of a block next to each other."""
-    begins: NDArray[np.int64]
+    begins: Indices
     """The place in ``order`` where each block begins, and at the end the number of rows."""
     left_out: float = 0.0
 
     def __len__(self) -> int:
         return len(self.begins) - 1
 
-    def members(self) -> Iterator[NDArray[np.int64]]:
+    def members(self) -> Iterator[Indices]:
         """The rows of each block."""
         for k in range(len(self)):
             yield self.order[self.begins[k] : self.begins[k + 1]]
@@ -72,11 +71,7 @@ def whole(count: int) -> Blocks:
 
 @np.errstate(over="ignore")
 def split(
-    rows: Rows,
-    kernel: Kernel,
-    total_cost: float,
-    error: float,
-    which: NDArray[np.int64] | None = None,
+    rows: Rows, kernel: Kernel, total_cost: float, error: float, which: Indices | None = None
 ) -> Blocks:
     """Blocks that widen the gap of a certificate by ``error`` at most, or ``whole`` where none pay.
 
@@ -154,7 +149,7 @@ class _Decay:
 class _Cells:
     """The cell of every row, and the columns that were cut."""
 
-    of_row: NDArray[np.int64]
+    of_row: Indices
     count: int
     cuts: dict[int, tuple[Vector, Vector]]
     """The least and the greatest values between the cuts of each column that was cut."""
@@ -169,7 +164,7 @@ class _Cells:
 
 
 def _cells(
-    data: core.Data, which: NDArray[np.int64], decay: _Decay, allowed: float, columns_together: int
+    data: core.Data, which: Indices, decay: _Decay, allowed: float, columns_together: int
 ) -> _Cells | None:
     """The cells of the rows; None where no column has a gap that is wide enough."""
     low, high = np.empty(data.columns), np.empty(data.columns)
@@ -196,7 +191,7 @@ def _cells(
     return _Cells(numbers, count, cuts) if cuts else None
 
 
-def _read(data: core.Data, which: NDArray[np.int64], columns: NDArray[np.int64]) -> Vector:
+def _read(data: core.Data, which: Indices, columns: Indices) -> Vector:
     """The values of some columns, one row for each."""
     out = np.zeros((len(columns), len(which)))
     core.read_columns(data, which, columns, out)
@@ -212,7 +207,7 @@ def _intervals(values: Vector, gap: float) -> tuple[Vector, Vector] | None:
     return ordered[np.append(0, cuts + 1)], ordered[np.append(cuts, len(ordered) - 1)]
 
 
-def _renumbered(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], int]:
+def _renumbered(numbers: Indices, bound: int) -> tuple[Indices, int]:
     """Numbers below ``bound`` as 0, 1, ... without gaps, and how many there are."""
     if bound > 4 * len(numbers):
         found, numbers = np.unique(numbers, return_inverse=True)
@@ -222,8 +217,8 @@ def _renumbered(numbers: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int6
 
 
 def _joined(
-    cells: _Cells, data: core.Data, which: NDArray[np.int64], decay: _Decay, allowed: float
-) -> tuple[NDArray[np.int64], float]:
+    cells: _Cells, data: core.Data, which: Indices, decay: _Decay, allowed: float
+) -> tuple[Indices, float]:
     """The group of every row, and a bound on the kernel between groups."""
     row_of_cell = np.empty(len(cells), np.int64)
     row_of_cell[cells.of_row] = which
@@ -241,7 +236,7 @@ def _joined(
     return group[cells.of_row].astype(np.int64), float(across.max(initial=0.0))
 
 
-def _blocks(groups: NDArray[np.int64], left_out: float) -> Blocks:
+def _blocks(groups: Indices, left_out: float) -> Blocks:
     """The groups as blocks, the small ones put together."""
     sizes = np.bincount(groups)
     by_size = np.argsort(-sizes, kind="stable")

@@ -15,11 +15,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.kernels.base import Factor, Function, Kernel, Precomputed
-from maxmargin.types import Vector
+from maxmargin.problem.rows import Matrix
+from maxmargin.types import Indices, Vector
 
 _EPSILON = float(np.finfo(np.float64).eps)
 """One unit in the last place of a float64 number near 1."""
@@ -33,7 +33,7 @@ class Validity:
 
     valid: bool
     smallest_eigenvalue: float
-    """That of the kernel matrix of the rows looked at; of its symmetric part, if it is not symmetric."""
+    """The smallest one of the kernel matrix of the rows looked at, or of its symmetric part."""
     vector: Vector
     """A unit vector v over those rows: with v'Kv < 0 beyond rounding if ``valid`` is false and the
     matrix is symmetric, else for the smallest eigenvalue."""
@@ -41,7 +41,7 @@ class Validity:
     """The number v'Kv."""
     tolerance: float
     """What rounding, of the kernel's values and of the sum, can make of a v'Kv that is 0."""
-    rows: NDArray[np.int64]
+    rows: Indices
     """The rows looked at."""
     asymmetric: tuple[int, int] | None = None
     """Two rows with ``k(x, z) != k(z, x)``, if there are such."""
@@ -96,9 +96,7 @@ def is_valid(
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def validity_on(
-    kernel: Kernel, X: Any, rows: NDArray[np.int64], matrix: NDArray[np.float64] | None
-) -> Validity:
+def validity_on(kernel: Kernel, X: Any, rows: Indices, matrix: Matrix | None) -> Validity:
     """The answer of ``is_valid`` on these rows of X; ``matrix`` has all values of the kernel, if known."""
     K, errors = _values(kernel, X, rows, matrix)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (K + K.T))
@@ -118,9 +116,7 @@ def validity_on(
     return Validity(True, smallest, vectors[:, 0], value, tolerance, rows)
 
 
-def _values(
-    kernel: Kernel, X: Any, rows: NDArray[np.int64], matrix: NDArray[np.float64] | None
-) -> tuple[Vector, Vector]:
+def _values(kernel: Kernel, X: Any, rows: Indices, matrix: Matrix | None) -> tuple[Vector, Vector]:
     """The kernel matrix of some rows, and a bound on the error of each of its values."""
     if isinstance(kernel, Precomputed):
         if X.shape[0] != X.shape[1]:

@@ -183,10 +183,16 @@ class Problem:
         """The objective at (w, b), up to rounding."""
         return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
 
-    def primal_of(self, w: Vector, b: float, margins: Vector) -> float:
-        """An upper bound on the objective at a point whose margins were computed, rounding included."""
+    def primal_of(
+        self, w: Vector, b: float, margins: Vector, error: tuple[float, float] | None = None
+    ) -> float:
+        """An upper bound on the objective at a point whose margins were computed, rounding included.
+
+        ``error`` bounds that rounding, as ``rows.score_error`` does, where margins come from other points.
+        """
         rows = self.rows
-        return self.objective.primal(margins, b, rows.squared_norm(w), rows.lengths, *rows.score_error(w))
+        error = rows.score_error(w) if error is None else error
+        return self.objective.primal(margins, b, rows.squared_norm(w), rows.lengths, *error)
 
     @property
     def primal_of_zero(self) -> float:
@@ -208,13 +214,17 @@ class Problem:
             return -np.inf
         return self.dual_of(alpha, self.rows.combine(alpha * self.y))
 
-    def dual_of(self, alpha: Vector, w: Vector, upper: float | None = None) -> float:
+    def dual_of(
+        self, alpha: Vector, w: Vector, upper: float | None = None, error: float | None = None
+    ) -> float:
         """A lower bound on the best value: the dual objective of an alpha in its box, rounding included.
 
-        ``w`` is the computed ``sum_i alpha_i y_i x_i``, and ``upper`` a bound from above on the best value,
-        if one is known. Where b is exact, what alpha lacks for balance counts as often as b can be large.
+        ``w`` is the computed ``sum_i alpha_i y_i x_i``, which may be off by a vector of length ``error``
+        where it comes from other sums, and ``upper`` a bound from above on the best value, if one is known.
+        Where b is exact, what alpha lacks for balance counts as often as b can be large.
         """
-        return self.objective.dual(alpha, self.rows.squared_norm_of(alpha, w), self.reach(upper))
+        squared = self.rows.squared_norm_of(alpha * self.y, w, error)
+        return self.objective.dual(alpha, squared, self.reach(upper))
 
     def reach(self, upper: float | None = None) -> float:
         """A bound on |b| at some optimum, where b is exact and the best value is at most ``upper``."""
@@ -232,7 +242,7 @@ class Problem:
         if self.loss.name not in ("hinge", "squared_hinge"):
             return 1.0
         linear = self.linear_gain(alpha)
-        quadratic = linear - self.dual_of(alpha, w)
+        quadratic = linear - self.objective.dual(alpha, self.rows.squared_norm(w), 0.0)
         return min(1.0, max(0.0, 0.5 * linear / quadratic)) if quadratic > 0 else 1.0
 
     def linear_gain(self, alpha: Vector) -> float:

@@ -110,11 +110,13 @@ class RowSpace(ABC):
         sizes = np.abs(coefficients)
         return (np.count_nonzero(sizes) + _ROUNDINGS) * UNIT * core.dot(sizes, self.lengths)
 
-    def squared_norm_of(self, coefficients: Vector, combined: Vector) -> float:
-        """An upper bound on the squared length of the exact sum; ``combined`` is the computed one."""
-        return (math.sqrt(self.squared_norm(combined)) + self.combined_error(coefficients)) ** 2 * (
-            1.0 + _ROUNDINGS * UNIT
-        )
+    def squared_norm_of(self, coefficients: Vector, combined: Vector, error: float | None = None) -> float:
+        """An upper bound on the squared length of the exact sum; ``combined`` is the computed one.
+
+        It is off by a vector of length ``error``, or by the rounding of ``combine``.
+        """
+        off = self.combined_error(coefficients) if error is None else error
+        return (math.sqrt(self.squared_norm(combined)) + off) ** 2 * (1.0 + _ROUNDINGS * UNIT)
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, x_i>`` in twofold precision, or None where that is not to be had."""
@@ -171,7 +173,7 @@ class RowSpace(ABC):
         raise ValueError("Stored rows are needed here. Use maxmargin.Rows(X).")
 
     @property
-    def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
+    def without_private_columns(self) -> tuple[core.AnyData, Vector] | None:
         """A smaller copy of the rows for dual methods, or None where there is none."""
         return None
 
@@ -324,7 +326,7 @@ class Rows(RowSpace):
         return out
 
     @cached_property
-    def without_private_columns(self) -> tuple[core.CompactData, Vector] | None:
+    def without_private_columns(self) -> tuple[core.AnyData, Vector] | None:
         """A smaller float32 copy of stored rows for dual methods, or None where it would not pay.
 
         Columns that occur in one row only are left out; the second part holds, for every row, the sum

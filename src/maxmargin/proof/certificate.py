@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple, overload
+from zlib import adler32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.problem import Problem
+from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
 from maxmargin.types import Indices, Tell, Vector
@@ -59,6 +61,16 @@ class RowClass(IntEnum):
     """alpha = C, margin at most 0: slack of 1 or more."""
 
 
+class Off(NamedTuple):
+    """Bounds on rounding."""
+
+    per_length: float
+    """The margin of a row is off by this times its length, and by the constant."""
+    constant: float
+    combined: float
+    """The length of the vector that ``w_of_alpha`` is off by."""
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """A primal point, a feasible dual point, and the gap between their values."""
@@ -80,6 +92,14 @@ class Certificate:
     """y_i (<w, x_i> + b)."""
     w_of_alpha: Vector
     """sum_i alpha_i y_i x_i, equal to w at an optimum."""
+    derived: Off | None = None
+    """How far the last two are off, where they come from other certificates."""
+
+    def off(self, rows: RowSpace) -> Off:
+        """How far margins and ``w_of_alpha`` can be from the exact ones; ``rows`` are the problem's."""
+        if self.derived is not None:
+            return self.derived
+        return Off(*rows.score_error(self.w), rows.combined_error(self.alpha))
 
     @property
     def gap(self) -> float:
@@ -166,7 +186,12 @@ class Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
         _ = self.kkt_violation, self.row_classes, self.b_interval, self.proven  # go along
-        return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha)
+        return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=_checksum(w))
+
+    @property
+    def is_about_its_w(self) -> bool:
+        """Whether w is still what was proven: an estimator's ``coef_`` shares its memory with it."""
+        return self.__dict__.get("_checksum") in (None, _checksum(self.w))
 
     def with_known(
         self,
@@ -219,6 +244,11 @@ class Certificate:
             f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
             f"relative_gap={self.relative_gap:.3e}{'' if self.proven else ', proven=False'})"
         )
+
+
+def _checksum(w: Vector) -> int:
+    """A number that hardly any other w shares."""
+    return adler32(memoryview(np.ascontiguousarray(w)).cast("B"))
 
 
 def contradictory(primal: float, dual: float) -> bool:
@@ -277,7 +307,7 @@ def certify(
     proof = _proof(problem, primal, dual)
     if proof.relative_gap > tol and _is_rounding(problem, proof):
         proof = _twofold(problem, proof)
-    return proof if known is None else _better_of(proof, known)
+    return proof if known is None else _better_of(problem, proof, known)
 
 
 def _primal_point(problem: Problem, w: Vector, budget: core.Budget, tell: Tell | None) -> _PrimalPoint:
@@ -303,6 +333,8 @@ def _dual_point(
 def _best_multiple(problem: Problem, point: _DualPoint) -> _DualPoint:
     """The part of the multipliers that is worth most: all of them, as a rule."""
     factor = problem.best_multiple(point.alpha, point.w)
+    if factor == 1.0:
+        return point
     return point._replace(alpha=factor * point.alpha, w=factor * point.w)
 
 
@@ -360,12 +392,16 @@ def _twofold(problem: Problem, proof: Certificate) -> Certificate:
     return changed(best, dual=max(lower, proof.dual))
 
 
-def _better_of(proof: Certificate, known: Certificate) -> Certificate:
+def _better_of(problem: Problem, proof: Certificate, known: Certificate) -> Certificate:
     """The better primal point of two proofs with the better dual point; in doubt, what is known is kept."""
     primal = proof if proof.primal < known.primal else known
     dual = proof if proof.dual > known.dual else known
     point, bound = (primal.w, primal.b, primal.primal), (dual.alpha, dual.dual, dual.alpha_from)
-    merged = Certificate(proof.problem, *point, *bound, primal.margins, dual.w_of_alpha)
+    derived = None
+    if primal.derived is not None or dual.derived is not None:
+        rows = problem.rows
+        derived = Off(*primal.off(rows)[:2], dual.off(rows).combined)
+    merged = Certificate(proof.problem, *point, *bound, primal.margins, dual.w_of_alpha, derived)
     return merged._with_interval(primal.__dict__.get("b_interval"))
 
 

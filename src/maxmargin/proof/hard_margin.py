@@ -7,7 +7,13 @@ Any (w, b) whose smallest margin m is positive gives the feasible point (w, b) /
 most ``1/2 |w|^2 / m^2``. Any alpha >= 0 but 0, balanced where b is exact, gives at its best multiple the
 dual value ``(sum_i alpha_i)^2 / (2 |w_of_alpha|^2)``, and the best value is at least that. As margins: what
 (w, b) reaches <= the best margin <= half the distance of the two points of the classes' hulls that alpha
-names. Everything is computed from the problem in float64; nothing is taken on the solver's word.
+names. Nothing is taken on the solver's word, and both values are bounds of the exact ones, rounding
+included.
+
+A balanced alpha is balanced up to a rounding t = sum_i alpha_i y_i. Of the best (w, b), some row has the
+margin 1, so |b| <= 1 + |w| R for rows of at most the length R, and the sum of alpha_i times margin i, which
+is at least ``sum_i alpha_i``, is at most ``|w| |w_of_alpha| + |b t|``. So |w| is at least
+``(sum_i alpha_i - |t|) / (|w_of_alpha| + R |t|)``.
 """
 
 from __future__ import annotations
@@ -22,13 +28,15 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import HINGE
+from maxmargin.problem.rows import UNIT
 from maxmargin.proof.certificate import FROM_MARGINS, Certificate, RowClass
 from maxmargin.proof.solution import Solution
 from maxmargin.types import Vector
 
-_EPSILON = float(np.finfo(np.float64).eps)
-_ROUNDING = 1e-12
-"""A dual value above the primal one by at most this share of it differs by rounding alone."""
+_SEEN = 1e-10
+"""The share of a value that rounding may take before it is looked through in twofold precision."""
+_A_FEW = 1.0 + 16.0 * UNIT
+"""The factor that covers a few roundings."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,20 +158,16 @@ def certify_hard_margin(
     scores = problem.rows.scores(w, budget)
     b = _best_intercept(problem, w, scores, solution.b)
     margins = problem.y * (scores + b)
-    smallest = smallest_margin(problem, w, b, margins)
+    smallest = float(margins[problem.costs > 0].min(initial=np.inf))
     primal = math.inf
-    if smallest > 0.0:
+    if 0.0 < smallest < math.inf:
         w, b, margins = w / smallest, b / smallest, margins / smallest
-        primal = problem.regulariser(w, b)
+        primal = _primal(problem, w, b, margins)
     if alpha is None:
         alpha, alpha_from = _nearest_rows(problem, margins), FROM_MARGINS
     if w_of_alpha is None:
         alpha, w_of_alpha = _at_its_best(problem, alpha, budget)
-    dual = 0.5 * float(alpha.sum())  # at the best multiple, |w_of_alpha|^2 is sum_i alpha_i
-    if not w_of_alpha.any() and dual > 0.0 and not _pull_of_intercept(problem, alpha):
-        dual = math.inf
-    if 0.0 < dual - primal <= _ROUNDING * primal:
-        dual = primal  # both are the optimum, to the last digits of their sums
+    dual = _dual(problem, alpha, w_of_alpha)
     if known is not None and known.primal <= primal:
         w, b, primal, margins = known.w, known.b, known.primal, known.margins
     if known is not None and known.dual >= dual:
@@ -181,22 +185,53 @@ def refuse_fixed_intercept(problem: Problem) -> None:
         )
 
 
-def smallest_margin(problem: Problem, w: Vector, b: float, margins: Vector) -> float:
-    """The smallest margin of the rows that count; 0 where it cannot be told from 0 for rounding."""
-    smallest = float(margins[problem.costs > 0].min(initial=np.inf))
-    return smallest if smallest > rounding(problem, w, b) else 0.0
+def _primal(problem: Problem, w: Vector, b: float, margins: Vector) -> float:
+    """An upper bound on what (w, b) is worth, scaled to the smallest margin 1, which it nearly has."""
+    rows, counted = problem.rows, problem.costs > 0
+    per_length, constant = rows.score_error(w)
+    off = per_length * rows.lengths + constant + 4.0 * UNIT * np.abs(margins)
+    least = float((margins - off)[counted].min(initial=np.inf))
+    if not least > 1.0 - _SEEN and (twofold := rows.twofold_scores(w)) is not None:
+        lacking = np.empty(rows.count)
+        problem.objective.twofold_primal(twofold, b, lacking)
+        least = max(least, 1.0 - float(lacking[counted].max(initial=-np.inf)))
+    return problem.regulariser(w, b) / least**2 * _A_FEW if least > 0.0 else math.inf
+
+
+def _dual(problem: Problem, alpha: Vector, w_of_alpha: Vector) -> float:
+    """A lower bound on the best value."""
+    rows, signed = problem.rows, alpha * problem.y
+    total = float(alpha.sum()) / _A_FEW / (1.0 + core.sum_rounding(len(alpha)))
+    squared = rows.squared_norm_of(signed, w_of_alpha)
+    if squared > (1.0 + _SEEN) * core.dot(w_of_alpha, w_of_alpha) and rows.twofold_scores(w_of_alpha):
+        squared = min(squared, rows.twofold_squared_norm_of(signed))
+    # |t| for an exact intercept, and for a regularised one half the square of the coordinate that it is.
+    excess = problem.objective.worth_of_excess(alpha, 1.0)
+    if problem.intercept is Intercept.EXACT:
+        total -= excess
+        squared = (math.sqrt(squared) + rows.largest_length * excess) ** 2
+    elif problem.intercept is Intercept.REGULARISED:
+        squared += 2.0 * excess
+    if total <= 0.0:
+        return 0.0
+    return 0.5 * total / (squared * _A_FEW) * total if squared > 0.0 else math.inf
 
 
 def rounding(problem: Problem, w: Vector, b: float) -> float:
-    """How far a computed margin may be from the true one: a few last digits of its largest term."""
-    largest = math.sqrt(float(problem.rows.squared_norms.max(initial=0.0)))
-    return 16.0 * _EPSILON * (math.sqrt(core.dot(w, w)) * largest + abs(b))
+    """How far a computed margin may be from the exact one."""
+    rows = problem.rows
+    per_length, constant = rows.score_error(w)
+    largest = math.sqrt(rows.squared_norm(w)) * rows.largest_length + abs(b)
+    return per_length * rows.largest_length + constant + 4.0 * UNIT * largest
 
 
 def primal_at(problem: Problem, w: Vector, b: float) -> float:
     """What the hyperplane (w, b) as it stands is worth, scaled to the smallest margin 1."""
-    smallest = smallest_margin(problem, w, b, problem.margins(w, b))
-    return problem.regulariser(w, b) / smallest**2 if smallest > 0.0 else math.inf
+    margins = problem.margins(w, b)
+    smallest = float(margins[problem.costs > 0].min(initial=np.inf))
+    if not 0.0 < smallest < math.inf:
+        return math.inf
+    return _primal(problem, w / smallest, b / smallest, margins / smallest)
 
 
 def _best_intercept(problem: Problem, w: Vector, scores: Vector, proposed: float) -> float:

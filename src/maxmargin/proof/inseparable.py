@@ -19,6 +19,8 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.rows import Matrix
+from maxmargin.proof.exact_hulls import has_positive_solution
 from maxmargin.types import Vector
 
 _MOST_NAMED = 10
@@ -188,6 +190,26 @@ def _of_rows(problem: Problem, rows: NDArray[np.intp]) -> InseparabilityProof | 
     return proof_by_weights(problem, alpha)
 
 
+def meets_exactly(problem: Problem, proof: InseparabilityProof, budget: core.Budget) -> bool:
+    """Whether weights near those of a proof make exactly one point of both classes."""
+    rows = np.sort(proof.rows).astype(np.int64)
+    if not proof.meets:
+        return False
+    system, right = _equations(problem, rows, problem.rows.dense(rows, budget))
+    return has_positive_solution(system, right, proof.weights[rows])
+
+
+def _equations(problem: Problem, rows: NDArray[np.intp], block: Matrix) -> tuple[Matrix, Vector]:
+    """``sum_i alpha_i y_i x_i = 0``, and the sums of the classes' weights are 1."""
+    y = problem.y[rows]
+    if problem.intercept is Intercept.NONE:
+        sums = np.ones((1, len(rows)))
+    else:
+        sums = np.stack([y > 0, y < 0]).astype(np.float64)
+    right = np.append(np.zeros(block.shape[1]), np.ones(len(sums)))
+    return np.vstack([(block * y[:, np.newaxis]).T, sums]), right
+
+
 def proof_by_least_squares(
     problem: Problem, candidates: NDArray[np.intp], budget: core.Budget
 ) -> InseparabilityProof | None:
@@ -199,13 +221,13 @@ def proof_by_least_squares(
     """
     size = problem.rows.columns + 2
     most = _MOST_VALUES // size
-    if len(candidates) > most and most < 2 * size:
+    if not len(candidates) or (len(candidates) > most and most < 2 * size):
         return None
     order = np.random.default_rng(0).permutation(candidates)
     for count in sorted({min(8 * size, most, len(order)), min(most, len(order))}):
         alpha = _nearest_point(problem, order[:count], budget)
         proof = None if alpha is None else proof_by_weights(problem, alpha)
-        if proof is not None and proof.meets:
+        if proof is not None and meets_exactly(problem, proof, budget):
             return proof
         if budget.spent:
             break
@@ -217,15 +239,11 @@ def _nearest_point(problem: Problem, rows: NDArray[np.intp], budget: core.Budget
     from scipy.optimize import nnls
 
     block = problem.rows.dense(np.ascontiguousarray(rows, np.int64), budget)
-    y = problem.y[rows]
-    if problem.intercept is Intercept.NONE:
-        sums = np.ones((1, len(rows)))
-    else:
-        sums = np.stack([y > 0, y < 0]).astype(np.float64)
+    if problem.intercept is not Intercept.NONE:
         block -= block.mean(axis=0)  # with equal sums, only the rounding depends on where 0 is
-    block *= y[:, np.newaxis] / max(float(np.abs(block).max(initial=0.0)), np.finfo(np.float64).tiny)
-    left = np.vstack([block.T, sums])
-    right = np.append(np.zeros(problem.rows.columns), np.ones(len(sums)))
+    # Columns of one scale: small ones may be all that separates the classes.
+    block /= np.maximum(np.abs(block).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)
+    left, right = _equations(problem, rows, block)
     try:
         solved, _ = nnls(left, right)
     except RuntimeError:  # too many iterations

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from maxmargin.problem import Problem
     from maxmargin.problem.rows import Rows
     from maxmargin.proof.certificate import Certificate
+    from maxmargin.proof.sure import Neighbourhood
     from maxmargin.reductions.class_problems import ClassProblems
     from maxmargin.solving.loop import Progress
     from maxmargin.types import Vector
@@ -42,6 +43,8 @@ class Part:
     alpha_from: str = ""
     hard: bool = False
     """Whether it is a hard margin, C = inf."""
+    place: Neighbourhood | None = None
+    """Where the file says that the best point is."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ def part_of(model: StoredModel, problems: ClassProblems, k: int, w: Vector, alph
         alpha=alpha,
         alpha_from=alphas.origin,
         hard=problems.hard,
+        place=None if model.optimum is None else model.optimum[k],
     )
 
 
@@ -195,7 +199,41 @@ def judge_proof(part: Part, tol: float | None) -> Finding:
         finding.reasons.append(
             f"the file claims a relative gap within {tol:g}, and it is {finding.relative_gap:.2e}"
         )
+    if part.place is not None and part.claim is not None and not _is_place(part, certificate):
+        finding.reasons.append("the best model is not shown to be as near as the file says")
     return finding
+
+
+def _is_place(part: Part, certificate: Certificate) -> bool:
+    """Whether the claims prove that the best point is where the file says it is."""
+    import numpy as np
+
+    from maxmargin.proof.sure import Side, neighbourhood
+    from maxmargin.tools.changed import changed
+
+    problem, claim, place = part.problem, part.claim, part.place
+    assert claim is not None
+    assert place is not None
+    assert part.alpha is not None
+    values: dict[str, Any] = {"primal": claim.primal, "dual": claim.dual, "alpha": part.alpha}
+    values["margins"] = problem.margins(part.w, part.b)
+    values["w_of_alpha"] = problem.rows.combine(part.alpha * problem.y)
+    per_length, constant = problem.rows.score_error(part.w)
+    side = Side(
+        problem.y,
+        problem.costs,
+        problem.rows.lengths,
+        problem.loss.name,
+        problem.intercept,
+        problem.intercept_scaling,
+        per_length * problem.rows.lengths + constant,
+        problem.rows.has_kernel,
+        part.hard,
+    )
+    shown = neighbourhood(changed(certificate, w=part.w, b=part.b, **values), side)
+    size = ROUNDING * (1.0 + float(np.abs([shown.low, shown.high]).max()))
+    inside = place.low <= shown.low + size and place.high >= shown.high - size
+    return inside and place.radius >= (1.0 - ROUNDING) * shown.radius and place.scaling >= shown.scaling
 
 
 def _certified(part: Part) -> tuple[Certificate, float]:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,16 +39,14 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.problem import Intercept
 from maxmargin.problem.losses import LOSSES
+from maxmargin.problem.rows import UNIT
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
-    from maxmargin.kernels.base import Kernel
     from maxmargin.proof.certificate import Certificate
 
 Matrix = NDArray[np.float64]
 
-_UNIT = 2.0**-53
-"""The largest relative error of one rounding in float64."""
 _ROUNDINGS = 16.0
 """Roundings on the way to a bound besides those of its longest sum."""
 _STEPS_OUTWARDS = 60
@@ -97,8 +95,8 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
     if side.intercept is Intercept.NONE:
         return Neighbourhood(radius, proof.b, proof.b)
     scores = side.y * proof.margins - proof.b
-    errors = side.errors + 4.0 * _UNIT * (np.abs(scores) + abs(proof.b))
-    reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * _UNIT)
+    errors = side.errors + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
+    reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * UNIT)
     if side.hard:
         return Neighbourhood(radius, *_hard_intercepts(side, scores, reach))
     low = _beyond(side, scores + reach, -1.0)
@@ -108,12 +106,12 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
 
 def _radius(proof: Certificate, side: Side) -> float:
     """How far w* can be from w."""
-    gap = _up(max(proof.primal - proof.dual, 0.0) + 2.0 * _UNIT * abs(proof.primal))
+    gap = _up(max(proof.primal - proof.dual, 0.0) + 2.0 * UNIT * abs(proof.primal))
     most = math.sqrt(2.0 * gap)
     if side.hard:
         # The feasible point is (w, b) over the smallest margin, which is 1 but for rounding.
         most += abs(math.sqrt(core.dot(proof.w, proof.w)) - math.sqrt(2.0 * proof.primal))
-    elif side.intercept is not Intercept.REGULARISED:
+    elif side.intercept is not Intercept.REGULARISED and proof.dual > 0.0:  # 0 is a bound without alpha
         apart = min(_distance(proof, side), most)
         most = min(most, 0.5 * apart + math.sqrt(max(gap - 0.25 * apart**2, 0.0)))
     return _up(most)
@@ -124,9 +122,9 @@ def _distance(proof: Certificate, side: Side) -> float:
     if side.has_kernel:
         return 0.0 if np.array_equal(proof.w, proof.w_of_alpha) else math.inf
     difference = proof.w - proof.w_of_alpha
-    rounding = (len(proof.alpha) + _ROUNDINGS) * _UNIT * core.dot(proof.alpha, side.lengths)
+    rounding = (len(proof.alpha) + _ROUNDINGS) * UNIT * core.dot(proof.alpha, side.lengths)
     return _up(
-        math.sqrt(core.dot(difference, difference)) * (1.0 + (len(difference) + 8) * _UNIT) + rounding
+        math.sqrt(core.dot(difference, difference)) * (1.0 + (len(difference) + 8) * UNIT) + rounding
     )
 
 
@@ -138,7 +136,7 @@ def _hard_intercepts(side: Side, scores: Vector, reach: Vector) -> tuple[float, 
         return -math.inf, math.inf
     low = max((1.0 - scores - reach)[ours].max(), (-1.0 - scores - reach)[theirs].min())
     high = min((1.0 - scores + reach)[ours].max(), (-1.0 - scores + reach)[theirs].min())
-    trifle = _ROUNDINGS * _UNIT * (1.0 + abs(low) + abs(high))
+    trifle = _ROUNDINGS * UNIT * (1.0 + abs(low) + abs(high))
     return float(low - trifle), float(high + trifle)
 
 
@@ -146,14 +144,14 @@ def _beyond(side: Side, scores: Vector, direction: float) -> float:
     """A b that is on one side of all best ones for these scores: below them for -1, above them for 1."""
     objective = core.Objective(side.loss, side.y, side.costs, Intercept.EXACT.value, 0.0)
     b = objective.best_intercept(scores)[1 if direction < 0.0 else 2]
-    loss, step = LOSSES[side.loss], _UNIT * (1.0 + abs(b))
+    loss, step = LOSSES[side.loss], UNIT * (1.0 + abs(b))
     for _ in range(_STEPS_OUTWARDS):
         if not math.isfinite(b):
             break
         # The slope grows with every score: those moved by as much as rounding can be give a bound on it.
-        moved = scores - direction * 8.0 * _UNIT * (np.abs(scores) + abs(b) + 1.0)
+        moved = scores - direction * 8.0 * UNIT * (np.abs(scores) + abs(b) + 1.0)
         pulls = side.costs * side.y * loss.derivative(side.y * (moved + b))
-        error = (len(pulls) + 2.0 * _ROUNDINGS) * _UNIT * float(np.abs(pulls).sum())
+        error = (len(pulls) + 2.0 * _ROUNDINGS) * UNIT * float(np.abs(pulls).sum())
         if direction * float(pulls.sum()) > error:
             return b
         b, step = b + direction * step, 4.0 * step
@@ -162,7 +160,7 @@ def _beyond(side: Side, scores: Vector, direction: float) -> float:
 
 def _up(number: float) -> float:
     """A little more than a number that is not negative."""
-    return math.nextafter(number * (1.0 + 8.0 * _UNIT), math.inf)
+    return math.nextafter(number * (1.0 + 8.0 * UNIT), math.inf)
 
 
 def score_bounds(
@@ -177,7 +175,7 @@ def score_bounds(
         if not math.isfinite(place.radius):
             continue
         reach = place.radius * np.hypot(lengths, place.scaling) + errors[:, k]
-        reach = reach * (1.0 + _ROUNDINGS * _UNIT) + 4.0 * _UNIT * (np.abs(scores[:, k]) + abs(b))
+        reach = reach * (1.0 + _ROUNDINGS * UNIT) + 4.0 * UNIT * (np.abs(scores[:, k]) + abs(b))
         low[:, k] = scores[:, k] - reach + (place.low - b)
         high[:, k] = scores[:, k] + reach + (place.high - b)
     return np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
@@ -185,41 +183,21 @@ def score_bounds(
 
 def linear_errors(coef: Matrix, lengths: Vector, terms: int) -> Matrix:
     """How far computed scores of linear models can be off: as many roundings as there are products."""
-    norms = np.sqrt(np.square(coef).sum(axis=1)) * (1.0 + (coef.shape[1] + 8) * _UNIT)
-    errors: Matrix = (terms + _ROUNDINGS) * _UNIT * np.outer(lengths, norms)
+    norms = np.sqrt(np.square(coef).sum(axis=1)) * (1.0 + (coef.shape[1] + 8) * UNIT)
+    errors: Matrix = (terms + _ROUNDINGS) * UNIT * np.outer(lengths, norms)
     return errors
 
 
 def kernel_errors(
-    kernel: Kernel,
-    each: Sequence[Vector],
-    of_support: Vector,
-    of_rows: Vector,
-    largest: float,
-    columns: int,
+    value_error: float, each: Sequence[Vector], of_support: Vector, of_rows: Vector, columns: int
 ) -> Matrix:
-    """How far computed scores of kernel models can be off.
+    """How far computed scores of kernel models can be off: by the errors of values, and by their sum.
 
     ``each`` holds the coefficients of the support vectors in each problem, ``of_support`` and ``of_rows``
-    are the lengths of images, and ``largest`` is the length of the longest row, without the kernel.
+    are lengths of images, in units of which ``value_error`` is. With a linear kernel, a sum over the
+    support vectors may have come first, and then one over the columns.
     """
-    value = max(
-        sum(_value_error(factor, largest, columns) for factor in factors) for _, factors in kernel.terms
-    )
-    count = len(of_support) + columns + _ROUNDINGS + len(kernel.terms)
+    relative = 1.01 * (value_error + (len(of_support) + columns + _ROUNDINGS) * UNIT)
     sums = np.array([core.dot(np.abs(coefficients), of_support) for coefficients in each])
-    errors: Matrix = 2.0 * _UNIT * (count + value) * np.outer(of_rows, sums)
+    errors: Matrix = relative * np.outer(of_rows, sums)
     return errors
-
-
-def _value_error(factor: Any, largest: float, columns: int) -> float:
-    """Roundings of a factor of a kernel, in units of the lengths of both images."""
-    common, shape, gamma, shift, degree = factor
-    if shape == "power":
-        return float(degree) * (columns + _ROUNDINGS)
-    size: float
-    if common == "product":
-        size = gamma * largest**2 * (4.0 if shape == "exponential" else 1.0) + abs(shift)
-    else:
-        size = 2.0 * gamma * math.sqrt(columns) * largest
-    return (columns + _ROUNDINGS) * (1.0 + size)

@@ -25,29 +25,15 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
 from maxmargin.types import Indices, Vector
 
-Matrix = NDArray[np.float64]
-
-_OUTLINE = (
-    "labels",
-    "codes",
-    "kind",
-    "C",
-    "loss",
-    "intercept",
-    "intercept_scaling",
-    "weights",
-    "class_weight",
-    "factors",
-    "left_out",
-    "_no_cost",
-)
+_OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
+_OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost")
 """What remains of problems without the values of their rows."""
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
@@ -99,8 +85,7 @@ class Decomposition(ABC):
 
     def coefficients(self, table: Matrix, k: int, owners: Indices) -> Vector:
         """The coefficients of one problem for all columns of a table; ``owners`` are their classes."""
-        line: Vector = table[k]
-        return line
+        return np.asarray(table[k])
 
     def joined(self, sums: Any) -> Sequence[Any]:
         """What each problem sums up to, given the sums of every line over the columns of each class.
@@ -134,16 +119,14 @@ class OneAgainstRest(Decomposition):
 
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
         """The class with the largest score."""
-        largest: NDArray[np.intp] = scores.argmax(axis=1)
-        return largest
+        return np.asarray(scores.argmax(axis=1))
 
     def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
         """Whether the lowest score of one class is above the highest ones of all others."""
         rows, best = np.arange(len(low)), low.argmax(axis=1)
         others = high.copy()
         others[rows, best] = -np.inf
-        decided: NDArray[np.bool_] = low[rows, best] > others.max(axis=1)
-        return decided
+        return np.asarray(low[rows, best] > others.max(axis=1))
 
 
 class OneAgainstOne(Decomposition):
@@ -165,8 +148,7 @@ class OneAgainstOne(Decomposition):
         """The class with most votes; of several the first, as LIBSVM has it."""
         first, second = self._members
         won = scores > 0
-        winners: NDArray[np.intp] = (won @ first + ~won @ second).argmax(axis=1)
-        return winners
+        return np.asarray((won @ first + ~won @ second).argmax(axis=1))
 
     def is_decided(self, low: Matrix, high: Matrix, *, break_ties: bool = False) -> NDArray[np.bool_]:
         """Whether one class has most votes however the open pairs end; of several such the first wins.
@@ -182,8 +164,7 @@ class OneAgainstOne(Decomposition):
         if not break_ties:
             others -= 0.5 * (np.arange(self.classes) > best[:, np.newaxis])
         others[rows, best] = -np.inf
-        decided: NDArray[np.bool_] = least[rows, best] > others.max(axis=1)
-        return decided
+        return np.asarray(least[rows, best] > others.max(axis=1))
 
     def class_scores(self, scores: Matrix) -> Matrix:
         """The votes of each class, and less than half a vote more by how clearly they were won.
@@ -194,8 +175,7 @@ class OneAgainstOne(Decomposition):
         lost = scores < 0
         votes = ~lost @ first + lost @ second
         sums = scores @ (first - second)
-        joined: Matrix = votes + sums / (3.0 * (np.abs(sums) + 1.0))
-        return joined
+        return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
 
     @property
     def _members(self) -> tuple[Matrix, Matrix]:
@@ -205,7 +185,7 @@ class OneAgainstOne(Decomposition):
         return each[first], each[second]
 
     def together(self, certificates: Sequence[Certificate], labels: Sequence[Any]) -> Certificates:
-        """As one that also knows the pairs."""
+        """The certificates as one that also knows the pairs."""
         return PairCertificates(certificates, labels)
 
     def table(self, each: Sequence[Vector], by_class: Sequence[Indices]) -> Matrix:
@@ -258,7 +238,7 @@ class Part(NamedTuple):
     """What is of one problem alone."""
 
     which: Indices | None
-    """Its rows; None: all of them, in their own order."""
+    """The rows of the problem; None: all of them, in their own order."""
     y: Vector
     """Their labels."""
     weights: Vector
@@ -278,8 +258,10 @@ class ClassProblems:
         The factor on C of each class; see ``class_factors``.
     """
 
-    squared_lengths: Vector
-    """``|x_i|^2`` of all rows, in an ``outline``."""
+    lengths: Vector
+    """``|x_i|`` of all rows, or a little more; in an ``outline``."""
+    value_error: float
+    """How far a value of the kernel can be off, in units of both lengths; in an ``outline``."""
 
     def __init__(
         self,
@@ -372,7 +354,7 @@ class ClassProblems:
         return Part(None, np.where(positive, 1.0, -1.0), weights)
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
-        """As LIBLINEAR and scikit-learn's ``LinearSVC`` do it, the rest has the factor 1."""
+        """The rest has the factor 1, as LIBLINEAR and scikit-learn's ``LinearSVC`` do it."""
         if self.class_weight is None:
             return self.weights
         return self.weights * np.where(positive, self.factors[k], 1.0)
@@ -405,19 +387,19 @@ class ClassProblems:
         return self.kind.together(certificates, self.labels.tolist())
 
     def outline(self) -> Self:
-        """The same problems without the values of their rows, but for ``squared_lengths``.
+        """The same problems without the values of their rows, but for the ``lengths``.
 
         A fitted estimator keeps it: it tells the labels and the costs of each problem when they are asked
         for.
         """
         kept = object.__new__(type(self))
         kept.__dict__.update({name: self.__dict__[name] for name in _OUTLINE if name in self.__dict__})
-        kept.squared_lengths = self._squared_lengths()
+        kept.lengths, kept.value_error = self._lengths()
         return kept
 
-    def _squared_lengths(self) -> Vector:
-        """``|x_i|^2`` of all rows."""
-        return self.rows.squared_norms
+    def _lengths(self) -> tuple[Vector, float]:
+        """The lengths of all rows, and the error of values of the kernel: none where there is none."""
+        return self.rows.lengths, 0.0
 
     def statement(self) -> dict[str, Any]:
         """What was minimised, in plain values; ``restated`` takes them."""
@@ -475,14 +457,12 @@ class KernelProblems(ClassProblems):
         self.may_leave_out: float | None = None
         """What pairs of rows may be worth that a problem leaves out; None: as little as nobody notices."""
 
-    def _squared_lengths(self) -> Vector:
-        """``k(x_i, x_i)`` of all rows."""
-        if self.matrix is not None:
-            return np.array(self.matrix.diagonal(), np.float64)
-        return KernelRows(self.rows, self.kernel).squared_norms
+    def _lengths(self) -> tuple[Vector, float]:
+        """The square roots of ``k(x_i, x_i)``, or a little more, and the error of the kernel's values."""
+        return self.rounding
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
-        """As LIBSVM would do it, every row has the factor of its own class."""
+        """Every row has the factor of its own class, as LIBSVM would do it."""
         return self._all_weights
 
     def part(self, k: int) -> Part:

@@ -27,14 +27,11 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import HINGE
-from maxmargin.proof.hard_margin import (
-    HardMarginCertificate,
-    certify_hard_margin,
-    refuse_fixed_intercept,
-)
+from maxmargin.proof.hard_margin import HardMarginCertificate, certify_hard_margin, refuse_fixed_intercept
 from maxmargin.proof.inseparable import (
     InseparableError,
     equal_rows,
+    meets_exactly,
     proof_by_least_squares,
     proof_by_weights,
     scale_of,
@@ -246,5 +243,5 @@ class _Search:
                 raise InseparableError(proof)
         if near:
             proof = proof_by_weights(self.problem, best.alpha)
-            if proof is not None and proof.meets:
+            if proof is not None and meets_exactly(self.problem, proof, self.budget):
                 raise InseparableError(proof)

@@ -15,11 +15,10 @@ from scipy import sparse
 from maxmargin import core
 from maxmargin.kernels.base import Kernel, Linear
 from maxmargin.kernels.expansions import Expansions, row_blocks
+from maxmargin.problem.rows import Matrix
 from maxmargin.reductions.class_problems import Decomposition, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
-from maxmargin.types import Vector
-
-Matrix = NDArray[np.float64]
+from maxmargin.types import Indices, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ class KernelScores:
         return decomposition(len(self.counts), pairs=len(self.coefficients) < len(self.counts))
 
     @property
-    def _segments(self) -> NDArray[np.int64]:
+    def _segments(self) -> Indices:
         """Shares of the support vectors that are summed apart: of each class, for pairs; else all."""
         sizes = [self.coefficients.shape[1]] if self.kind.all_rows else self.counts
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

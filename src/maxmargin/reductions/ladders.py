@@ -26,12 +26,12 @@ from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.inseparable import InseparableError, equal_rows
 from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, Matrix
+from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.linear_kernel import Columns, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
@@ -45,7 +45,7 @@ from maxmargin.types import Indices, Vector
 logger = logging.getLogger("maxmargin")
 
 Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
-"""Where problem k starts, and what is known of it."""
+"""The start of problem k, and what is known of it."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,7 @@ class LinearFit:
     """
 
     def __init__(
-        self,
-        problems: ClassProblems,
-        running: Running,
-        begin: Begin | None = None,
-        way: Way | None = None,
+        self, problems: ClassProblems, running: Running, begin: Begin | None = None, way: Way | None = None
     ) -> None:
         self.problems, self.running, self.begin = problems, running, begin
         self.tol = linear_tolerance(problems.rows, running.tol)
@@ -182,11 +178,22 @@ class LinearFit:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """One of the problems with a kernel, and what there is to solve it with."""
+
+    k: int
+    """The number of the problem."""
+    problem: Problem
+    budget: Budget
+    callback: Callback | None
+
+
+@dataclass(frozen=True)
 class Rung:
     """A way to solve a problem with a kernel, where those before it fell short."""
 
-    solve: Callable[[int, Problem, Certificate | None, Budget, Callback | None], Model | None]
-    """Given the number of the problem, the problem, and what is known of it; None: it cannot."""
+    solve: Callable[[Attempt, Certificate | None], Model | None]
+    """Given what is known of the problem; None: it cannot."""
     reason: str
     """Why it has its turn, for the log."""
 
@@ -291,35 +298,26 @@ class KernelFit:
                 return model
             start = model.alpha
         problem, self._first = (self._first if k == 0 else None) or self.problems.problem(k), None
-        told = self.running.told_of(self.problems.name(k))
+        attempt = Attempt(k, problem, budget, self.running.told_of(self.problems.name(k)))
         # The multipliers of a start become feasible, whatever costs they come from.
-        known = (
-            None
-            if start is None
-            else certify(problem, Solution(alpha=start), budget=budget, tol=self.running.tol)
-        )
-        return self._climb(k, problem, known, budget, told, self._rungs(k, hard=small))
+        known = None
+        if start is not None:
+            known = certify(problem, Solution(alpha=start), budget=budget, tol=self.running.tol)
+        return self._climb(attempt, known, self._rungs(k, hard=small))
 
-    def _climb(
-        self,
-        k: int,
-        problem: Problem,
-        known: Certificate | None,
-        budget: Budget,
-        told: Callback | None,
-        rungs: Sequence[Rung],
-    ) -> Model:
+    def _climb(self, attempt: Attempt, known: Certificate | None, rungs: Sequence[Rung]) -> Model:
         """The model of the first rung that proves the problem to ``tol``, or of the last one."""
         tol, model, ran = self.running.tol, None, ""
         for rung in rungs:
-            logger.debug("%s %s: %s", self.problems.kind.what, self.problems.name(k), rung.reason)
-            found = rung.solve(k, problem, known, budget, told)
+            name = self.problems.name(attempt.k)
+            logger.debug("%s %s: %s", self.problems.kind.what, name, rung.reason)
+            found = rung.solve(attempt, known)
             if found is None:
                 continue
             model = found
             if known is None or model.certificate.relative_gap < known.relative_gap:
                 known, ran = model.certificate, model.solver
-            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
+            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or attempt.budget.spent
             if ended or known.relative_gap <= tol:
                 break
         assert model is not None
@@ -353,35 +351,26 @@ class KernelFit:
         reason = "Second-order steps on columns hardly depend on how the data are scaled."
         return Rung(self._on_columns, reason)
 
-    def _on_pairs(
-        self,
-        max_steps: int,
-        k: int,
-        problem: Problem,
-        known: Certificate | None,
-        budget: Budget,
-        told: Callback | None,
-    ) -> Model:
-        """At most so many steps of the solver, which moves multipliers of pairs of rows."""
+    def _on_pairs(self, max_steps: int, attempt: Attempt, known: Certificate | None) -> Model:
+        """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
         return solve(
-            problem,
-            self._way.with_seed(self.running.seed + k),
-            tol=0.0 if problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
+            attempt.problem,
+            self._way.with_seed(self.running.seed + attempt.k),
+            tol=0.0 if attempt.problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
             max_steps=max_steps,
             start=None if known is None else Solution(alpha=known.alpha),
             known=known,
-            callback=told,
-            budget=budget,
+            callback=attempt.callback,
+            budget=attempt.budget,
         )
 
-    def _on_columns(
-        self, k: int, problem: Problem, known: Certificate | None, budget: Budget, told: Callback | None
-    ) -> Model | None:
+    def _on_columns(self, attempt: Attempt, known: Certificate | None) -> Model | None:
         """A linear problem on the columns of the data, or of a factor of the kernel matrix."""
-        columns = self._columns_of(k, problem)
+        columns, seed = self._columns_of(attempt.k, attempt.problem), self.running.seed + attempt.k
         if columns is None:
             return None
-        return solve_on_columns(problem, columns, self.running.tol, self.running.seed + k, budget, told)
+        budget, told = attempt.budget, attempt.callback
+        return solve_on_columns(attempt.problem, columns, self.running.tol, seed, budget, told)
 
     def _columns_of(self, k: int, problem: Problem) -> Columns | None:
         """The problem on the data themselves, where the kernel is their inner product; else a factor.

@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.proof.certificate import certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
@@ -25,13 +24,16 @@ from maxmargin.solving.loop import Callback, solve
 from maxmargin.solving.ways import find_way
 from maxmargin.types import Vector
 
-Matrix = NDArray[np.float64]
 Columns = Problem | Matrix
 
 _MOST_RUNS = 4
 """Runs on the columns, each to a smaller gap, until the kernel problem is proven to its own."""
 _TIGHTER = 0.1
 """The factor on the gap from one run to the next."""
+_MUCH_WORSE = 10.0
+"""The factor between the two gaps above which multipliers lose w to cancellation."""
+_MOST_VALUES = 1_000_000
+"""Values of rows up to which the least coefficients that make a w are looked for."""
 _NO_FACTOR = 1e-8
 """A difference to the scaled matrix that no rounding makes: the matrix is that of no kernel."""
 
@@ -69,12 +71,7 @@ def coefficients_of(w: Vector, rows: Matrix) -> Vector:
 
 
 def solve_on_columns(
-    seen: Problem,
-    columns: Columns,
-    tol: float,
-    seed: int,
-    budget: Budget,
-    callback: Callback | None,
+    seen: Problem, columns: Columns, tol: float, seed: int, budget: Budget, callback: Callback | None
 ) -> Model:
     """Solve a problem on columns until it proves ``seen``, the same through a kernel, to ``tol``.
 
@@ -91,18 +88,24 @@ def solve_on_columns(
     for _ in range(_MOST_RUNS):
         found = solve(plain, way, tol=accuracy, start=start, callback=callback, budget=budget)
         steps += found.steps
-        proof = certify(
-            seen, Solution(alpha=found.alpha, alpha_from=found.certificate.alpha_from), budget=budget
-        )
+        alpha_from = found.certificate.alpha_from
+        proof = certify(seen, Solution(alpha=found.alpha, alpha_from=alpha_from), budget=budget, tol=tol)
+        few = plain.rows.count * plain.rows.columns <= _MOST_VALUES
+        if factor is None and few and proof.relative_gap > _MUCH_WORSE * accuracy:
+            factor = plain.rows.dense(np.arange(plain.rows.count))
         if factor is not None and proof.relative_gap > tol:
             w = coefficients_of(found.w, factor)
             solution = Solution(w=w, alpha=proof.alpha, any_length=True)
-            proof = certify(seen, solution, known=proof, budget=budget)
+            proof = certify(seen, solution, known=proof, budget=budget, tol=tol)
         if proof.relative_gap <= tol or not found.status.certified:
             break
         # The best w of a run is not always that of its alpha.
         start, accuracy = Solution(w=found.w, b=found.b, alpha=found.alpha), _TIGHTER * accuracy
-    status = Status.within_tol(proof) if proof.relative_gap <= tol else found.status
+    status = found.status
+    if proof.relative_gap <= tol:
+        status = Status.within_tol(proof)
+    elif status.certified:
+        status = Status.RULE_FIRED  # what is proven on the columns is not yet proven through the kernel
     story = f"{why} {found.solver}"
     proof = replace(proof, alpha_from="the solution on the columns")
     return replace(found, certificate=proof, status=status, tol=tol, steps=steps, solver=story, story=story)

@@ -30,7 +30,7 @@ from maxmargin.solving.loop import ROUNDING
 logger = logging.getLogger("maxmargin")
 
 _FEW_VISITS = 100.0
-"""Where the mean of C |x|^2 is above, the first steps after sweeps are taken at smaller costs."""
+"""The mean of C |x|^2 above which the first steps after sweeps are taken at smaller costs."""
 _SMALLEST_PART = 1e-8
 """The smallest share of the costs in these steps."""
 
@@ -79,7 +79,7 @@ def solve_small_classes(
     for problem, found in zip(problems, classes, strict=True):
         alpha = None if isinstance(solver, Newton) else found.multipliers
         before = time.perf_counter()
-        certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget, tol=tol)
+        certificate = certify(problem, Solution(w=found.v[:d], alpha=alpha), budget=budget)
         now = time.perf_counter()
         gap, taken = certificate.relative_gap, found.steps
         logger.debug("%s: step %d, relative gap %.3e", solver.name, taken, gap)

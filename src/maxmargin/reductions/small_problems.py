@@ -16,20 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
+from maxmargin.problem.rows import Matrix
 from maxmargin.proof.certificate import Certificate, SmallProofs, certify_each
 from maxmargin.proof.model import Model, Models, Record, Status, Trace
 from maxmargin.solvers.sizes import MOST_ROUNDS
 from maxmargin.types import Vector
 
 STORY = "working_set: for few rows all of them are in the set, and all values of the kernel are at hand."
-
-
-class Part(NamedTuple):
-    """One of the problems: which rows of the matrix, their labels and costs."""
-
-    which: NDArray[np.intp]
-    y: Vector
-    costs: Vector
 
 
 class Parts(NamedTuple):
@@ -39,15 +32,6 @@ class Parts(NamedTuple):
     y: Vector
     costs: Vector
     begins: NDArray[np.intp]
-
-
-def one_after_the_other(parts: Sequence[Part]) -> Parts:
-    """Problems, put in a row."""
-    begins = np.cumsum([0, *(len(part.which) for part in parts)])
-    if len(parts) == 1:
-        return Parts(*parts[0], begins)
-    which, y, costs = map(np.concatenate, zip(*parts, strict=True))
-    return Parts(which, y, costs, begins)
 
 
 class SmallModels(Models):
@@ -122,7 +106,7 @@ class SmallModels(Models):
 
 
 def solve_small(
-    matrix: NDArray[np.float64],
+    matrix: Matrix,
     parts: Parts,
     tol: float,
     tiny: int,

@@ -40,8 +40,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin import core
-from maxmargin.core import Budget
+from maxmargin.core import ALL_CORES, Budget, dot
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
@@ -75,7 +74,7 @@ _PATIENCE = 10
 
 @dataclass
 class State:
-    """Where the method stands. Arrays over rows leave out those of cost 0, whose box is empty."""
+    """The state of the method. Arrays over rows leave out those of cost 0, whose box is empty."""
 
     system: NewtonSystem
     active: Indices | slice
@@ -159,7 +158,7 @@ class InteriorPoint(Solver[State]):
         return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """At zero or at the start's w, with mu by the gap there: all conditions but g = 0 hold."""
+        """Begin at zero or at the start's w, with mu by the gap there: all conditions but g = 0 hold."""
         system = NewtonSystem(problem)
         v = np.zeros(len(system.regulariser))
         dual = 0.0
@@ -174,7 +173,7 @@ class InteriorPoint(Solver[State]):
             if system.has_intercept:
                 v[-1] = b
         active: Indices | slice = slice(None) if problem.costs.all() else np.flatnonzero(problem.costs)
-        margins = (problem.y * system.scores(v, core.ALL_CORES))[active]
+        margins = (problem.y * system.scores(v, ALL_CORES))[active]
         costs = problem.costs[active]
         primal = problem.primal(v[: system.columns], float(v[-1]) if system.has_intercept else 0.0)
         # From a start at the walls all steps would be short: mu takes it back to the middle.
@@ -315,7 +314,7 @@ def _judge(problem: Problem, state: State, budget: Budget) -> None:
     """The gap of the iterate, and whether rounding is all that is left of it."""
     costs = problem.costs[state.active]
     primal = problem.regulariser(state.w, state.b)
-    primal += core.dot(costs, problem.loss.value(state.margins))
+    primal += dot(costs, problem.loss.value(state.margins))
     alpha = state.multipliers[0]
     dual = _dual(problem, state, alpha, _combine(problem, state, alpha, budget))
     state.relative_gap = abs(primal - dual) / primal if primal > 0.0 else 0.0
@@ -338,11 +337,7 @@ def _dual(problem: Problem, state: State, alpha: Vector, combined: Vector) -> fl
 
 
 def _best_alpha(
-    problem: Problem,
-    state: State,
-    equations: _Equations,
-    vanishing: NDArray[np.bool_],
-    budget: Budget,
+    problem: Problem, state: State, equations: _Equations, vanishing: NDArray[np.bool_], budget: Budget
 ) -> Vector:
     """The iterate's alpha, or its neighbour on the walls: rows are at 0 or C there, or free."""
     upper = problem.upper[state.active]

@@ -93,8 +93,6 @@ class KernelDualAscent(Solver[State]):
                 "intercept='exact' asks for. Use working_set or sequential_minimal_optimization, or "
                 "intercept='regularised'."
             )
-        if not self.cache_size >= 0:
-            return f"cache_size must not be negative. Got {self.cache_size!r} instead."
         return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:

@@ -28,8 +28,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import sparse
 
-from maxmargin import core
-from maxmargin.core import Budget
+from maxmargin.core import Budget, dot
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
@@ -127,7 +126,7 @@ class QuadraticProgram(Solver[State]):
             if problem.intercept is Intercept.EXACT:
                 b = float(multipliers[0])
             elif problem.intercept is Intercept.REGULARISED:
-                b = problem.intercept_scaling**2 * core.dot(alpha, problem.y)
+                b = problem.intercept_scaling**2 * dot(alpha, problem.y)
         else:
             u, multipliers = solve_program(primal_program(problem), budget)
             w, alpha[active] = u[: problem.rows.columns], multipliers[: len(active)]

@@ -86,16 +86,6 @@ class SequentialMinimalOptimization(Solver[State]):
 
     def accepts(self, problem: Problem) -> str | None:
         """The problem of 004."""
-        if self.selection not in ("second_order", "maximal_violating_pair"):
-            return (
-                "selection must be 'second_order' or 'maximal_violating_pair'. "
-                f"Got {self.selection!r} instead."
-            )
-        if not (self.epsilon >= 0 and self.cache_size >= 0 and self.pairs_per_step >= 0):
-            return (
-                "epsilon, cache_size and pairs_per_step must not be negative. Got "
-                f"{self.epsilon!r}, {self.cache_size!r} and {self.pairs_per_step!r}."
-            )
         return not_for_pairs(self.name, problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:

@@ -117,7 +117,7 @@ class WorkingSet(Solver[State]):
 
     def _size(self, matrix: core.KernelMatrix) -> int:
         # Larger sets need fewer rounds, but more values among themselves in each.
-        share = _OF_EXPENSIVE if matrix.dear else _OF_CHEAP
+        share = _OF_EXPENSIVE if matrix.expensive else _OF_CHEAP
         return self.size or int(min(2048, max(64, 2 ** math.ceil(math.log2(share * matrix.count + 1)))))
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:

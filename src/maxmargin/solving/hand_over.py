@@ -39,8 +39,7 @@ _LEAST_SPENT = 0.2
 """The share of the second-order method's cost that the ascent may spend before it is judged: a wrong guess
 then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
-"""The relative gap below which the ascent has nothing to gain."""
-"""A relative gap below which sweeps can gain nothing in float64."""
+"""The relative gap below which sweeps can gain nothing in float64."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
 
@@ -52,7 +51,7 @@ def sweep_cost(problem: Problem, visited: int) -> float:
 
 @dataclass
 class State:
-    """Where the run stands, and with which solver."""
+    """The state of the run, and the solver that is running."""
 
     inner: Any
     """The state of the solver that is running."""
@@ -146,7 +145,7 @@ class HandOver(Solver[State]):
         state.inner, state.solver = self.second.init(problem, start), self.second
 
     def sweeps_left(self, gaps: list[float]) -> float:
-        """Until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
+        """The sweeps until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
 
         A sweep that thinks itself there is asked for another while no proof says so: then until a tenth.
         """
@@ -168,7 +167,7 @@ class HandOver(Solver[State]):
         return state.solver.report(state.inner)._replace(story=self._story(state))
 
     def at_once(self, tol: float) -> HandOver:
-        """The same, with a second-order method that takes several steps in a call."""
+        """The solver with a second-order method that takes several steps in a call."""
         return changed(self, second=self.second.at_once(tol))
 
     def _story(self, state: State) -> str:

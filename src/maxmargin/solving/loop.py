@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from maxmargin.solving.ways import Way, find_way
 logger = logging.getLogger("maxmargin")
 
 _SECONDS_BETWEEN_CALLS = 0.1
-"""Between two calls of a callback while no certificate is made."""
+"""Seconds between two calls of a callback while no certificate is made."""
 _DEFAULT_STEPS = 1000
 """The limit on steps where none is given."""
 NO_LIMIT = sys.maxsize
@@ -70,6 +70,24 @@ class Progress:
 
 
 Callback = Callable[[Progress], bool | None]
+
+
+class Watch:
+    """A callback of several runs: once it has been told to stop, it stops all of them."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self.callback = callback
+        self.stopped = False
+
+    def __call__(self, progress: Progress) -> bool:
+        """Whether to stop."""
+        if not self.stopped and self.callback is not None:
+            self.stopped = bool(self.callback(progress))
+        return self.stopped
+
+    def of(self, label: Any) -> Callback | None:
+        """The callback of one of the runs, which is told this label; None where nobody watches."""
+        return None if self.callback is None else lambda progress: self(replace(progress, label=label))
 
 
 def solve(
@@ -171,7 +189,7 @@ def solve_after(
     start: Solution | None = None,
     known: Certificate | None = None,
 ) -> tuple[Model, Any]:
-    """As ``solve``, after a run on the same rows that ended in the state ``before``; and its own state.
+    """The answer of ``solve`` after a run on the same rows that ended in ``before``, and its own state.
 
     That is None where nothing was left to do, and where another way than the first had to go on.
     """
@@ -192,7 +210,7 @@ def solve_after(
 
 
 class _Run:
-    """Where a run stands: the solver's state, the best certificate so far, the trace, and why it ends."""
+    """The state of a run: the solver's own, the best certificate so far, the trace, and why it ends."""
 
     def __init__(self, problem: Problem, way: Way, limits: Limits, start: Solution | None) -> None:
         self.problem, self.way, self.limits, self.start = problem, way, limits, start

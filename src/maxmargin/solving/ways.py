@@ -28,12 +28,7 @@ from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import is_compiled, nearly_full
-from maxmargin.solvers.sizes import (
-    FEW_VALUES,
-    LARGEST_SIDE,
-    UNBLOCKED_COLUMNS,
-    UNBLOCKED_COLUMNS_OF_FEW,
-)
+from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving import hand_over
 from maxmargin.tools.changed import changed
 
@@ -88,7 +83,7 @@ class Way:
     far and the {gap} that they left."""
 
     def with_seed(self, seed: int) -> Way:
-        """The same way with another seed of its solver."""
+        """The way with another seed of its solver."""
         return changed(self, solver=self.solver.with_seed(seed))
 
 
@@ -215,7 +210,7 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
 
 
 def _interior_point(problem: Problem, state: Any) -> Way | None:
-    """Where rounding ends the second-order methods, as far as its steps are affordable.
+    """The way on where rounding ends the second-order methods, if its steps are affordable.
 
     An ascent that goes on needs it not: its gap may rise for some sweeps.
     """

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a command answers: in words or as one JSON object, with an exit code, and never with a traceback."""
+"""How a command answers: in words or as one JSON object, with an exit code, never with a traceback.
+
+At the end stands what Ctrl-C does while a model is trained and written.
+"""
 
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import math
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields, is_dataclass
+from itertools import zip_longest
+from typing import Any, get_type_hints
 
 import typer
 
@@ -31,14 +40,19 @@ class Failure(Exception):
 def in_words(command: Callable[..., int]) -> Callable[..., int]:
     """Turn everything that input can provoke into one paragraph on stderr, or one JSON object.
 
-    The command returns its exit code. It is told of ``--json`` by its argument ``as_json``.
+    The command returns its exit code. It is told of ``--json`` by its argument ``as_json``. An argument
+    that is a dataclass stands for an option for each of its fields.
     """
+    given = inspect.signature(command, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {each.name: each.annotation for each in given if is_dataclass(each.annotation)}
 
     @functools.wraps(command)
-    def run(*arguments: Any, **options: Any) -> int:
+    def run(**options: Any) -> int:
         as_json = bool(options.get("as_json", False))
+        for name, group in groups.items():
+            options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
         try:
-            return command(*arguments, **options)
+            return command(**options)
         except KeyboardInterrupt:
             print_error("Interrupted: no file was written.", as_json=as_json)
             return INTERRUPTED
@@ -49,7 +63,21 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
             print_error(_words_of(error), as_json=as_json)
             return WRONG_USAGE
 
+    parameters = [option for each in given for option in _options_of(each)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _options_of(argument: inspect.Parameter) -> list[inspect.Parameter]:
+    """What the command line offers for an argument: itself, or the fields of a group of options."""
+    group, argument = argument.annotation, argument.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    if not is_dataclass(group):
+        return [argument]
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        argument.replace(name=field.name, default=field.default, annotation=hints[field.name])
+        for field in fields(group)
+    ]
 
 
 def _words_of(error: Exception) -> str:
@@ -98,10 +126,23 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def attributes(source: Any, *names: str) -> dict[str, Any]:
+    """What has these names in an object; None where there is no such thing."""
+    return {name: getattr(source, name, None) for name in names}
+
+
 def print_table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    formats: Sequence[str] = (),
+    *,
+    left: int = 1,
 ) -> None:
-    """A table on stdout whose first ``left`` columns are words and whose others are numbers."""
+    """A table on stdout whose first ``left`` columns are words and whose others are numbers.
+
+    Formats are those of the cells of each column, for as many as need one.
+    """
     from rich import box
     from rich.console import Console
     from rich.markup import escape
@@ -112,7 +153,8 @@ def print_table(
         words = position < left or heading == "ended"
         table.add_column(escape(heading), justify="left" if words else "right", no_wrap=not words)
     for row in rows:
-        table.add_row(*map(escape, row))
+        cells = zip_longest(row, formats[: len(row)], fillvalue="")
+        table.add_row(*(escape(format(cell, wanted)) for cell, wanted in cells))
     # Where no terminal sets a width, a table is as wide as it needs to be.
     terminal = sys.stdout.isatty()
     console = Console(width=None if terminal else 200, force_terminal=terminal, highlight=False)
@@ -120,3 +162,31 @@ def print_table(
         console.print(table)
     lines = captured.get().splitlines()
     typer.echo("\n".join([*([title] if title else []), *(line.rstrip() for line in lines)]) + "\n")
+
+
+@contextmanager
+def _interrupts_go_to(handler: Any) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread is told of signals
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) == handler:
+            signal.signal(signal.SIGINT, before)
+
+
+def one_interrupt() -> AbstractContextManager[None]:
+    """The first Ctrl-C ends the training; later ones are ignored, lest they take away what it leaves."""
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    return _interrupts_go_to(interrupt)
+
+
+def no_interrupt() -> AbstractContextManager[None]:
+    """Ctrl-C waits the moment that the writing of a finished model takes."""
+    return _interrupts_go_to(signal.SIG_IGN)

@@ -6,20 +6,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from maxmargin import features, files
 from maxmargin.command_line.shared.answer import Failure
 from maxmargin.command_line.shared.words import bytes_in_words
 
 if TYPE_CHECKING:
-    from maxmargin.features import Monomials
     from maxmargin.features.expansion import Expansion
     from maxmargin.features.lazy import LazyMonomials
-    from maxmargin.files import StoredModel
 
 _FORM = "monomials:2[,scaling=kernel][,gamma=NUMBER][,coef0=NUMBER][,interaction_only]"
 _DEGREES = {0: "0 to 2", 1: "1 and 2", 2: "2"}
 
 
-def asked_features(text: str | None, kernel_options: dict[str, Any]) -> Monomials | None:
+def asked_features(text: str | None, kernel_options: dict[str, Any]) -> features.Monomials | None:
     """The map that ``--features`` asks for, its settings checked; None where it is not given."""
     if text is None:
         return None
@@ -29,8 +28,6 @@ def asked_features(text: str | None, kernel_options: dict[str, Any]) -> Monomial
             f"--features is for linear models, and --{name} for kernels. Got both. Leave one out: gamma "
             "and coef0 of the features stand in --features, as in monomials:2,scaling=kernel,gamma=0.5."
         )
-    from maxmargin.features import Monomials
-
     name, _, rest = text.partition(":")
     degree, *settings = (part.strip() for part in rest.split(","))
     if name != "monomials":
@@ -40,7 +37,7 @@ def asked_features(text: str | None, kernel_options: dict[str, Any]) -> Monomial
             f"--features monomials must have degree 2. Got {degree!r} instead. For other degrees use "
             "--kernel polynomial --degree, or in Python maxmargin.features.Monomials, written out."
         )
-    monomials = Monomials(2, **_settings(settings, text))
+    monomials = features.Monomials(2, **_settings(settings, text))
     monomials._expansion(1)  # refuses wrong values now, and not after an hour of reading
     return monomials
 
@@ -73,7 +70,7 @@ def _settings(parts: list[str], text: str) -> dict[str, Any]:
 
 
 def expanded(
-    X: Any, asked: Monomials | None, earlier: StoredModel | None, problems: int = 1
+    X: Any, asked: features.Monomials | None, earlier: files.StoredModel | None, problems: int = 1
 ) -> LazyMonomials | Any:
     """X as a linear model is to see it: with the features asked for, or those of the earlier model.
 
@@ -104,9 +101,7 @@ def expanded(
 
 
 def _refuse_too_large(expansion: Expansion, problems: int) -> None:
-    from maxmargin.features import Monomials
-
-    needed, limit = 8 * expansion.size * problems, Monomials().max_bytes
+    needed, limit = 8 * expansion.size * problems, features.Monomials().max_bytes
     if needed > limit:
         raise Failure(
             f"--features would make {expansion.size:,} columns out of {expansion.columns:,}, and their "

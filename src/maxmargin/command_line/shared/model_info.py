@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import typer
 
-from maxmargin.command_line.shared.answer import DONE, print_json
+from maxmargin.command_line.shared.answer import DONE, attributes, print_json
 from maxmargin.command_line.shared.features import features_as_json, features_in_words, monomial_name
-from maxmargin.command_line.shared.verdict import kernel_described
+from maxmargin.command_line.shared.verdict import claim_as_json, kernel_described
 from maxmargin.command_line.shared.words import bytes_in_words, some
+from maxmargin.files import SavedKernelModel, SavedModel, StoredModel, load_model
 from maxmargin.files.data.labels import label_text
 from maxmargin.files.models.support_vectors import with_support_vectors
-
-if TYPE_CHECKING:
-    from maxmargin.files import SavedKernelModel, SavedModel, StoredModel
 
 _HEAVIEST = 5
 """Features of the largest weights that are named."""
@@ -25,8 +24,6 @@ _FORMULATIONS = {"crammer_singer": "Crammer and Singer's formulation"}
 
 def tell(path: Path, *, as_json: bool) -> int:
     """Say what is in a model file; what it claims is repeated, not checked."""
-    from maxmargin.files import load_model
-
     model = load_model(path)
     if as_json:
         print_json(_as_json(path, model))
@@ -40,8 +37,6 @@ def tell(path: Path, *, as_json: bool) -> int:
 
 
 def _lines(model: StoredModel) -> dict[str, str]:
-    from maxmargin.files import SavedKernelModel, SavedModel
-
     lines = {
         "classes": some([label_text(label) for label in model.classes], 10),
         "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
@@ -115,8 +110,6 @@ def _problem(model: StoredModel) -> str:
 
 def heaviest(model: SavedModel) -> list[tuple[str, float]]:
     """The features of the largest weights, with their sign; of several problems, the largest of any."""
-    import numpy as np
-
     size = np.abs(model.coef).max(axis=0)
     order = np.argsort(-size, kind="stable")[:_HEAVIEST]
     row = np.abs(model.coef[:, order]).argmax(axis=0)
@@ -132,31 +125,15 @@ def _name(model: SavedModel, column: int) -> str:
 
 
 def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
-    from maxmargin.files import SavedKernelModel, SavedModel
-
     answer: dict[str, Any] = {
         "file": path,
         "kind": "model",
         "bytes": path.stat().st_size,
-        "writer": model.writer,
-        "format": model.format,
-        "classes": list(model.classes),
-        "features": model.features,
-        "feature_names": model.feature_names,
-        "problem": model.problem,
-        "solver": model.solver,
+        **attributes(model, "writer", "format", "classes", "features", "feature_names", "problem"),
+        **attributes(model, "solver", "steps", "tol", "rows", "fingerprint"),
         "status": None if model.status is None else model.status.name.lower(),
-        "steps": model.steps,
-        "tol": model.tol,
-        "claims": None
-        if model.claims is None
-        else [
-            {"primal": claim.primal, "dual": claim.dual, "relative_gap": claim.relative_gap}
-            for claim in model.claims
-        ],
+        "claims": model.claims and [claim_as_json(claim) for claim in model.claims],
         "proof": model.certificates is not None,
-        "rows": model.rows,
-        "fingerprint": model.fingerprint,
         "kernel": kernel_described(model),
         "feature_map": features_as_json(getattr(model, "expansion", None)),
     }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maxmargin import files
 from maxmargin.command_line.shared.answer import Failure
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
@@ -19,7 +20,6 @@ from maxmargin.files.data.labels import label_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from maxmargin.files import DataSet
     from maxmargin.kernels import Kernel
 
 DataFile = Annotated[
@@ -84,55 +84,108 @@ CacheSize = Annotated[
     typer.Option("--cache-size", help="Memory for kernel values, in megabytes.", show_default="1000"),
 ]
 ClassWeight = Annotated[
-    str | None,
-    typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1"),
+    str | None, typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1")
 ]
 TestFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False),
+    Path | None, typer.Option(metavar="FILE", help="Data to measure the accuracy on.", show_default=False)
 ]
+MODEL_OUTPUT: Any = typer.Option(
+    "-o", "--output", metavar="MODEL", help="Where to write the model.", show_default=False
+)
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no progress.")]
 
 
+_KERNELS = {"gaussian": "rbf", "rbf": "rbf", "polynomial": "poly", "poly": "poly"}
+_KERNELS |= {name: name for name in ("sigmoid", "laplacian", "chi2", "linear")}
+"""What ``SVC`` calls the kernels."""
+
+
 @dataclass(frozen=True)
-class Reading:
-    """How a data file is to be read."""
+class Layout:
+    """How a data file is to be read, whatever its columns are."""
 
-    format: str | None = None
-    label: str | None = None
-    columns: int | None = None
-    zero_based: bool = False
-    skip_bad_lines: bool = False
-    threads: int | None = None
+    format: Format = None
+    label: Label = None
+    zero_based: ZeroBased = False
+    skip_bad_lines: SkipBadLines = False
+    threads: ReadingThreads = None
 
-    def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> DataSet:
+    def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> files.DataSet:
         """The data of the whole file."""
-        from maxmargin.files import read
-
-        return read(path, progress=progress, **self._options())
+        return files.read(path, progress=progress, **vars(self))
 
     def stream(
         self,
         path: Path,
         *,
-        columns: int | None = None,
+        width: int | None = None,
         labelled: bool = True,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[DataSet]:
-        """The file piece by piece; with ``columns``, as a model of so many features sees it.
+    ) -> Iterator[files.DataSet]:
+        """The file piece by piece; with ``width``, as a model of so many features sees it.
 
         All columns of a table are read, since their names, not their places, say which the model knows.
         """
-        from maxmargin.files import stream
         from maxmargin.files.data.reading import file_format
 
-        options = self._options() | {"labelled": labelled, "progress": progress}
-        if columns is not None and file_format(str(path), self.format) in ("libsvm", "npz"):
-            options |= {"columns": columns, "ignore_extra": True}
-        return stream(path, **options)
+        options = vars(self) | {"labelled": labelled, "progress": progress}
+        if width is not None and file_format(str(path), self.format) in ("libsvm", "npz"):
+            options |= {"columns": width, "ignore_extra": True}
+        return files.stream(path, **options)
 
-    def _options(self) -> dict[str, Any]:
-        return dict(vars(self))
+
+@dataclass(frozen=True)
+class Reading(Layout):
+    """How a data file is to be read."""
+
+    columns: Columns = None
+
+
+@dataclass(frozen=True)
+class TrainingData(Reading):
+    """How a data file is to be read, and with how many threads it is trained on."""
+
+    threads: Threads = None
+
+
+@dataclass(frozen=True)
+class KernelChoice:
+    """The options of kernels."""
+
+    kernel: KernelName = None
+    gamma: Gamma = None
+    degree: Degree = None
+    coef0: Coef0 = None
+    cache_size: CacheSize = None
+
+    def given(self, *, needs_kernel: bool) -> dict[str, Any]:
+        """The options given, as ``SVC`` calls them; ``needs_kernel`` refuses them without a kernel."""
+        options = {name: value for name, value in vars(self).items() if value is not None}
+        if options and self.kernel is None and needs_kernel:
+            name = next(iter(options)).replace("_", "-")
+            raise Failure(
+                f"--{name} is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
+            )
+        if self.kernel is not None:
+            if self.kernel not in _KERNELS:
+                raise Failure(
+                    f"--kernel must be one of {', '.join(_KERNELS)}. Got {self.kernel!r} instead."
+                )
+            options["kernel"] = _KERNELS[self.kernel]
+        if self.gamma is not None and self.gamma not in ("scale", "auto"):
+            try:
+                options["gamma"] = float(self.gamma)
+            except ValueError:
+                words = f"--gamma must be scale, auto or a number. Got {self.gamma!r} instead."
+                raise Failure(words) from None
+        return options
+
+
+def check_files(path: Path, *inputs: Path | None) -> None:
+    """Refuse now what could not be written or read later."""
+    check_writable(path, *inputs)
+    for file in filter(None, inputs):
+        check_readable(file)
 
 
 def check_writable(path: Path, *inputs: Path | None) -> None:
@@ -165,50 +218,8 @@ def check_readable(path: Path) -> None:
         open_file(str(path)).close()
 
 
-_KERNELS = {
-    "gaussian": "rbf",
-    "rbf": "rbf",
-    "polynomial": "poly",
-    "poly": "poly",
-    "sigmoid": "sigmoid",
-    "laplacian": "laplacian",
-    "chi2": "chi2",
-    "linear": "linear",
-}
-
-
-def kernel_options(
-    kernel: str | None,
-    gamma: str | None,
-    degree: int | None,
-    coef0: float | None,
-    cache_size: float | None,
-    *,
-    needs_kernel: bool,
-) -> dict[str, Any]:
-    """The options given, as ``SVC`` calls them; ``needs_kernel`` refuses them without a kernel."""
-    given = {"gamma": gamma, "degree": degree, "coef0": coef0, "cache_size": cache_size}
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if kernel is None:
-        if options and needs_kernel:
-            name = next(iter(options)).replace("_", "-")
-            raise Failure(
-                f"--{name} is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
-            )
-    elif kernel not in _KERNELS:
-        raise Failure(f"--kernel must be one of {', '.join(_KERNELS)}. Got {kernel!r} instead.")
-    else:
-        options["kernel"] = _KERNELS[kernel]
-    if gamma is not None and gamma not in ("scale", "auto"):
-        try:
-            options["gamma"] = float(gamma)
-        except ValueError:
-            raise Failure(f"--gamma must be scale, auto or a number. Got {gamma!r} instead.") from None
-    return options
-
-
 def kernel_of(options: dict[str, Any], X: Any) -> Kernel:
-    """The kernel that the options of ``kernel_options`` stand for on X."""
+    """The kernel that the options of ``KernelChoice`` stand for on X."""
     import numpy as np
 
     from maxmargin.estimators.named_kernels import find_gamma

@@ -3,48 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import maxmargin
 from maxmargin.command_line.shared.answer import Failure
 
-# Okabe and Ito's colours, and a marker each, so that lines can be told apart without colours.
-_STYLES = (
-    ("#0072B2", "o"),
-    ("#D55E00", "s"),
-    ("#009E73", "^"),
-    ("#CC79A7", "D"),
-    ("#E69F00", "v"),
-    ("#56B4E9", "P"),
-    ("#000000", "X"),
-)
 _LOWEST = 1e-16
 """The smallest gap that is drawn: a logarithmic axis has no place for 0."""
 
-Curve = tuple[str, Sequence[float], Sequence[float]]
-"""A solver's name, seconds and gaps."""
 End = tuple[str, str, float, float]
 """The name, the colour and the last point of a line."""
 
 
-def draw(path: Path, title: str, curves: Sequence[Curve], tol: float) -> None:
+def draw(path: Path, title: str, runs: dict[str, maxmargin.Trace], tol: float) -> None:
     """Write the picture, PNG or SVG by the suffix, whole or not at all."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8.4, 4.8), layout="constrained")
-    ends = [_line(axes, curve, *_STYLES[k % len(_STYLES)]) for k, curve in enumerate(curves)]
+    figure, axes = new_figure(8.4, 4.8, title)
+    ends = [_line(axes, name, trace, k) for k, (name, trace) in enumerate(runs.items())]
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("time, certificates included (seconds)")
     axes.set_ylabel("certified relative gap")
-    axes.set_title(title, fontsize=11, loc="left")
-    axes.grid(which="major", color="0.88", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
     if tol > 0:
         axes.axhline(tol, color="0.45", linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
         axes.annotate(
@@ -56,9 +35,24 @@ def draw(path: Path, title: str, curves: Sequence[Curve], tol: float) -> None:
             fontsize=8.5,
             color="0.35",
         )
-    _limit_gaps(axes, curves, tol)
+    _limit_gaps(axes, runs, tol)
     _name_ends(axes, [end for end in ends if end is not None])
     write_picture(path, figure)
+
+
+def new_figure(width: float, height: float, title: str) -> tuple[Any, Any]:
+    """A figure of so many inches, and its axes, for a file and not for a screen."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from maxmargin.plot.styles import tidy
+
+    figure, axes = pyplot.subplots(figsize=(width, height), layout="constrained")
+    axes.set_title(title, fontsize=11, loc="left")
+    tidy(axes)
+    return figure, axes
 
 
 def check_picture(option: str, path: Path) -> None:
@@ -82,22 +76,27 @@ def write_picture(path: Path, figure: Any) -> None:
     pyplot.close(figure)
 
 
-def _line(axes: Any, curve: Curve, colour: str, marker: str) -> End | None:
-    name, seconds, gaps = curve
+def _line(axes: Any, name: str, trace: maxmargin.Trace, k: int) -> End | None:
+    """The k-th line."""
+    from maxmargin.plot.styles import line
+
     points = [
-        (s, max(g, _LOWEST)) for s, g in zip(seconds, gaps, strict=True) if s > 0 and 0 <= g < float("inf")
+        (at.seconds, max(at.relative_gap, _LOWEST))
+        for at in trace
+        if at.seconds > 0 and 0 <= at.relative_gap < float("inf")
     ]
     if not points:
         return None
     xs, ys = zip(*points, strict=True)
-    axes.plot(xs, ys, color=colour, linewidth=1.8, zorder=3)
-    axes.plot(xs[-1:], ys[-1:], color=colour, marker=marker, markersize=6.5, linestyle="none", zorder=4)
-    return name, colour, float(xs[-1]), float(ys[-1])
+    style = line(k) | {"linewidth": 1.8, "markevery": [len(xs) - 1]}
+    axes.plot(xs, ys, zorder=3, **style)
+    return name, style["color"], float(xs[-1]), float(ys[-1])
 
 
-def _limit_gaps(axes: Any, curves: Sequence[Curve], tol: float) -> None:
+def _limit_gaps(axes: Any, runs: dict[str, maxmargin.Trace], tol: float) -> None:
     """Room above and below what is drawn; a gap above 1 says nothing that 1 does not say."""
-    gaps = [max(gap, _LOWEST) for _, _, gaps in curves for gap in gaps if gap < float("inf")]
+    gaps = [at.relative_gap for trace in runs.values() for at in trace]
+    gaps = [max(gap, _LOWEST) for gap in gaps if gap < float("inf")]
     low, high = min([*gaps, tol or 1.0, 0.1]), max([*gaps, 0.1])
     axes.set_ylim(0.4 * low, 1.6 * min(high, 1.0))
 

@@ -11,15 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import maxmargin
 from maxmargin.command_line.shared.words import seconds_in_words
 from maxmargin.files.data.labels import problem_text
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from maxmargin.solving.loop import Progress
+Show = Callable[["maxmargin.Progress"], None]
+"""A callback of a fit."""
 
 
 class Bars:
@@ -43,70 +42,61 @@ class Bars:
         self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bars.stop()
 
     def reading(self, name: str) -> Callable[[int, int], None] | None:
         """A callback that is told how many bytes have been read."""
-        if not self.shown:
-            return None
-        bar = self._add(f"reading {name}")
 
-        def show(done: int, total: int) -> None:
-            share = done / total if total else 0.0
-            words = f"{done / 2**20:.0f} of {total / 2**20:.0f} MiB" if total else f"{done / 2**20:.0f} MiB"
-            self._show(bar, min(share, 1.0), words)
+        def seen(done: int, total: int) -> tuple[float, str]:
+            in_all = f" of {total / 2**20:.0f}" if total else ""
+            return min(done / total, 1.0) if total else 0.0, f"{done / 2**20:.0f}{in_all} MiB"
 
-        return show
+        return self._showing(f"reading {name}", seen)
 
-    def solving(self, name: str, *, tol: float, max_time: float) -> Callable[[Progress], None] | None:
+    def solving(self, name: str, *, tol: float, max_time: float) -> Show | None:
         """A callback for one problem: the gap now, and the time left."""
-        if not self.shown:
-            return None
-        bar = self._add(name)
         left = TimeLeft(tol, max_time)
 
-        def show(progress: Progress) -> None:
+        def seen(progress: maxmargin.Progress) -> tuple[float, str]:
             gap, how = gap_now(progress)
             left.saw(progress.seconds, gap)
-            self._show(bar, share_done(gap, tol), _gap_words(gap, how, left.seconds))
+            return share_done(gap, tol), _gap_words(gap, how, left.seconds)
 
-        return show
+        return self._showing(name, seen)
 
-    def solving_classes(
-        self, name: str, *, count: int, tol: float, max_time: float, pairs: bool = False
-    ) -> Callable[[Progress], None] | None:
+    def solving_classes(self, name: str, *, count: int, max_time: float, pairs: bool) -> Show | None:
         """A callback for one class against the rest, or one pair, at a time, or several side by side."""
-        if not self.shown:
-            return None
-        bar = self._add(name)
         classes = ClassesDone(count, max_time)
-        lock = threading.Lock()
         one, many = ("pair", "pairs") if pairs else ("class", "classes")
 
-        def show(progress: Progress) -> None:
-            gap, how = gap_now(progress)
-            with lock:
-                done = classes.saw(progress)
-                words = f"{classes.done} of {count} {many}, {one} {problem_text(progress.label)}: "
-                self._show(bar, done, words + _gap_words(gap, how, classes.seconds_left))
+        def seen(progress: maxmargin.Progress) -> tuple[float, str]:
+            done, now = classes.saw(progress), _gap_words(*gap_now(progress), classes.seconds_left)
+            return done, f"{classes.done} of {count} {many}, {one} {problem_text(progress.label)}: {now}"
 
-        return show
+        return self._showing(name, seen)
 
-    def counting(self, name: str, count: int) -> Callable[[Progress], None] | None:
+    def counting(self, name: str, count: int) -> Show | None:
         """A callback for many fits, some of them side by side: how many have got where they should."""
+        clock, done = Clock(), 0
+
+        def seen(progress: maxmargin.Progress) -> tuple[float, str]:
+            nonlocal done
+            done = min(done + (progress.relative_gap <= progress.tol), count)
+            left = clock.seconds * (count - done) / done if 0 < done < count else None
+            return done / count, f"{done} of {count} fits{_left_words(left)}"
+
+        return self._showing(name, seen)
+
+    def _showing(self, name: str, seen: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
+        """A callback that shows what ``seen`` makes of what it is told: the share done, and words."""
         if not self.shown:
             return None
-        bar, clock, lock, done = self._add(name), Clock(), threading.Lock(), 0
+        bar, lock = self._add(name), threading.Lock()
 
-        def show(progress: Progress) -> None:
-            nonlocal done
-            with lock:
-                done = min(done + (progress.relative_gap <= progress.tol), count)
-                left = clock.seconds * (count - done) / done if 0 < done < count else None
-                self._show(bar, done / count, f"{done} of {count} fits{_left_words(left)}")
+        def show(*told: Any) -> None:
+            with lock:  # fits side by side tell of themselves from several threads
+                self._show(bar, *seen(*told))
 
         return show
 
@@ -123,7 +113,7 @@ class Bars:
         self._bars.update(bar, completed=share, words=words)
 
 
-def gap_now(progress: Progress) -> tuple[float, str]:
+def gap_now(progress: maxmargin.Progress) -> tuple[float, str]:
     """The relative gap now, and whether it is certified or the solver's own estimate."""
     if progress.estimate < progress.relative_gap:  # never where it is NaN
         return max(progress.estimate, 0.0), "estimated"
@@ -198,7 +188,7 @@ class ClassesDone:
         self._running: dict[int, tuple[Any, float]] = {}
         self._clock = Clock()
 
-    def saw(self, progress: Progress) -> float:
+    def saw(self, progress: maxmargin.Progress) -> float:
         """Note a callback; answers the share of all work that is done."""
         thread = threading.get_ident()
         label, _ = self._running.get(thread, (progress.label, 0.0))

@@ -11,12 +11,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
+import maxmargin
+from maxmargin import core, files
+from maxmargin.command_line.predict import predictions
 from maxmargin.command_line.shared.answer import (
     DONE,
     INTERRUPTED,
     NOT_REACHED,
+    attributes,
     print_error,
     print_json,
     print_table,
@@ -25,15 +30,13 @@ from maxmargin.command_line.shared.features import features_as_json, features_in
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
 from maxmargin.files.data.labels import label_text, problem_text
+from maxmargin.kernels.names import describe
+from maxmargin.proof.model import each_of
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
     from maxmargin.command_line.shared.options import Reading
-    from maxmargin.estimators import SVC, LinearSVC
     from maxmargin.features.expansion import Expansion
-    from maxmargin.files import DataSet
-    from maxmargin.proof.certificate import Certificate
-    from maxmargin.proof.model import Trace
 
 _ENDINGS = {
     "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
@@ -65,6 +68,8 @@ _ENDINGS = {
     ),
 }
 _CAN_GO_ON = ("STEPS_SPENT", "TIME_SPENT", "INTERRUPTED", "STOPPED")
+_VALUES = ("primal", "dual", "relative_gap", "kkt_violation")
+"""What is told of a certificate."""
 _MOST_CLASSES = 10
 """Classes, or pairs of them, that are listed at most."""
 _MOST_SURE_ROWS = 2000
@@ -75,8 +80,8 @@ _MOST_SURE_ROWS = 2000
 class Training:
     """What was trained from what, and where it lies."""
 
-    estimator: LinearSVC | SVC
-    data_set: DataSet
+    estimator: maxmargin.LinearSVC | maxmargin.SVC
+    data_set: files.DataSet
     data: Path
     target: Path
     model_format: str
@@ -90,18 +95,17 @@ class Training:
     """How C was chosen, where it was."""
 
     @property
-    def certificates(self) -> list[Certificate]:
+    def certificates(self) -> list[maxmargin.Certificate]:
         """One per problem."""
-        each: Any = self.estimator.certificate_
-        return list(each) if hasattr(each, "worst") else [each]
+        return list(each_of(self.estimator.certificate_))
 
     @property
-    def worst(self) -> Certificate:
+    def worst(self) -> maxmargin.Certificate:
         """What the model as a whole is worth."""
         return max(self.certificates, key=lambda certificate: certificate.relative_gap)
 
     @property
-    def traces(self) -> list[Trace]:
+    def traces(self) -> list[maxmargin.Trace]:
         """One per problem."""
         each = self.estimator.trace_
         return each if isinstance(each, list) else [each]
@@ -109,8 +113,6 @@ class Training:
     @cached_property
     def sure(self) -> tuple[int, int]:
         """How many of some training rows have the class that the best model gives them, and of how many."""
-        import numpy as np
-
         X = self.data_set.X
         rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _MOST_SURE_ROWS)).astype(np.intp)
         with warnings.catch_warnings():
@@ -120,11 +122,9 @@ class Training:
     @property
     def ending(self) -> str:
         """How the training ended, and what to do about it."""
+        gap, tol = self.worst.relative_gap, self.estimator.tol
         words = _ENDINGS[self.estimator.status_.name].format(
-            gap=self.worst.relative_gap,
-            tol=self.estimator.tol,
-            steps=self.steps,
-            data=self.data,
+            gap=gap, tol=tol, steps=self.steps, data=self.data
         )
         if self.estimator.status_.name not in _CAN_GO_ON or self.model_format != "maxmargin":
             return words
@@ -133,8 +133,6 @@ class Training:
     @property
     def steps(self) -> int:
         """The steps of the solver; with several problems, the largest number of them."""
-        import numpy as np
-
         return int(np.max(self.estimator.n_iter_))
 
     @property
@@ -186,10 +184,7 @@ def _report(training: Training, reading: Reading, test: Path | None, *, as_json:
 
 def _test(training: Training, reading: Reading, test: Path, *, quiet: bool) -> tuple[int, int]:
     """How many rows of the test data the written model gets right, and of how many."""
-    from maxmargin.command_line.predict import predictions
-    from maxmargin.files import load_model
-
-    model = load_model(training.target)
+    model = files.load_model(training.target)
     right = count = 0
     try:
         with Bars(quiet=quiet) as bars:
@@ -222,12 +217,8 @@ def _as_json(
         "message": training.ending,
         "certified": estimator.status_.certified,
         "warnings": training.warned,
-        "primal": worst.primal,
-        "dual": worst.dual,
-        "relative_gap": worst.relative_gap,
-        "kkt_violation": worst.kkt_violation,
-        "tol": estimator.tol,
-        "C": estimator.C,
+        **attributes(worst, *_VALUES),
+        **attributes(estimator, "tol", "C"),
         "hard_margin": math.isinf(estimator.C),
         "loss": getattr(estimator, "loss", "hinge"),
         **kernel_as_json(training),
@@ -240,17 +231,8 @@ def _as_json(
         "skipped": training.data_set.skipped,
         "classes": list(estimator.classes_),
         "certificates": [
-            {
-                "class": label,
-                "primal": certificate.primal,
-                "dual": certificate.dual,
-                "relative_gap": certificate.relative_gap,
-                "kkt_violation": certificate.kkt_violation,
-                "support_vectors": len(certificate.support),
-                "b_interval": certificate.b_interval,
-                "margin": getattr(certificate, "margin", None),
-                "margin_bound": getattr(certificate, "margin_bound", None),
-            }
+            {"class": label, "support_vectors": len(certificate.support)}
+            | attributes(certificate, *_VALUES, "b_interval", "margin", "margin_bound")
             for label, certificate in zip(training.labels, training.certificates, strict=True)
         ],
         **({} if training.choice is None else {"choice": training.choice.as_json()}),
@@ -299,8 +281,6 @@ def kernel_as_json(training: Training) -> dict[str, Any]:
     estimator: Any = training.estimator
     if not hasattr(estimator, "kernel_"):
         return {"kernel": None}
-    from maxmargin.kernels.names import describe
-
     return {
         "kernel": describe(estimator.kernel_),
         "support_vectors": len(estimator.support_),
@@ -326,16 +306,12 @@ def kernel_in_words(training: Training) -> str:
 
 def _held_as(training: Training) -> str:
     """The encoding in which the core holds rows of these data for this kernel."""
-    from maxmargin import Rows, core
-
     estimator: Any = training.estimator
-    rows = Rows(training.data_set.X, check_finite=False)
+    rows = maxmargin.Rows(training.data_set.X, check_finite=False)
     return core.kernel_encoding(estimator.kernel_.compiled, rows.stored_data)
 
 
 def _classes(training: Training) -> str:
-    import numpy as np
-
     labels = training.estimator.classes_
     if len(labels) > _MOST_CLASSES:
         return f"{len(labels)} classes"
@@ -351,39 +327,22 @@ def _print_classes(training: Training) -> None:
     shown = ordered[:_MOST_CLASSES]
     pairs = isinstance(training.labels[0], tuple)
     what = "Each pair of classes" if pairs else "Each class against the rest"
+    left_out = f" ({len(ordered) - len(shown)} more are not shown)" if len(ordered) > len(shown) else ""
     print_table(
-        f"{what}, the widest gap first{_left_out(len(ordered) - len(shown))}",
+        f"{what}, the widest gap first{left_out}",
         ("pair" if pairs else "class", "primal", "dual", "rel. gap", "support vectors"),
         [
-            (
-                problem_text(label),
-                f"{certificate.primal:.8g}",
-                f"{certificate.dual:.8g}",
-                f"{certificate.relative_gap:.1e}",
-                str(len(certificate.support)),
-            )
-            for label, certificate in shown
+            (problem_text(label), proof.primal, proof.dual, proof.relative_gap, len(proof.support))
+            for label, proof in shown
         ],
+        ("", ".8g", ".8g", ".1e"),
     )
 
 
-def _left_out(count: int) -> str:
-    return f" ({count} more are not shown)" if count else ""
-
-
 def _time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
-    certify = ""
-    if "certify" in seconds:
-        certify = f" (of which certify {seconds_in_words(seconds['certify'])}"
-        if seconds["train"] > 0:
-            certify += f", {percent(seconds['certify'] / seconds['train'])}"
-        certify += ")"
-    parts = [
-        f"read {seconds_in_words(seconds['read'])}",
-        f"train {seconds_in_words(seconds['train'])}{certify}",
-        f"write {seconds_in_words(seconds['write'])}",
-    ]
-    if "test" in seconds:
-        parts.append(f"test {seconds_in_words(seconds['test'])}")
-    words = f"Time: {', '.join(parts)}."
+    spent = {name: f"{name} {seconds_in_words(time)}" for name, time in seconds.items()}
+    if "certify" in spent:
+        share = f", {percent(seconds['certify'] / seconds['train'])}" if seconds["train"] > 0 else ""
+        spent["train"] += f" (of which {spent.pop('certify')}{share})"
+    words = f"Time: {', '.join(spent.values())}."
     return words if memory is None else f"{words} Peak memory: {bytes_in_words(memory)}."

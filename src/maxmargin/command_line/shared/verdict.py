@@ -1,29 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ``certify`` says: claimed beside recomputed, *holds* or *does not hold*, and why."""
+"""What ``certify`` finds and says: claimed beside recomputed, *holds* or *does not hold*, and why."""
 
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from numpy.typing import NDArray
 
+from maxmargin.command_line.predict import aligned
 from maxmargin.command_line.shared.answer import (
     DOES_NOT_HOLD,
     DONE,
     INTERCEPTS,
+    attributes,
     print_json,
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.command_line.shared.words import percent
-from maxmargin.proof.of_files import Finding
+from maxmargin.command_line.shared.words import percent, some
+from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
+from maxmargin.files.data.labels import class_codes, label_text
+from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
+from maxmargin.kernels.names import describe
+from maxmargin.proof.of_files import Alphas, Finding, Part, judge_alone, judge_proof, parts
+from maxmargin.proof.of_kernel_files import OtherCounts, doubt, kernel_parts
 
 if TYPE_CHECKING:
-    from maxmargin.files import StoredModel
+    from maxmargin.command_line.shared.progress import Bars
+    from maxmargin.files.models.stored import Claim
 
+SMALLEST_GAP = 1e-9
+"""The relative gap below which there is rounding as much as anything else."""
 _MOST_PARTS = 10
 """Problems that are listed, at most."""
 # By whether the file claims anything, and whether it was found to be so.
@@ -32,7 +45,7 @@ _WORDS = {True: {True: "holds", False: "does not hold"}, False: {True: "within",
 
 @dataclass
 class Verdict:
-    """Filled in while the files are looked at."""
+    """What is found when the two files are looked at."""
 
     model_path: Path
     data_path: Path
@@ -48,9 +61,80 @@ class Verdict:
     vectors_found: bool | None = None
     """Whether the support vectors were found again among the rows; None where they need not be."""
 
-    def refuse(self, reason: str) -> None:
-        """Note why these data cannot be those that the model is about."""
-        self.refusals.append(reason)
+    def look_at(self, data: DataSet, class_weight: Any, max_time: float, bars: Bars) -> None:
+        """Recompute what the model is worth on these data, if they can be those that it is about."""
+        model, labels = self.model, data.y
+        X = aligned(data, model, self.data_path) if data.feature_names is not None else data.X
+        rows, columns = X.shape
+        if columns < model.features and hasattr(X, "resize") and hasattr(X, "indptr"):
+            X.resize((rows, model.features))  # LIBSVM text whose last columns are empty
+        codes = class_codes(labels, model.classes)
+        if model.fingerprint is not None:
+            self.same_data = fingerprint(X, labels) == model.fingerprint
+        strange = sorted({label_text(label) for label in labels[codes < 0]})
+        if strange:
+            self.refusals.append(f"the data have labels that the model does not know: {some(strange)}")
+        if X.shape[1] != model.features and model.format != "libsvm" and model.width is not None:
+            self.refusals.append(f"the data have {columns} columns, and the model {model.features}")
+        if model.rows is not None and model.rows != rows:
+            self.refusals.append(f"the data have {rows} rows, and the model was trained on {model.rows}")
+        if model.problem.get("sample_weights"):
+            self.refusals.append(
+                "the model was trained with sample weights, which are not in its file: these two files "
+                "alone do not say what was minimised"
+            )
+        if not self.refusals:
+            self.findings += self._judged(X, codes, class_weight, max_time, bars)
+
+    def _judged(
+        self, X: Any, codes: NDArray[Any], class_weight: Any, max_time: float, bars: Bars
+    ) -> Iterator[Finding]:
+        model, deadline = self.model, time.monotonic() + max_time
+        claimed = model.status is not None and model.status.certified
+        for k, part in enumerate(self._parts(X, codes, class_weight)):
+            if model.certificates is not None:
+                yield judge_proof(part, self.tol if claimed else None)
+                continue
+            needed = self.tol
+            if part.claim is not None and not claimed:
+                # It never claimed more than this gap.
+                needed = max(part.claim.relative_gap, SMALLEST_GAP)
+            share = max(0.0, deadline - time.monotonic()) / (len(model.intercept) - k)
+            show = bars.solving(f"bounding {part.name}".rstrip(), tol=needed / 10, max_time=share)
+            yield judge_alone(part, needed, share, show)
+
+    def _parts(self, X: Any, codes: NDArray[Any], class_weight: Any) -> Iterator[Part]:
+        """The problems of the model, with the multipliers that its file has or leads to."""
+        model, stated = self.model, {"C": self.C, "class_weight": class_weight}
+        alphas = Alphas([None] * len(model.intercept), "", of_all_rows=True)
+        vectors = with_support_vectors(model)
+        rows = None if vectors is None else self._rows_of(vectors, X, codes)
+        if model.certificates is not None:
+            each = [proof.alpha for proof in model.certificates]
+            alphas = Alphas(each, "the file's multipliers", of_all_rows=False)
+        elif vectors is not None and rows is not None:
+            each = multipliers(vectors, rows, X.shape[0])
+            origin = "the file's support vectors, found again among the rows of the data"
+            alphas = Alphas(each, origin, of_all_rows=True)
+        if not isinstance(model, SavedKernelModel):
+            assert isinstance(model, SavedModel)
+            yield from parts(model, X, codes, alphas, **stated)
+            return
+        if reason := doubt(model.kernel, X):
+            self.refusals.append(reason)
+        try:
+            yield from kernel_parts(model, X, codes, alphas, rows=rows, **stated)
+        except OtherCounts:
+            words = "the data have other numbers of rows of each class than the model was trained on"
+            self.refusals.append(words)
+
+    def _rows_of(self, vectors: SavedKernelModel, X: Any, codes: NDArray[Any]) -> NDArray[Any] | None:
+        """The row of each support vector, as the file says or as found in the data."""
+        rows = vectors.support
+        if rows is None or not are_rows(vectors, X, codes, rows):
+            rows = found_rows(vectors, X, codes)
+            self.vectors_found = rows is not None
+        return rows
 
     @property
     def holds(self) -> bool:
@@ -140,15 +224,13 @@ class Verdict:
             headings,
             [
                 (
-                    finding.name,
-                    f"{finding.primal:.8g}",
-                    f"{finding.dual:.8g}",
-                    f"{finding.relative_gap:.1e}",
+                    *(finding.name, finding.primal, finding.dual, finding.relative_gap),
                     *([f"{finding.claim.relative_gap:.1e}"] if finding.claim is not None else []),
                     _WORDS[claims][not finding.reasons],
                 )
                 for finding in ordered[:_MOST_PARTS]
             ],
+            ("", ".8g", ".8g", ".1e"),
         )
 
     def _print_worst(self, finding: Finding) -> None:
@@ -198,25 +280,20 @@ class Verdict:
 
 def kernel_described(model: StoredModel) -> dict[str, Any] | None:
     """The kernel in plain values; None for a linear model."""
-    from maxmargin.kernels.names import describe
-
     kernel: Any = getattr(model, "kernel", None)
     return None if kernel is None else describe(kernel)
 
 
 def _finding_as_json(finding: Finding) -> dict[str, Any]:
-    claim = finding.claim
     return {
         "name": finding.name or None,
-        "claimed": None
-        if claim is None
-        else {"primal": claim.primal, "dual": claim.dual, "relative_gap": claim.relative_gap},
-        "primal": finding.primal,
-        "dual": finding.dual,
-        "relative_gap": finding.relative_gap,
-        "best_known": finding.best_known,
+        "claimed": claim_as_json(finding.claim),
+        **attributes(finding, "primal", "dual", "relative_gap", "best_known", "bound_from", "reasons"),
         "at_most_above_optimum": finding.at_most_above,
         "at_least_above_optimum": finding.at_least_above,
-        "bound_from": finding.bound_from,
-        "reasons": finding.reasons,
     }
+
+
+def claim_as_json(claim: Claim | None) -> dict[str, Any] | None:
+    """The values that a file claims; None where it claims none."""
+    return None if claim is None else attributes(claim, "primal", "dual", "relative_gap")

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,34 +96,20 @@ class ExactKernelBound:
         )
 
 
-class ExactKernelBounds(Sequence[ExactKernelBound]):
+class ExactKernelBounds(tuple[ExactKernelBound, ...]):
     """One bound per class against the rest; as a whole it is worth what the worst of them is worth."""
 
-    def __init__(self, bounds: Sequence[ExactKernelBound]) -> None:
-        self._bounds = list(bounds)
+    __slots__ = ()
 
     @property
     def worst(self) -> ExactKernelBound:
         """The one with the largest relative gap."""
-        return max(self._bounds, key=lambda bound: bound.relative_gap)
+        return max(self, key=lambda bound: bound.relative_gap)
 
     @property
     def relative_gap(self) -> float:
         """The relative gap of the worst bound, the largest of all."""
         return self.worst.relative_gap
-
-    @overload
-    def __getitem__(self, index: int) -> ExactKernelBound: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[ExactKernelBound]: ...
-    def __getitem__(self, index: int | slice) -> ExactKernelBound | Sequence[ExactKernelBound]:
-        return self._bounds[index]
-
-    def __len__(self) -> int:
-        return len(self._bounds)
-
-    def __iter__(self) -> Iterator[ExactKernelBound]:
-        return iter(self._bounds)
 
     def __str__(self) -> str:
         return f"One bound for each of {len(self)} classes. The worst of them:\n{self.worst}"

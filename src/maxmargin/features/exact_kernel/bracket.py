@@ -9,6 +9,7 @@ for every f of the kernel's space, every b and every feasible alpha. The dual's 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -65,10 +66,7 @@ class ExactProblem:
         def value(r: float) -> float:
             return self.value(r * scores, r**2 * squared_norm, self.problem.best_intercept(r * scores))
 
-        found = minimize_scalar(value, bounds=(0.0, _LARGEST_MULTIPLE), method="bounded")
-        candidates = [(value(r), r) for r in (float(found.x), 1.0, 0.0)]
-        best, r = min(candidates)
-        return r, best
+        return _least(value, _LARGEST_MULTIPLE)
 
     def dual_value(self, alpha: Vector, squared_norm: float) -> float:
         """D(alpha), or less where |g|^2 is only bounded."""
@@ -80,13 +78,7 @@ class ExactProblem:
 
     def best_share(self, alpha: Vector, squared_norm: float) -> tuple[float, float]:
         """The t in [0, 1] that makes D(t alpha) largest, and that value: t alpha is feasible with alpha."""
-
-        def loss(t: float) -> float:
-            return -self.dual_value(t * alpha, t**2 * squared_norm)
-
-        found = minimize_scalar(loss, bounds=(0.0, 1.0), method="bounded")
-        candidates = [(loss(t), t) for t in (float(found.x), 1.0, 0.0)]
-        least, t = min(candidates)
+        t, least = _least(lambda t: -self.dual_value(t * alpha, t**2 * squared_norm), 1.0)
         return t, -least
 
 
@@ -170,6 +162,13 @@ def draw_rows(count: int, landmarks: int) -> Any:
     """Rows to learn a stand-in from."""
     order = np.random.default_rng(0).permutation(count)
     return np.sort(order[: _ROWS_PER_LANDMARK * landmarks])
+
+
+def _least(value: Callable[[float], float], most: float) -> tuple[float, float]:
+    """The place from 0 to ``most`` where a function is about least, and its value; 1 and 0 are tried."""
+    found = minimize_scalar(value, bounds=(0.0, most), method="bounded")
+    least, place = min((value(t), t) for t in (float(found.x), 1.0, 0.0))
+    return place, least
 
 
 def _times(factor: float) -> str:

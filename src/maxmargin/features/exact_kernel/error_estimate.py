@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxmargin.features.kernel_values import pair_values
 from maxmargin.kernels import Kernel
+from maxmargin.types import Indices, Vector
 
 PAIRS = 1000
 """How many pairs are drawn, where there are as many: the estimate is then good to a few per cent."""
@@ -36,18 +36,13 @@ class ErrorEstimate:
     pairs: int
 
 
-def draw_pairs(rows: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+def draw_pairs(rows: Indices, random: np.random.Generator) -> Indices:
     """Two columns of row numbers, no row twice: the pairs are then independent."""
     count = min(PAIRS, len(rows) // 2)
     return random.permutation(rows)[: 2 * count].reshape(count, 2)
 
 
-def measure_error(
-    X: Any,
-    pairs: NDArray[np.int64],
-    mapped: Callable[[Any], Any],
-    kernel: Kernel,
-) -> ErrorEstimate:
+def measure_error(X: Any, pairs: Indices, mapped: Callable[[Any], Any], kernel: Kernel) -> ErrorEstimate:
     """Compares the inner products of the map with the kernel on the pairs."""
     if not len(pairs):
         return ErrorEstimate(math.nan, math.nan, math.nan, 0)
@@ -61,7 +56,7 @@ def measure_error(
     return _estimate(np.concatenate(errors), np.concatenate(values))
 
 
-def _estimate(errors: NDArray[np.float64], exact: NDArray[np.float64]) -> ErrorEstimate:
+def _estimate(errors: Vector, exact: Vector) -> ErrorEstimate:
     scale = float(np.sqrt(np.mean(exact**2)))
     absolute = float(np.sqrt(np.mean(errors**2)))
     if scale == 0.0:

@@ -35,8 +35,7 @@ class KernelFunction:
         """f(x) for every row of X: a kernel value for each of them and each point."""
         segment = np.array([0, len(self.coefficients)])
         points = self.points.astype(np.float64, copy=False)
-        sums: Vector = Expansions(self.kernel, points, self.coefficients[np.newaxis], segment)(X)[0]
-        return sums
+        return np.ravel(Expansions(self.kernel, points, self.coefficients[np.newaxis], segment)(X))
 
     @cached_property
     def squared_norm(self) -> float:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import os
 import stat
-from types import TracebackType
 from typing import Any
 
 from maxmargin.files.data.reading import DataError, open_file
@@ -30,15 +29,12 @@ class TextSource:
     """The text of a file, to be read once from front to end."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
         self._file = open_file(path)
         try:
             status = os.fstat(self._file.fileno())
-            if stat.S_ISDIR(status.st_mode):
-                raise DataError("this is a folder", path=path, cure="Name a file in it.")
             self.size: int | None = status.st_size if stat.S_ISREG(status.st_mode) else None
             """Bytes of the file; None for a pipe."""
-            self._stream, self.compressed = _decompressed(io.BufferedReader(self._file, 1 << 16), path)
+            self._stream, self.compressed = _decompressed(io.BufferedReader(self._file, 1 << 16))
         except BaseException:
             self._file.close()
             raise
@@ -68,8 +64,7 @@ class TextSource:
             raise DataError(
                 f"{self.size} compressed bytes have become more than {bound(self.size)}, which text "
                 "does not do",
-                path=self.path,
-                cure="If the file can be trusted, decompress it first and read the result.",
+                "If the file can be trusted, decompress it first and read the result.",
             )
         return filled
 
@@ -80,25 +75,23 @@ class TextSource:
             return int(self._stream.readinto(buffer))
         except EOFError:
             cure = "It was cut off, perhaps in a copy or a download: get it again."
-            raise DataError("the compressed file ends too early", path=self.path, cure=cure) from None
+            raise DataError("the compressed file ends too early", cure) from None
         except (OSError, zlib.error, _zstd_error()) as error:
             what = "decompressed" if self.compressed else "read"
-            raise DataError(f"the file cannot be {what}: {error}", path=self.path) from error
+            raise DataError(f"the file cannot be {what}: {error}") from error
 
     def __enter__(self) -> TextSource:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
 
-def _decompressed(file: io.BufferedReader, path: str) -> tuple[Any, bool]:
+def _decompressed(file: io.BufferedReader) -> tuple[Any, bool]:
     try:
         magic = file.peek(6)[:6]
     except OSError as error:
-        raise DataError(f"the file cannot be read: {error.strerror}", path=path) from error
+        raise DataError(f"the file cannot be read: {error.strerror}") from error
     if magic[:2] == b"\x1f\x8b":
         import gzip
 
@@ -110,7 +103,7 @@ def _decompressed(file: io.BufferedReader, path: str) -> tuple[Any, bool]:
     if magic[:4] == b"\x28\xb5\x2f\xfd" or (magic[1:4] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5):
         return _ZstdFile(file), True
     if magic == b"\xfd7zXZ\x00":
-        raise DataError("xz files cannot be read", path=path, cure="Decompress it with xz -d first.")
+        raise DataError("xz files cannot be read", "Decompress it with xz -d first.")
     return file, False
 
 

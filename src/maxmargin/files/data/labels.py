@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from maxmargin.files import DataSet
-
 
 def label_text(label: Any) -> str:
     """A label as it stood in its file: whole numbers without a decimal point."""
@@ -36,10 +34,3 @@ def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
     position = {label_text(label): k for k, label in enumerate(classes)}
     codes = np.array([position.get(label_text(label), -1) for label in found], np.int64)
     return codes[inverse.ravel()]
-
-
-def labels_of(data: DataSet) -> NDArray[Any]:
-    """The labels of data that were read as labelled."""
-    assert data.y is not None
-    labels: NDArray[Any] = data.y
-    return labels

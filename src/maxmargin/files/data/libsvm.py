@@ -18,7 +18,7 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.files.data.compressed import TextSource
-from maxmargin.files.data.reading import DataError, DataSet, Options, read, shown
+from maxmargin.files.data.reading import DataError, DataSet, Options, about, read, shown
 from maxmargin.files.data.text_blocks import blocks, in_order
 from maxmargin.types import Vector
 
@@ -90,31 +90,31 @@ def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vect
 def read_text(path: str, options: Options, *, block: int | None = None) -> DataSet:
     """Read a whole file of LIBSVM text, in little more memory than the result takes."""
     table = _Table(options)
-    with TextSource(path) as source:
+    with about(path), TextSource(path) as source:
         for chunk in _chunks(source, options, block):
             table.add(chunk)
         limit = max(_COLUMNS_WITHOUT_ASKING, source.taken)
-    _require_rows(table.rows, path)
-    if options.columns is None and table.largest >= limit:
-        raise _beyond_columns(path, options, limit, table.largest_at)
+        _require_rows(table.rows)
+        if options.columns is None and table.largest >= limit:
+            raise _beyond_columns(options, limit, table.largest_at)
     return table.data_set()
 
 
 def stream_text(path: str, options: Options, *, block: int | None = None) -> Iterator[DataSet]:
     """LIBSVM text in chunks of about ``block`` bytes of text."""
     rows = 0
-    with TextSource(path) as source:
+    with about(path), TextSource(path) as source:
         for chunk in _chunks(source, options, block):
             rows += len(chunk.labels)
             if len(chunk.labels) or chunk.skipped:
                 table = _Table(options)
                 table.add(chunk)
                 yield table.data_set()
-    _require_rows(rows, path)
+        _require_rows(rows)
 
 
 Position = dict[str, Any]
-"""Where something stands in the text: line, column and text of a ``DataError``."""
+"""The place of something in the text: line, column and text of a ``DataError``."""
 _NOWHERE: Position = {}
 
 
@@ -124,7 +124,7 @@ class _Chunk(NamedTuple):
     values: NDArray[Any] = np.empty(0)
     indices: NDArray[Any] = np.empty(0, np.int32)
     ends: NDArray[np.int32] = np.empty(0, np.int32)
-    """Where each row ends in ``values``."""
+    """The place in ``values`` where each row ends."""
     labels: Vector = np.empty(0)
     skipped: int = 0
     dropped: int = 0
@@ -155,15 +155,15 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
         if result is None:
             lines += 1
             if not options.skip_bad_lines:
-                raise _error(source.path, "line_too_long", {"line": lines, "column": 1})
+                raise _error("line_too_long", {"line": lines, "column": 1})
             yield _Chunk(skipped=1)
             continue
         text, (arrays, facts) = result
         if facts.faulty and not options.skip_bad_lines:
             position = _position(text, facts.fault_place, lines)
             if facts.fault == "index_beyond_columns":
-                raise _beyond_columns(source.path, options, limit, position)
-            raise _error(source.path, facts.fault, position)
+                raise _beyond_columns(options, limit, position)
+            raise _error(facts.fault, position)
         largest_at = _position(text, facts.largest_place, lines)
         lines += facts.lines
         buffer = text.obj
@@ -244,10 +244,10 @@ class _Table:
         return DataSet(X, self.labels.take(self.label_type), None, self.skipped, self.dropped)
 
 
-def _require_rows(rows: int, path: str) -> None:
+def _require_rows(rows: int) -> None:
     if rows == 0:
         cure = "Check that it is the right one, and that writing it did not fail."
-        raise DataError("there is not a single row in this file", path=path, cure=cure)
+        raise DataError("there is not a single row in this file", cure)
 
 
 def _position(text: memoryview, place: core.Place, lines: int) -> Position:
@@ -259,12 +259,11 @@ def _position(text: memoryview, place: core.Place, lines: int) -> Position:
     }
 
 
-def _error(path: str, fault: str, position: Position) -> DataError:
-    problem, cure = _FAULTS[fault]
-    return DataError(problem, path=path, cure=cure, **position)
+def _error(fault: str, position: Position) -> DataError:
+    return DataError(*_FAULTS[fault], **position)
 
 
-def _beyond_columns(path: str, options: Options, limit: int, position: Position) -> DataError:
+def _beyond_columns(options: Options, limit: int, position: Position) -> DataError:
     problem = f"an index lies beyond the {limit} columns asked for"
     cure = "Ask for more columns, or say ignore_extra=True to leave such values out."
     if options.columns is None:
@@ -273,4 +272,4 @@ def _beyond_columns(path: str, options: Options, limit: int, position: Position)
             "A model takes 8 bytes per column. If the index is right, say columns=N with N the number of "
             "columns (--columns N on the command line)."
         )
-    return DataError(problem, path=path, cure=cure, **position)
+    return DataError(problem, cure, **position)

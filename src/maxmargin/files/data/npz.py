@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
-from maxmargin.files.data.checked import checked
 from maxmargin.files.data.compressed import bound
-from maxmargin.files.data.reading import DataError, DataSet, Options, open_file
+from maxmargin.files.data.reading import DataError, DataSet, Options, about, checked, open_file
+from maxmargin.types import Indices
 
 _VALUES_AT_A_TIME = 1 << 18
 """Values of a chunk, 2 MiB of numbers."""
@@ -41,33 +41,33 @@ def read_npz(path: str, options: Options) -> DataSet:
 
 def stream_npz(path: str, options: Options, *, whole: bool = False) -> Iterator[DataSet]:
     """The rows in chunks, decompressed on the way; in one piece if ``whole``."""
-    with open_file(path) as file:
+    with about(path), open_file(path) as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                parts = _Parts(path, archive, os.fstat(file.fileno()).st_size)
+                parts = _Parts(archive, os.fstat(file.fileno()).st_size)
                 rows, chunks = _chunks(parts, options, whole)
                 y = parts.open("y") if options.labelled or parts.has("y") else None
                 if y is not None and y.shape != (rows,):
                     raise y.error(f"has the shape {y.shape}, but there are {rows} rows")
                 done = 0
                 for X in chunks:
-                    yield checked(path, X, None if y is None else y.take(X.shape[0]), done, options)
+                    yield checked(X, None if y is None else y.take(X.shape[0]), done, options)
                     done += X.shape[0]
                     options.report(parts.size * done // rows, parts.size)
         except DataError:
             raise
         except MemoryError as error:
-            raise DataError("there is not enough memory for this file", path=path) from error
+            raise DataError("there is not enough memory for this file") from error
         except _BROKEN as error:
             cure = "It is damaged or no .npz file: write it again with numpy.savez."
-            raise DataError(f"the file cannot be read: {error}", path=path, cure=cure) from error
+            raise DataError(f"the file cannot be read: {error}", cure) from error
 
 
 class _Part:
     """One array of the file, taken piece by piece."""
 
-    def __init__(self, path: str, name: str, member: zipfile.ZipInfo, stream: Any) -> None:
-        self.path, self.name, self._stream = path, name, stream
+    def __init__(self, name: str, member: zipfile.ZipInfo, stream: Any) -> None:
+        self.name, self._stream = name, stream
         version = np.lib.format.read_magic(stream)
         read_header = {
             (1, 0): np.lib.format.read_array_header_1_0,
@@ -106,15 +106,14 @@ class _Part:
             raise self.error("holds texts that are none")
 
     def error(self, problem: str) -> DataError:
-        cure = "Write the file again with numpy.savez."
-        return DataError(f"the array {self.name!r} {problem}", path=self.path, cure=cure)
+        return DataError(f"the array {self.name!r} {problem}", "Write the file again with numpy.savez.")
 
 
 class _Parts:
     """The arrays of the file, by name."""
 
-    def __init__(self, path: str, archive: zipfile.ZipFile, size: int) -> None:
-        self.path, self.size, self._archive = path, size, archive
+    def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
+        self.size, self._archive = size, archive
         self._members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
 
     def has(self, *names: str) -> bool:
@@ -124,16 +123,15 @@ class _Parts:
         if not self.has(name):
             raise DataError(
                 f"there is no array {name!r}; there are {', '.join(sorted(self._members)) or 'none'}",
-                path=self.path,
-                cure="Write the file with numpy.savez(path, X=X, y=y), or with data, indices, indptr, "
+                "Write the file with numpy.savez(path, X=X, y=y), or with data, indices, indptr, "
                 "shape and y of a CSR matrix.",
             )
         member = self._members[name]
         if member.file_size > bound(self.size):
             problem = f"the array {name!r} claims {member.file_size} bytes, in a file of {self.size}"
             cure = "If the file can be trusted, write it again with numpy.savez, not compressed."
-            raise DataError(problem, path=self.path, cure=cure)
-        return _Part(self.path, name, member, self._archive.open(member))
+            raise DataError(problem, cure)
+        return _Part(name, member, self._archive.open(member))
 
 
 def _chunks(parts: _Parts, options: Options, whole: bool) -> tuple[int, Iterator[Any]]:
@@ -149,7 +147,7 @@ def _chunks(parts: _Parts, options: Options, whole: bool) -> tuple[int, Iterator
         chunks = _dense_chunks(X, options, whole)
     if rows == 0 or columns == 0:
         problem = f"the matrix has {rows} rows and {columns} columns"
-        raise DataError(problem, path=parts.path, cure="Check that it is the right file.")
+        raise DataError(problem, "Check that it is the right file.")
     return rows, chunks
 
 
@@ -173,8 +171,7 @@ def _sparse_chunks(parts: _Parts, rows: int, columns: int, options: Options, who
         raise DataError(
             f"the lengths of data ({data.count}), indices ({indices.count}) and indptr ({indptr.count}) "
             f"do not belong to a matrix of {rows} rows",
-            path=parts.path,
-            cure=_WRITE_AGAIN,
+            _WRITE_AGAIN,
         )
     begin = 0
     if (start := indptr.take(1)[0]) != 0:
@@ -185,14 +182,14 @@ def _sparse_chunks(parts: _Parts, rows: int, columns: int, options: Options, who
             raise indptr.error(f"must increase up to {data.count}. Got {end} after {begin} instead")
         values, columns_of = data.take(end - begin), indices.take(end - begin)
         offsets = np.concatenate([[begin], ends]) - begin
-        yield _csr(parts.path, _converted(values, options), columns_of, offsets, columns, options)
+        yield _csr(_converted(values, options), columns_of, offsets, columns, options)
         begin = end
     if begin != data.count:
         raise indptr.error(f"must end with {data.count}, the number of values. Got {begin} instead")
 
 
-def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[NDArray[np.int64]]:
-    """Where rows end, for as many rows at a time as make a chunk."""
+def _row_ends(indptr: _Part, rows: int, whole: bool) -> Iterator[Indices]:
+    """The ends of rows, for as many rows at a time as make a chunk."""
     step = rows if whole else _ROWS_AT_A_TIME
     begin = 0
     for first in range(0, rows, step):
@@ -224,23 +221,17 @@ def _sparse_shape(parts: _Parts) -> tuple[int, int]:
     if 8 * columns > bound(parts.size):
         problem = f"a model of {columns} columns would take {8 * columns} bytes, for a file of {parts.size}"
         cure = "Correct 'shape', or write the file again without columns that do not occur."
-        raise DataError(problem, path=parts.path, cure=cure)
+        raise DataError(problem, cure)
     return rows, columns
 
 
 def _csr(
-    path: str,
-    values: NDArray[Any],
-    indices: NDArray[Any],
-    offsets: NDArray[np.int64],
-    columns: int,
-    options: Options,
+    values: NDArray[Any], indices: NDArray[Any], offsets: Indices, columns: int, options: Options
 ) -> Any:
     narrow = max(len(values), columns, options.columns or 0) < 2**31
     index_type = np.int32 if narrow else np.int64
     if len(indices) and (int(indices.min()) < 0 or int(indices.max()) >= columns):
-        problem = f"an index of the sparse matrix lies outside its {columns} columns"
-        raise DataError(problem, path=path, cure=_WRITE_AGAIN)
+        raise DataError(f"an index of the sparse matrix lies outside its {columns} columns", _WRITE_AGAIN)
     indices, offsets = indices.astype(index_type, copy=False), offsets.astype(index_type)
     try:
         in_order = narrow and core.Data.sparse(values, indices, offsets, columns).sorted
@@ -248,8 +239,7 @@ def _csr(
         if not narrow:  # and the core may not take so many columns
             X.check_format(full_check=True)
     except ValueError as error:
-        problem = f"the sparse matrix is inconsistent: {error}"
-        raise DataError(problem, path=path, cure=_WRITE_AGAIN) from None
+        raise DataError(f"the sparse matrix is inconsistent: {error}", _WRITE_AGAIN) from None
     if not in_order:
         X.has_canonical_format = X.has_sorted_indices = False
         X.sum_duplicates()

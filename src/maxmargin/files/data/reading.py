@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
 
 FORMATS = ("libsvm", "npz", "csv", "parquet")
 _SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
-_COMPRESSED = (".gz", ".bz2", ".zst")
+COMPRESSED = (".gz", ".bz2", ".zst")
+"""Suffixes of compressed text, which come after that of the format."""
 _LONGEST_TEXT = 60
 """Characters of a file that a message shows: enough to find the place."""
 _LONGEST_REASON = 600
@@ -31,24 +34,42 @@ class DataError(ValueError):
     """A data file that cannot be read: which, where, why, and what to do about it.
 
     ``line`` and ``column``, in bytes, count from one and are those of text; what does not apply is None.
+    Readers leave the path to ``about``.
     """
 
     def __init__(
         self,
         problem: str,
+        cure: str | None = None,
         *,
         path: str | None = None,
         line: int | None = None,
         column: int | None = None,
         text: str | None = None,
-        cure: str | None = None,
     ) -> None:
-        self.path, self.line, self.column, self.text = path, line, column, text
-        place = [("", path), ("line ", line), ("column ", column)]
+        super().__init__(problem)
+        self.line, self.column, self.text = line, column, text
+        self._problem, self._cure = printable(problem), cure
+        self.speak_of(path)
+
+    def speak_of(self, path: str | None) -> None:
+        """Say that it is this file."""
+        self.path = path
+        place = [("", path), ("line ", self.line), ("column ", self.column)]
         where = ", ".join(f"{word}{part}" for word, part in place if part is not None)
-        message = f"{where}: {printable(problem)}" if where else printable(problem)
-        message += "" if text is None else f": '{text}'"
-        super().__init__(message if cure is None else f"{message}. {printable(cure)}")
+        message = f"{where}: {self._problem}" if where else self._problem
+        message += "" if self.text is None else f": '{self.text}'"
+        self.args = (message if self._cure is None else f"{message}. {printable(self._cure)}",)
+
+
+@contextmanager
+def about(path: str) -> Iterator[None]:
+    """Whatever is wrong with data is wrong with those of this file."""
+    try:
+        yield
+    except DataError as error:
+        error.speak_of(path)
+        raise
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +204,7 @@ def file_format(path: str, wanted: str | None = None) -> str:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}. Got {wanted!r} instead.")
         return wanted
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
     if suffixes and suffixes[-1] in _SUFFIXES:
         return _SUFFIXES[suffixes[-1]]
@@ -200,12 +221,52 @@ def open_file(path: str) -> Any:
         return open(path, "rb", buffering=0)
     except FileNotFoundError:
         cure = "Check the path; it is relative to the folder in which the program runs."
-        raise DataError("there is no such file", path=path, cure=cure) from None
+        raise DataError("there is no such file", cure, path=path) from None
     except IsADirectoryError:
-        raise DataError("this is a folder", path=path, cure="Name a file in it.") from None
+        raise DataError("this is a folder", "Name a file in it.", path=path) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DataError(f"the file cannot be opened: {reason}", path=path) from error
+
+
+def checked(X: Any, y: NDArray[Any] | None, first: int, options: Options) -> DataSet:
+    """Rows whose values and labels are finite, with the columns asked for; ``first`` rows came before."""
+    bad = _bad_rows(X, y)
+    skipped = int(bad.sum())
+    if skipped and not options.skip_bad_lines:
+        problem = f"row {first + int(np.argmax(bad)) + 1} has a value or a label that is not finite"
+        raise DataError(problem, "Remove the row or replace the value.")
+    if skipped:
+        X, y = X[~bad], None if y is None else y[~bad]
+    X, dropped = _with_columns(X, options)
+    return DataSet(X, y, None, skipped, dropped)
+
+
+def _bad_rows(X: Any, y: NDArray[Any] | None) -> NDArray[np.bool_]:
+    bad = np.zeros(X.shape[0], np.bool_)
+    if sparse.issparse(X):
+        wrong = np.flatnonzero(~np.isfinite(X.data))
+        bad[np.searchsorted(X.indptr, wrong, side="right") - 1] = True
+    else:
+        bad |= ~np.isfinite(X).all(axis=1)
+    if y is not None and y.dtype.kind == "f":
+        bad |= ~np.isfinite(y)
+    return bad
+
+
+def _with_columns(X: Any, options: Options) -> tuple[Any, int]:
+    """X with the columns asked for, and the number of values that were left out for it."""
+    columns = X.shape[1] if options.columns is None else options.columns
+    if columns == X.shape[1]:
+        return X, 0
+    if columns < X.shape[1] and options.ignore_extra:
+        kept = X[:, :columns]
+        left_out = X.nnz - kept.nnz if sparse.issparse(X) else X.size - kept.size
+        return kept, left_out
+    if columns > X.shape[1] and sparse.issparse(X):
+        return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], columns)), 0
+    cure = "Take another file, or say ignore_extra=True to leave later columns out."
+    raise DataError(f"there are {X.shape[1]} columns, and {columns} were asked for", cure)
 
 
 def shown(text: bytes) -> str:

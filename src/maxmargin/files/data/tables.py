@@ -17,9 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.data.checked import checked
 from maxmargin.files.data.compressed import TextSource, bound
-from maxmargin.files.data.reading import DataError, DataSet, Options, open_file, shown
+from maxmargin.files.data.reading import (
+    COMPRESSED,
+    DataError,
+    DataSet,
+    Options,
+    about,
+    checked,
+    open_file,
+    shown,
+)
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -39,7 +47,8 @@ _LAST_READ = 0.05
 def read_table(path: str, options: Options, *, format: str) -> DataSet:
     """Read the whole table."""
     if format == "parquet":
-        _require_modest_size(path)
+        with about(path):
+            _require_modest_size(path)
     chunks = deque(stream_table(path, options, format=format))
     first = chunks[0]
     skipped, dropped = sum(chunk.skipped for chunk in chunks), sum(chunk.dropped for chunk in chunks)
@@ -55,32 +64,32 @@ def read_table(path: str, options: Options, *, format: str) -> DataSet:
 
 def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSet]:
     """Read the rows of the table in chunks."""
-    pyarrow = _pyarrow(path)
     rows = 0
-    try:
-        for batch, skipped in (_csv if format == "csv" else _parquet)(path, options):
-            data = _Table(path, batch.schema, options).data_set(batch, rows)
-            rows += batch.num_rows
-            yield replace(data, skipped=data.skipped + skipped)
-    except DataError:
-        raise
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        cure = "Correct the file" + (", or leave such rows out with skip_bad_lines." if rows else ".")
-        problem = f"the table cannot be read after row {rows}: {error}"
-        raise DataError(problem, path=path, cure=cure) from error
-    if rows == 0:
-        raise DataError("there is not a single row in this table", path=path, cure="Check the file.")
+    with about(path):
+        pyarrow = _pyarrow()
+        try:
+            for batch, skipped in (_csv if format == "csv" else _parquet)(path, options):
+                data = _Table(batch.schema, options).data_set(batch, rows)
+                rows += batch.num_rows
+                yield replace(data, skipped=data.skipped + skipped)
+        except DataError:
+            raise
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            cure = "Correct the file" + (", or leave such rows out with skip_bad_lines." if rows else ".")
+            raise DataError(f"the table cannot be read after row {rows}: {error}", cure) from error
+        if rows == 0:
+            raise DataError("there is not a single row in this table", "Check the file.")
 
 
 class _Table:
     """Which columns of a table are what."""
 
-    def __init__(self, path: str, schema: Any, options: Options) -> None:
-        self.path, self.options = path, options
+    def __init__(self, schema: Any, options: Options) -> None:
+        self.options = options
         names = list(schema.names)
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"two columns are called {_quoted(twice)}", path=path, cure="Rename one.")
+            raise DataError(f"two columns are called {_quoted(twice)}", "Rename one.")
         self.label = self._label_among(names)
         self.features = [name for name in names if name != self.label]
         self.numeric = {name: _is_numeric(schema.field(name).type) for name in names if name != self.label}
@@ -94,8 +103,7 @@ class _Table:
             if not self.numeric[name]:
                 raise DataError(
                     f"column {_quoted(name)} holds {column.type} and no numbers",
-                    path=self.path,
-                    cure="Encode it as numbers, remove it, or name it as the label column "
+                    "Encode it as numbers, remove it, or name it as the label column "
                     f"with label={name!r} (--label on the command line).",
                 )
             missing |= self._missing(name, column, first)
@@ -105,8 +113,8 @@ class _Table:
         if self.label is not None:
             column = batch.column(batch.schema.get_field_index(self.label))
             missing |= self._missing(self.label, column, first)
-            y = _label_array(self.path, self.label, column, np.flatnonzero(~missing))
-        data = checked(self.path, X[~missing] if missing.any() else X, y, first, self.options)
+            y = _label_array(self.label, column, np.flatnonzero(~missing))
+        data = checked(X[~missing] if missing.any() else X, y, first, self.options)
         names = self.features[: data.X.shape[1]]
         return replace(data, feature_names=names, skipped=data.skipped + int(missing.sum()))
 
@@ -118,8 +126,7 @@ class _Table:
         if not self.options.skip_bad_lines:
             raise DataError(
                 f"row {first + int(np.argmax(missing)) + 1} has no value in column {_quoted(name)}",
-                path=self.path,
-                cure="Fill it in, remove the row, or leave such rows out with skip_bad_lines=True "
+                "Fill it in, remove the row, or leave such rows out with skip_bad_lines=True "
                 "(--skip-bad-lines on the command line).",
             )
         return missing
@@ -136,7 +143,7 @@ class _Table:
         if wanted is not None:
             problem = f"no column is called {_quoted(wanted)}"
         cure = "Name the label column with label=... (--label on the command line)."
-        raise DataError(f"{problem}; the columns are {listed}", path=self.path, cure=cure)
+        raise DataError(f"{problem}; the columns are {listed}", cure)
 
 
 def _csv(path: str, options: Options) -> Iterator[tuple[Any, int]]:
@@ -152,7 +159,7 @@ def _csv(path: str, options: Options) -> Iterator[tuple[Any, int]]:
 
     # The first block alone tells numbers from texts; numbers may have decimals only further on.
     with _opened_csv(path, options, skip, {}) as (_, reader):
-        table = _Table(path, reader.schema, options)
+        table = _Table(reader.schema, options)
     types = {name: float64() for name, numeric in table.numeric.items() if numeric == "number"}
     skipped = 0
     with _opened_csv(path, options, skip, types) as (source, reader):
@@ -180,7 +187,7 @@ def _parquet(path: str, options: Options) -> Iterator[tuple[Any, int]]:
 
 def _require_modest_size(path: str) -> None:
     """A few bytes of Parquet can stand for any number of equal rows."""
-    pyarrow = _pyarrow(path)
+    pyarrow = _pyarrow()
     from pyarrow import parquet
 
     with open_file(path) as file:
@@ -188,14 +195,13 @@ def _require_modest_size(path: str) -> None:
         try:
             metadata = parquet.ParquetFile(file).metadata
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            raise DataError(f"the table cannot be read: {error}", path=path) from error
+            raise DataError(f"the table cannot be read: {error}") from error
     needed = 8 * metadata.num_rows * metadata.num_columns
     if needed > bound(size):
         raise DataError(
             f"{metadata.num_rows} rows of {metadata.num_columns} columns would take {needed} bytes, from "
             f"a file of {size}",
-            path=path,
-            cure="If the file can be trusted, read it with maxmargin.files.stream, chunk by chunk.",
+            "If the file can be trusted, read it with maxmargin.files.stream, chunk by chunk.",
         )
 
 
@@ -204,11 +210,11 @@ def _opened_csv(path: str, options: Options, skip: Any, types: dict[str, Any]) -
     """The text and pyarrow's reader of it, which takes columns to be of these types."""
     from pyarrow import csv
 
-    stem = path.removesuffix(Path(path).suffix) if Path(path).suffix in (".gz", ".bz2", ".zst") else path
+    stem = path.removesuffix(Path(path).suffix) if Path(path).suffix in COMPRESSED else path
     delimiter = "\t" if stem.lower().endswith(".tsv") else ","
     with TextSource(path) as source:
         if source.size is None:
-            raise DataError("a table cannot be read from a pipe", path=path, cure="Save it as a file.")
+            raise DataError("a table cannot be read from a pipe", "Save it as a file.")
         text = _Readable(source)
         try:
             with csv.open_csv(
@@ -264,20 +270,19 @@ class _Readable(io.RawIOBase):
         except UnicodeDecodeError as error:
             raise DataError(
                 "the table is not in UTF-8",
-                path=self._source.path,
+                "Save it as UTF-8.",
                 text=shown(bytes(error.object[max(0, error.start - 20) : error.end + 20])),
-                cure="Save it as UTF-8.",
             ) from None
         return count
 
 
-def _pyarrow(path: str) -> Any:
+def _pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError:
         problem = "CSV and Parquet need pyarrow, which is not installed"
         cure = "Install it with pip install 'maxmargin[tables]'."
-        raise DataError(problem, path=path, cure=cure) from None
+        raise DataError(problem, cure) from None
     return pyarrow
 
 
@@ -299,7 +304,7 @@ def _numbers(column: Any) -> NDArray[np.float64]:
     return np.asarray(compute.cast(column, float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
-def _label_array(path: str, name: str, column: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
+def _label_array(name: str, column: Any, rows: NDArray[np.intp]) -> NDArray[Any]:
     from pyarrow import types
 
     if types.is_dictionary(column.type):
@@ -313,15 +318,14 @@ def _label_array(path: str, name: str, column: Any, rows: NDArray[np.intp]) -> N
         if len(longest) > _LONGEST_LABEL:
             raise DataError(
                 f"a label in column {_quoted(name)} has {len(longest)} characters",
-                path=path,
+                "Name the column that holds the classes with label=... .",
                 text=shown(longest.encode()),
-                cure="Name the column that holds the classes with label=... .",
             )
         return np.array(labels, dtype=str)
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
         return np.asarray(column.to_numpy(zero_copy_only=False))
-    cure = "Labels must be numbers, truth values or texts."
-    raise DataError(f"the label column {_quoted(name)} holds {kind}", path=path, cure=cure)
+    problem = f"the label column {_quoted(name)} holds {kind}"
+    raise DataError(problem, "Labels must be numbers, truth values or texts.")
 
 
 def _quoted(name: str) -> str:

@@ -32,9 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.files.models.kernel_model import SavedKernelModel
-from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import ModelError, StoredModel
+from maxmargin.files.models.stored import ModelError, SavedKernelModel, SavedModel, StoredModel
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.hard_margin import HardMarginCertificate
 from maxmargin.proof.model import Record, Trace

@@ -20,8 +20,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import PROBLEM, ModelError, StoredModel
+from maxmargin.files.models.soundness import PROBLEM
+from maxmargin.files.models.stored import ModelError, SavedModel, StoredModel
 from maxmargin.files.models.text import Lines, integer_labels, refuse_features
 
 _HINGE, _SQUARED, _LOGISTIC = ({"loss": loss} for loss in ("hinge", "squared_hinge", "logistic"))

@@ -27,9 +27,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.files.models.arrays import unjustified
-from maxmargin.files.models.kernel_model import SavedKernelModel
-from maxmargin.files.models.saved import SavedModel
-from maxmargin.files.models.stored import PROBLEM, ModelError, StoredModel
+from maxmargin.files.models.soundness import PROBLEM
+from maxmargin.files.models.stored import ModelError, SavedKernelModel, SavedModel, StoredModel
 from maxmargin.files.models.text import (
     Header,
     Lines,
@@ -39,19 +38,14 @@ from maxmargin.files.models.text import (
     to_integer,
     to_number,
 )
-from maxmargin.kernels.base import Gaussian, Kernel, Linear, Polynomial, Sigmoid
-from maxmargin.kernels.names import describe
+from maxmargin.kernels.base import Kernel, Linear
+from maxmargin.kernels.names import KINDS, describe
 from maxmargin.types import Vector
 
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
-_KERNELS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
-    "linear": (Linear, ()),
-    "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
-    "rbf": (Gaussian, ("gamma",)),
-    "sigmoid": (Sigmoid, ("gamma", "coef0")),
-}
-"""LIBSVM's names of kernels, and the numbers that each of them has in the header."""
+_KERNELS = {"linear": "linear", "polynomial": "polynomial", "rbf": "gaussian", "sigmoid": "sigmoid"}
+"""LIBSVM's names of kernels, and ours."""
 _VALUES_AT_A_TIME = 4096
 """Values of a vector that are turned into text at once: w may have millions of them."""
 _ALWAYS_ALLOWED = 1 << 26
@@ -139,13 +133,12 @@ def _kernel(header: Header) -> Kernel:
         raise ModelError(
             f"line {line}: the kernel is {name[:40]!r}. Those that can be read are {', '.join(_KERNELS)}."
         )
-    kernel, numbers = _KERNELS[name]
+    kernel, numbers = KINDS[_KERNELS[name]]
     given = {key: header.count(key, 0) if key == "degree" else header.number(key) for key in numbers}
     try:
-        made: Kernel = kernel(**given)
+        return kernel(**given)
     except ValueError as error:
         raise ModelError(f"line {line}: {error}") from error
-    return made
 
 
 def _support_vectors(lines: Lines, total: int, k: int) -> tuple[Vector, Any]:
@@ -246,12 +239,13 @@ def _with_support_vectors(model: Any) -> SavedKernelModel:
 
 def _kernel_header(kernel: Kernel) -> str:
     """The lines that name the kernel and its numbers."""
-    for name, (kind, numbers) in _KERNELS.items():
-        if type(kernel) is kind:
-            stated = describe(kernel)
-            lines = [f"{key} {stated[key]!r}\n" for key in numbers]
-            return f"svm_type c_svc\nkernel_type {name}\n{''.join(lines)}"
-    raise ModelError(
-        f"LIBSVM has no kernel {kernel}. Save it with format='maxmargin', or train with one of "
-        f"{', '.join(_KERNELS)}."
-    )
+    numbers = describe(kernel)
+    kind = numbers.pop("kernel")
+    name = next((name for name, ours in _KERNELS.items() if ours == kind), None)
+    if name is None:
+        raise ModelError(
+            f"LIBSVM has no kernel {kernel}. Save it with format='maxmargin', or train with one of "
+            f"{', '.join(_KERNELS)}."
+        )
+    lines = [f"{key} {value!r}\n" for key, value in numbers.items()]
+    return f"svm_type c_svc\nkernel_type {name}\n{''.join(lines)}"

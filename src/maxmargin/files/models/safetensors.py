@@ -27,8 +27,7 @@ from maxmargin.files.models.description import (
     described,
     read_description,
 )
-from maxmargin.files.models.kernel_model import SavedKernelModel
-from maxmargin.files.models.stored import ModelError, StoredModel
+from maxmargin.files.models.stored import ModelError, SavedKernelModel, StoredModel
 
 FORMAT = "maxmargin model"
 VERSION = WITH_FEATURES

@@ -1,68 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A linear model as a file holds it, and the two functions that move models from and to files."""
+"""The two functions that move models from and to files."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from maxmargin.files.models.soundness import linear_contradictions
-from maxmargin.files.models.stored import Claim, Decision, Format, ModelError, StoredModel, widened
+from maxmargin.files.models.stored import Claim, Format, ModelError, SavedModel, StoredModel
 from maxmargin.files.whole import write_whole
-from maxmargin.types import Vector
 
 if TYPE_CHECKING:
-    from maxmargin.estimators import SVC, LinearSVC
-    from maxmargin.features.expansion import Expansion
-    from maxmargin.files.models.kernel_model import SavedKernelModel
+    from maxmargin.estimators.certified import CertifiedClassifier
 
-__all__ = ["Claim", "Decision", "Format", "ModelError", "SavedModel", "load_model", "save_model"]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SavedModel(StoredModel):
-    """A linear classifier, and what is known about it."""
-
-    coef: Vector
-    """One row per problem: (1, d) for two classes, else (k, d), or (k (k - 1) / 2, d) for one-vs-one."""
-    expansion: Expansion | None = None
-    """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
-    support: SavedKernelModel | None = None
-    """The same model as its support vectors with the linear kernel, which files of LIBSVM hold."""
-
-    def _contradictions(self) -> Iterator[str]:
-        return linear_contradictions(self)
-
-    @property
-    def features(self) -> int:
-        """Number of columns of the data; with an expansion, not of coef."""
-        return int(self.coef.shape[1] if self.expansion is None else self.expansion.columns)
-
-    def _scores(self, X: Any) -> Vector:
-        if self.expansion is not None:
-            return self._expanded_scores(X, self.expansion)
-        scores: Vector = np.asarray(X @ self.coef[:, : X.shape[1]].T, np.float64) + self.intercept
-        return scores
-
-    def _expanded_scores(self, X: Any, expansion: Expansion) -> Vector:
-        """The monomials of each row are formed in turn, so that memory does not grow with their number."""
-        from maxmargin.features.lazy import LazyMonomials
-        from maxmargin.problem.rows import Rows
-
-        base = widened(X, expansion.columns)
-        if base.dtype not in (np.float32, np.float64):
-            base = base.astype(np.float64)
-        rows = Rows(LazyMonomials(base, expansion), check_finite=False)
-        return np.column_stack([rows.scores(w) for w in self.coef]) + self.intercept
-
-    def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:
-        return {"coef": signs[:, np.newaxis] * self.coef[problems], "support": None}
+__all__ = ["Claim", "ModelError", "SavedModel", "load_model", "save_model"]
 
 
 def load_model(path: str | os.PathLike[str]) -> StoredModel:
@@ -116,7 +68,7 @@ def _recognised(start: bytes) -> Format:
 
 
 def save_model(
-    model: StoredModel | LinearSVC | SVC,
+    model: StoredModel | CertifiedClassifier,
     path: str | os.PathLike[str],
     *,
     format: Format = "maxmargin",

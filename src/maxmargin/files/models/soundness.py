@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.files.models.stored import PROBLEM, StoredModel
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.problem import Intercept
 from maxmargin.problem.losses import LOSSES
@@ -21,10 +20,20 @@ from maxmargin.types import Vector
 
 if TYPE_CHECKING:
     from maxmargin.features.expansion import Expansion
-    from maxmargin.files.models.kernel_model import SavedKernelModel
-    from maxmargin.files.models.saved import SavedModel
+    from maxmargin.files.models.stored import SavedKernelModel, SavedModel, StoredModel
     from maxmargin.proof.certificate import Certificate
 
+PROBLEM: dict[str, Any] = {
+    "loss": "hinge",
+    "C": None,
+    "intercept": "exact",
+    "intercept_scaling": 1.0,
+    "class_weight": None,
+    "sample_weights": False,
+    "penalty": "l2",
+    "formulation": "separate",
+}
+"""All that a stated problem says: what is usual, and what stands where a file does not say."""
 _CHOICES: dict[str, list[Any]] = {
     "loss": list(LOSSES),
     "intercept": [form.value for form in Intercept],
@@ -49,7 +58,7 @@ def linear_contradictions(model: SavedModel) -> Iterator[str]:
         lengths = {len(proof.alpha), len(proof.margins), len(proof.row_classes)}
         if lengths != {model.rows}:
             yield f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
-        if not np.array_equal(proof.w, coef[k]):
+        if not (np.array_equal(proof.w, coef[k]) and proof.is_about_its_w):
             yield "the proof is about other coefficients than those of the model."
         if proof.w_of_alpha.shape != coef.shape[1:]:
             yield "w_of_alpha and coef differ in their number of columns."

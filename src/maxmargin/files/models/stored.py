@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all trained models have in common once they are in a file, whoever wrote it."""
+"""Trained models as a file holds them, whoever wrote it: linear ones, and those with a kernel."""
 
 from __future__ import annotations
 
@@ -15,26 +15,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.core import relative_gap
+from maxmargin.features.expansion import Expansion
+from maxmargin.features.lazy import LazyMonomials
 from maxmargin.files.data.reading import printable
+from maxmargin.files.models.soundness import kernel_contradictions, linear_contradictions
+from maxmargin.kernels.base import Kernel, Precomputed
+from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
+from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.types import Vector
 
 Decision = Literal["one_vs_rest", "one_vs_one"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
-PROBLEM: dict[str, Any] = {
-    "loss": "hinge",
-    "C": None,
-    "intercept": "exact",
-    "intercept_scaling": 1.0,
-    "class_weight": None,
-    "sample_weights": False,
-    "penalty": "l2",
-    "formulation": "separate",
-}
-"""All that a stated problem says: what is usual, and what stands where a file does not say."""
 
 
 class ModelError(ValueError):
@@ -162,11 +157,10 @@ class StoredModel(ABC):
 
     def classes_of(self, scores: Vector) -> NDArray[Any]:
         """The classes that the answer of ``decision_function`` stands for."""
-        labels: NDArray[Any] = self.classes[self.kind.decide(scores)]
-        return labels
+        return self.classes.take(self.kind.decide(scores))
 
     def in_order(self, order: NDArray[np.intp]) -> Self:
-        """The same model with its classes in another order: place p is taken by class ``order[p]``.
+        """The model with its classes in another order: place p is taken by class ``order[p]``.
 
         What is proven is left out unless the order stays: proofs speak of rows in the order of the classes.
         """
@@ -191,6 +185,132 @@ class StoredModel(ABC):
     @abstractmethod
     def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:
         """The other fields that ``in_order`` changes: problem k becomes ``signs[k]`` times the old one."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedModel(StoredModel):
+    """A linear classifier, and what is known about it."""
+
+    coef: Vector
+    """One row per problem: (1, d) for two classes, else (k, d), or (k (k - 1) / 2, d) for one-vs-one."""
+    expansion: Expansion | None = None
+    """The monomials of degree 2 that coef weighs; None: it weighs the columns of the data themselves."""
+    support: SavedKernelModel | None = None
+    """The model as its support vectors with the linear kernel, which files of LIBSVM hold."""
+
+    def _contradictions(self) -> Iterator[str]:
+        return linear_contradictions(self)
+
+    @property
+    def features(self) -> int:
+        """Number of columns of the data; with an expansion, not of coef."""
+        return int(self.coef.shape[1] if self.expansion is None else self.expansion.columns)
+
+    def _scores(self, X: Any) -> Vector:
+        if self.expansion is not None:
+            return self._expanded_scores(X, self.expansion)
+        return np.asarray(X @ self.coef[:, : X.shape[1]].T, np.float64) + self.intercept
+
+    def _expanded_scores(self, X: Any, expansion: Expansion) -> Vector:
+        """The monomials of each row are formed in turn, so that memory does not grow with their number."""
+        base = widened(X, expansion.columns)
+        if base.dtype not in (np.float32, np.float64):
+            base = base.astype(np.float64)
+        rows = Rows(LazyMonomials(base, expansion), check_finite=False)
+        return np.column_stack([rows.scores(w) for w in self.coef]) + self.intercept
+
+    def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:
+        return {"coef": signs[:, np.newaxis] * self.coef[problems], "support": None}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SavedKernelModel(StoredModel):
+    """A classifier with a kernel, and what is known about it."""
+
+    kernel: Kernel
+    vectors: Any
+    """The support vectors, those of the first class first: dense or CSR, float32 or float64; None for a
+    precomputed kernel."""
+    coefficients: Vector
+    """``alpha_i y_i`` in the shape of ``SVC.dual_coef_``: one line for two classes, k - 1 for pairs of
+    classes, k for each class against the rest."""
+    counts: NDArray[np.int64]
+    """The number of support vectors of each class."""
+    support: NDArray[np.int64] | None = None
+    """The rows of the support vectors in the training data; None for the files of others."""
+    open_ended: bool = False
+    """Whether rows may have more columns than the support vectors: files of LIBSVM do not tell how many
+    there were."""
+    steps_each: list[int] | None = None
+    """The steps of each problem."""
+    class_factors: list[float] | None = None
+    """The factor on C of each class."""
+
+    def _contradictions(self) -> Iterator[str]:
+        return kernel_contradictions(self)
+
+    @property
+    def features(self) -> int:
+        """Number of columns; with a precomputed kernel, of rows that were trained on."""
+        return int((self.rows or 0) if self.vectors is None else self.vectors.shape[1])
+
+    @property
+    def width(self) -> int | None:
+        """How many columns of the data the model looks at; None: all, however many there are."""
+        return None if self.open_ended else self.features
+
+    @property
+    def owners(self) -> NDArray[np.intp]:
+        """The class of each support vector, as an index into ``classes``."""
+        return np.repeat(np.arange(len(self.classes)), self.counts)
+
+    def coefficients_of(self, k: int) -> Vector:
+        """``alpha_i y_i`` of all support vectors in one of the problems, zero for those it has not."""
+        return self.kind.coefficients(self.coefficients, k, self.owners)
+
+    def _scores(self, X: Any) -> Vector:
+        if self.coefficients.shape[1] == 0:
+            return np.tile(self.intercept, (X.shape[0], 1))
+        X, vectors = self._side_by_side(X)
+        scores = self._problem_scores
+        if vectors is not scores.support:
+            scores = replace(scores, support=vectors)
+        return scores(X, self.intercept)
+
+    @cached_property
+    def _problem_scores(self) -> KernelScores:
+        support = self.support if isinstance(self.kernel, Precomputed) else self.vectors
+        return KernelScores(self.kernel, support, self.coefficients, self.counts)
+
+    def _side_by_side(self, X: Any) -> tuple[Any, Any]:
+        """X and the support vectors with equally many columns."""
+        if isinstance(self.kernel, Precomputed):
+            if X.shape[1] != self.features:
+                raise ValueError(
+                    f"X must have a value for each of the {self.features} rows that were trained on, since "
+                    f"the kernel is precomputed. Got {X.shape[1]} columns instead. Give kernel(X, X_train)."
+                )
+            return X, self.support
+        self.kernel.refuse_negative(Rows(X, check_finite=False))
+        d = max(X.shape[1], self.features)
+        return widened(X, d), widened(self.vectors, d)
+
+    def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:
+        owners, factors = self.owners, self.class_factors
+        by_class = [np.flatnonzero(owners == place) for place in order]
+        taken = np.concatenate(by_class)
+        each = [sign * self.coefficients_of(k) for sign, k in zip(signs, problems, strict=True)]
+        if not self.kind.all_rows:
+            sides: Any = self.kind.sides
+            own = [np.concatenate([by_class[i], by_class[j]]) for i, j in sides]
+            each = [line[columns] for line, columns in zip(each, own, strict=True)]
+        return {
+            "coefficients": np.ascontiguousarray(self.kind.table(each, by_class)),
+            "counts": self.counts[order],
+            "vectors": None if self.vectors is None else self.vectors[taken],
+            "support": None if self.support is None else self.support[taken],
+            "class_factors": None if factors is None else [factors[c] for c in order.tolist()],
+        }
 
 
 def widened(X: Any, columns: int) -> Any:

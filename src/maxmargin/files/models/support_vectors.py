@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-    from maxmargin.files import SavedKernelModel, StoredModel
-    from maxmargin.types import Vector
+from maxmargin.files.models.stored import SavedKernelModel, StoredModel, widened
+from maxmargin.types import Vector
 
 
 def with_support_vectors(model: StoredModel) -> SavedKernelModel | None:
     """The model as one of support vectors, if it has any."""
-    from maxmargin.files import SavedKernelModel
-
     return model if isinstance(model, SavedKernelModel) else getattr(model, "support", None)
 
 
 def multipliers(model: SavedKernelModel, rows: NDArray[Any], count: int) -> list[Vector]:
     """For each problem alpha of every one of ``count`` rows, given the rows of the support vectors."""
-    import numpy as np
-
     alphas = [np.zeros(count) for _ in model.intercept]
     for k, alpha in enumerate(alphas):
         alpha[rows] = np.abs(model.coefficients_of(k))
@@ -37,8 +34,6 @@ def multipliers(model: SavedKernelModel, rows: NDArray[Any], count: int) -> list
 
 def found_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any]) -> NDArray[Any] | None:
     """The row of each support vector, of its class and equal to 8 digits; None where one is not there."""
-    import numpy as np
-
     if model.vectors is None:
         return model.support
     waiting: dict[tuple[int, bytes], deque[int]] = defaultdict(deque)
@@ -56,11 +51,6 @@ def found_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any]) -> NDArray[
 
 def are_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any], rows: NDArray[Any]) -> bool:
     """Whether the support vectors are exactly these rows, with the labels that the model gives them."""
-    import numpy as np
-    from scipy import sparse
-
-    from maxmargin.files.models.stored import widened
-
     if not np.array_equal(codes[rows], model.owners):
         return False
     if model.vectors is None:
@@ -72,9 +62,6 @@ def are_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any], rows: NDArray
 
 def _keys(X: Any) -> list[bytes]:
     """A key for each row: its columns and values, to the digits that LIBSVM writes."""
-    import numpy as np
-    from scipy import sparse
-
     matrix = sparse.csr_array(X, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     values, inverse = np.unique(matrix.data, return_inverse=True)

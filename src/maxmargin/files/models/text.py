@@ -13,7 +13,7 @@ from maxmargin.files.models.stored import ModelError
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
-    from maxmargin.files.models.saved import SavedModel
+    from maxmargin.files.models.stored import SavedModel
 
 _LONGEST_HEADER_LINE = 1 << 24
 """Bytes of a header's line: 16 MiB have the labels of a million classes."""
@@ -107,7 +107,7 @@ class Header:
         self.values, self.end = values, end
 
     def line(self, name: str) -> int:
-        """Where a keyword stands."""
+        """The line in which a keyword stands."""
         return self.values[name][0]
 
     def words(self, name: str, count: int | None = None) -> list[bytes]:

@@ -215,8 +215,7 @@ class Moves:
         G, g = scale[:, np.newaxis] * G * scale, scale * g
         if not (np.isfinite(G).all() and np.isfinite(g).all()):
             return None
-        t: Vector = scale * np.linalg.lstsq(G, g, rcond=_SINGULAR)[0]
-        return t
+        return np.asarray(scale * np.linalg.lstsq(G, g, rcond=_SINGULAR)[0])
 
 
 def extrapolate(moves: Moves, at: Quadratic, budget: Budget) -> tuple[Vector, Vector, float] | None:
@@ -285,7 +284,7 @@ def _is_due(problem: Problem, state: State) -> bool:
 
 
 def most_moves(problem: Problem, state: State) -> int:
-    """So many that a fit still needs no more memory than one copy of the rows in float32 would take.
+    """The moves with which a fit still needs no more memory than one copy of the rows in float32.
 
     A smaller copy may be held already, and to extrapolate takes a change of w and a few numbers per row.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the end of a sweep of dual coordinate ascent further along the way it went.
+"""How dual coordinate ascent goes on from the end of a sweep along the way that it went.
 
     maximise over t    L(alpha + t move),    L: the dual value that the sweeps climb
 
@@ -50,7 +50,7 @@ def go_on(problem: Problem, state: State) -> None:
 
 
 class LastMove:
-    """From the end of the last sweep but one to the end of the last; at first, of the last one alone."""
+    """The move from the end of the last sweep but one to that of the last; at first, of the last alone."""
 
     def __init__(self, alpha: Vector, w: Vector, order: Indices) -> None:
         self._alpha, self._w, self._order = alpha.copy(), w.copy(), order.copy()

@@ -70,7 +70,7 @@ class Visits:
         return len(self.order) == self.weighted
 
     def leave_out_held(self, alpha: Vector, margins: Vector) -> None:
-        """At first, the rows that a start holds at a wall of their box by its margins."""
+        """Leave out at first the rows that a start holds at a wall of their box by its margins."""
         costs = self.problem.costs
         held = (alpha == 0.0) & (margins > 1.0 + _HELD)
         if self.problem.loss.name == "hinge":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where dual coordinate ascent stands, and what keeps its numbers in step with each other."""
+"""The state of dual coordinate ascent, and what keeps its numbers in step with each other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
     from maxmargin.solvers.ascent.shrinking import Visits
 
-AnyData: TypeAlias = core.Data | core.CompactData | core.MonomialData
+AnyData: TypeAlias = core.AnyData
 
 # The columns of State.coordinates: the fields of core/linear/dual_coordinate_ascent.hpp's Coordinate.
 ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
@@ -31,7 +31,7 @@ _FLOAT32_IS_EXHAUSTED = 1e-6
 
 @dataclass
 class State:
-    """Where the ascent stands."""
+    """The state of the ascent."""
 
     data: AnyData
     """The rows that are swept: the problem's, or a smaller copy without private columns."""
@@ -42,10 +42,10 @@ class State:
     intercept: PulledIntercept
     visits: Visits
     random: int
-    """Where the generator of orders stands."""
+    """The state of the generator of orders."""
     dual: float = 0.0
     relative_gap: float = np.inf
-    """As the last sweep saw it: each row's share at the time of its visit."""
+    """The gap as the last sweep saw it: each row's share at the time of its visit."""
     decay: float = 1.0
     """The share of the relative gap that the last sweep left."""
     left: float = 0.0

@@ -124,7 +124,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         return state.solution(budget) if isinstance(state, Opening) else self.reached(problem, state)
 
     def at_once(self, tol: float) -> Self:
-        """The same solver, which takes steps on small data inside the core."""
+        """The solver as it takes steps on small data inside the core."""
         return self.with_options(until=tol)
 
     def report(self, state: Opening | State) -> Report:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where a second-order solver begins: after a few sweeps of dual ascent, or at the solution of a sample.
+"""How a second-order solver begins: after a few sweeps of dual ascent, or at the solution of a sample.
 
 A sample is for very many rows of few columns:
 

@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import CompiledRows, RowSpace
+from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
 from maxmargin.solvers.sizes import (
     FULL_STEP_COLUMNS,
     FULL_STEP_COLUMNS_OF_HINGE,
@@ -36,8 +35,6 @@ from maxmargin.solvers.sizes import (
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
-Matrix = NDArray[np.float64]
-
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
@@ -46,14 +43,6 @@ TOO_LARGE = "The data are too large to be squared. Scale the features to similar
 def compiled(rows: RowSpace) -> CompiledRows | None:
     """The rows as the core reads them; None where they offer no more than whole passes."""
     return rows.compiled if rows.offers_single_rows else None
-
-
-class Factor(Protocol):
-    """A system that is ready to be solved, for one right-hand side or several in turn."""
-
-    def solve(self, gradient: Vector) -> Vector:
-        """The step p for the gradient g; the intercept's part is its last number."""
-        ...
 
 
 def is_compiled(problem: Problem) -> bool:
@@ -185,6 +174,11 @@ class Hessian:
             # By columns, as BLAS reads it, the lower triangle is the upper one.
             with one_blas_thread():
                 blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
+
+
+Factor: TypeAlias = "_OnColumns | _OnRows | _ConjugateGradients"
+"""A system that is ready to be solved for one right-hand side or several: ``solve`` gives the step p for a
+gradient g; the intercept's part is its last number."""
 
 
 class _OnColumns:

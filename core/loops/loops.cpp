@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "loops/loops.hpp"
+
+#include "linear/outer_products.hpp"
+#include "passes/passes.hpp"
+
+namespace maxmargin {
+
+template <class Index>
+bool are_columns(std::span<const Index> indices, Integer columns) {
+  // One run over all values, however short the rows are.
+  using Bits = std::make_unsigned_t<Index>;
+  const Bits last = static_cast<Bits>(columns - 1);
+  Bits seen = 0;  // its highest bit, the sign, is set where a column is below 0 or above the last one
+  for (const Index column : indices) seen |= static_cast<Bits>(column) | (last - static_cast<Bits>(column));
+  return static_cast<Index>(seen) >= 0;
+}
+template bool are_columns(std::span<const std::int32_t>, Integer);
+template bool are_columns(std::span<const std::int64_t>, Integer);
+
+bool are_in_order(const std::int32_t* indices, std::span<const Integer> offsets) {
+  // How often a column does not exceed the one before: in sorted rows, nowhere but where a row begins.
+  Integer falls = 0;
+  for (Integer k = 1; k < offsets.back(); ++k) falls += indices[k - 1] >= indices[k];
+  for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+    const Integer begin = offsets[i];
+    if (begin == 0 || begin == offsets[i + 1]) continue;
+    falls -= indices[begin - 1] >= indices[begin];
+  }
+  return falls == 0;
+}
+
+double sum_of_products(std::span<const double> a, std::span<const double> b) { return dot(a, b); }
+
+void scores(const AnyRows& rows, const double* w, std::span<double> out, const Budget& budget) {
+  rows.visit([&](const auto& kind) { scores(kind, w, out, budget); });
+}
+
+void combine(const AnyRows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
+  rows.visit([&](const auto& kind) { combine(kind, coefficients, out, budget); });
+}
+
+void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
+  rows.visit([&](const auto& kind) { add_rows(kind, order, coefficients, w); });
+}
+
+void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget) {
+  rows.visit([&](const auto& kind) { squared_norms(kind, out, budget); });
+}
+
+template std::optional<SparseCopy<float>> without_zeros(const DenseRows<float>&, const Budget&);
+template std::optional<SparseCopy<double>> without_zeros(const DenseRows<double>&, const Budget&);
+
+void add_outer_products(const AnyRows& rows, const double* coefficients, std::span<double> lower,
+                        Integer size, const Budget& budget) {
+  rows.visit([&](const auto& kind) { add_outer_products(kind, coefficients, lower, size, budget); });
+}
+
+double curvature_product(const AnyRows& rows, const double* curvatures, const double* p, double bias,
+                         std::span<double> out, const Budget& budget) {
+  return rows.visit(
+      [&](const auto& kind) { return curvature_product(kind, curvatures, p, bias, out, budget); });
+}
+
+void inner_products(const AnyRows& rows, std::span<const Integer> first, std::span<const Integer> second,
+                    double* out, const Budget& budget) {
+  rows.visit([&](const auto& kind) { inner_products(kind, first, second, out, budget); });
+}
+
+void scores_of(const AnyRows& rows, std::span<const Integer> order, const double* w, double* out,
+               const Budget& budget) {
+  rows.visit([&](const auto& kind) { scores_of(kind, order, w, out, budget); });
+}
+
+void gather(const AnyRows& rows, std::span<const Integer> order, const double* factors, double* out,
+            Integer size, const Budget& budget) {
+  rows.visit([&](const auto& kind) { gather(kind, order, factors, out, size, budget); });
+}
+
+double line_search(const AnyPiece& piece, std::span<const double> margins, const double* changes,
+                   double slope, double curvature, const Budget& budget) {
+  return std::visit(
+      [&](const auto& kind) { return line_search(kind, margins, changes, slope, curvature, budget); },
+      piece);
+}
+
+LossSum subgradient(const AnyRows& rows, AnyLoss loss, const double* labels, const double* costs,
+                    const double* w, double b, std::span<double> gradient, const Budget& budget) {
+  return visit_loss(loss, [&](auto its) {
+    return rows.visit(
+        [&](const auto& kind) { return subgradient(kind, its, labels, costs, w, b, gradient, budget); });
+  });
+}
+
+Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordinates,
+                             std::span<Integer> order, double* w, const SweepOptions& options,
+                             Watch& watch) {
+  return rows.visit([&](const auto& kind) {
+    const auto [squared, bias, bias_curvature, relaxation, walls] = options;
+    return squared ? dual_coordinate_ascent<true>(kind, coordinates, order, w, bias, bias_curvature,
+                                                  relaxation, walls, watch)
+                   : dual_coordinate_ascent<false>(kind, coordinates, order, w, bias, bias_curvature,
+                                                   relaxation, walls, watch);
+  });
+}
+
+double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinates,
+             std::span<const Integer> order, std::span<double> w, double& bias, double bias_curvature,
+             Before before) {
+  return rows.visit([&](const auto& kind) {
+    return go_on(kind, squared, coordinates, order, w, bias, bias_curvature, before);
+  });
+}
+
+Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
+                               std::span<const Integer> order, std::span<const double> steps,
+                               Iterate& iterate, RecentSteps& recent, Watch& watch) {
+  return visit_loss(examples.loss, [&](auto loss) {
+    return rows.visit([&](const auto& kind) {
+      return stochastic_subgradient(kind, loss, examples, rule, order, steps, iterate, recent, watch);
+    });
+  });
+}
+
+PerceptronPass perceptron(const AnyRows& rows, const double* labels, std::span<const Integer> order,
+                          double* w, double* counts, double bias_feature, double beta, Watch& watch) {
+  return rows.visit([&](const auto& kind) {
+    return perceptron(kind, labels, order, w, counts, bias_feature, beta, watch);
+  });
+}
+
+}  // namespace maxmargin

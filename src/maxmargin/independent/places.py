@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether the best point of a problem is where a model file says it is.
+
+A file says that |w - w*| <= radius, and that every best b is from low to high. With the exact gap g of the
+model's point and its multipliers, v = w(alpha) and d = |w - v|,
+
+    |w - w*|^2 <= 2 g       and, unless b is regularised,       |w - w*| <= d / 2 + sqrt(g - d^2 / 4),
+
+so the radius has to be at least the smaller of the two. Where b is free, the slope of P by b,
+
+    S(b; f) = sum_i C_i y_i loss'(y_i (f_i + b)),
+
+does not decrease when b or any score f_i grows, and the scores of w* are within radius |x_i| of those of
+w. So S(low) < 0 for the largest of these scores proves that all best b are above low, and S(high) > 0 for
+the smallest that they are below high. docs/sure.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from maxmargin.independent.arithmetic import Interval, Vector, exponential, root_above, total
+from maxmargin.independent.values import (
+    ZERO,
+    ExactProblem,
+    boxed,
+    lemma_bound,
+    lower_bound,
+    margins,
+    primal,
+)
+
+
+class Place(NamedTuple):
+    """Where a file says that the best point is; its numbers may be infinite."""
+
+    radius: float
+    low: float
+    high: float
+    scaling: float
+
+
+def wrong_place(
+    problem: ExactProblem, w: Vector, b: Fraction, alpha: Sequence[Fraction], place: Place, *, hard: bool
+) -> Iterator[str]:
+    """What the file says of the best point and the proof does not; hard margins are not looked into."""
+    if not math.isfinite(place.radius) or hard:
+        return
+    radius = Fraction(place.radius)
+    if radius < _radius(problem, w, b, alpha):
+        yield "the best w is not shown to be as near as the file says"
+    if problem.intercept != "exact":
+        scaling = problem.scaling if problem.intercept == "regularised" else ZERO
+        if not (place.low <= b <= place.high) or Fraction(place.scaling) < scaling:
+            yield "the file says that the intercept moves otherwise than it does"
+        return
+    each = margins(problem, w, b)
+    scores = [m.times(Fraction(y)).plus(-b) for m, y in zip(each, problem.y, strict=True)]
+    reaches = [radius * root_above(problem.rows.squared_length(i).high) for i in range(len(scores))]
+    if math.isfinite(place.low):
+        highest = [score.high + reach for score, reach in zip(scores, reaches, strict=True)]
+        if _slope(problem, highest, Fraction(place.low)).high >= 0:
+            yield "the best intercept is not shown to be above the low end that the file names"
+    if math.isfinite(place.high):
+        lowest = [score.low - reach for score, reach in zip(scores, reaches, strict=True)]
+        if _slope(problem, lowest, Fraction(place.high)).low <= 0:
+            yield "the best intercept is not shown to be below the high end that the file names"
+
+
+def _radius(problem: ExactProblem, w: Vector, b: Fraction, alpha: Sequence[Fraction]) -> Fraction:
+    """A radius around w that w* is within."""
+    upper = primal(problem, w, b).high
+    most = root_above(2 * (upper - lower_bound(problem, alpha, upper)))
+    if problem.intercept == "regularised":
+        return most
+    gap = upper - lemma_bound(problem, alpha, upper)
+    v = problem.rows.combine([a * y for a, y in zip(boxed(problem, alpha), problem.y, strict=True)])
+    places = w.numerators.keys() | v.numerators.keys()
+    difference = Vector({place: w[place] - v[place] for place in places})
+    apart = min(root_above(problem.rows.squared_norm(difference).high), root_above(2 * gap))
+    return min(most, apart / 2 + root_above(max(gap - apart**2 / 4, ZERO)))
+
+
+def _slope(problem: ExactProblem, scores: Sequence[Fraction], b: Fraction) -> Interval:
+    """An interval around S(b; f)."""
+    ends: tuple[list[Fraction], list[Fraction]] = [], []
+    for i in problem.counted:
+        y = problem.y[i]
+        pull = _pull(problem.loss, y * (scores[i] + b)).times(-y * problem.costs[i])
+        ends[0].append(pull.low)
+        ends[1].append(pull.high)
+    return Interval(total(ends[0]), total(ends[1]))
+
+
+def _pull(loss: str, m: Fraction) -> Interval:
+    """An interval around ``-loss'(m)``; at a kink, all slopes between those of both sides."""
+    if loss == "squared_hinge":
+        return Interval.exactly(2 * max(1 - m, ZERO))
+    if loss == "logistic":
+        power = exponential(-abs(m))
+        small = Interval(power.low / (1 + power.low), power.high / (1 + power.high))
+        return small if m >= 0 else Interval(1 - small.high, 1 - small.low)
+    kink = 1 if loss == "hinge" else 0
+    return Interval(Fraction(int(m < kink)), Fraction(int(m <= kink)))

@@ -311,13 +311,13 @@ void for_each_pair(const KernelSum& kernel, const Encoded<T>& rows, const Encode
     const Integer diagonal = begin / kTile;
     for (Integer tile = once ? diagonal : 0; tile < columns.tiles(); ++tile) {
       columns.values(kernel, queries, tile, values);
-      const Integer first = tile * kTile, last = std::min<Integer>(first + kTile, columns.count());
-      for (Integer a = begin; a < end; ++a) {
-        for (Integer b = first; b < last; ++b) put(a, b, values[a - begin][b - first]);
+      const Integer first = tile * kTile, lanes = std::min<Integer>(kTile, columns.count() - first);
+      for (Integer q = 0; q < end - begin; ++q) {
+        for (Integer lane = 0; lane < lanes; ++lane) put(begin + q, first + lane, values[q][lane]);
       }
       if (!once || tile == diagonal) continue;
-      for (Integer b = first; b < last; ++b) {
-        for (Integer a = begin; a < end; ++a) put(b, a, values[a - begin][b - first]);
+      for (Integer lane = 0; lane < lanes; ++lane) {
+        for (Integer q = 0; q < end - begin; ++q) put(first + lane, begin + q, values[q][lane]);
       }
     }
   });

@@ -115,7 +115,7 @@ void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows fi
   if (!symmetric) others.emplace(first.rows, first.which, kernel, encoding, all);
   const Integer m = columns.count();
   for_each_pair(kernel, symmetric ? columns : *others, columns, symmetric, budget,
-                [&](Integer a, Integer b, double value) { out[a * m + b] = value; });
+                [=](Integer a, Integer b, double value) { out[a * m + b] = value; });
 }
 
 void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows support,

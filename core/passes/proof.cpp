@@ -38,7 +38,8 @@ double Objective::primal(std::span<const double> margins, double b, double squar
     return sum_in_blocks(margins.size(), [&](std::size_t i) { return costs[i] * Loss::value(least(i)); });
   });
   // A loss does not see that a margin is not a number.
-  if (std::isnan(sum_in_blocks(margins.size(), [&](std::size_t i) { return 0 * least(i); }))) return INFINITY;
+  if (std::isnan(sum_in_blocks(margins.size(), [&](std::size_t i) { return 0 * least(i); })))
+    return INFINITY;
   double held = 0.5 * squared_length;
   if (intercept == Intercept::regularised) held += 0.5 * (b / number) * (b / number);
   if (held + losses == 0) return 0;

@@ -542,7 +542,7 @@ def test_a_linear_kernel_is_solved_on_the_columns(shape, layout, monkeypatch):
     for mine, other in zip(_each(model), _each(pairs), strict=True):
         assert mine.relative_gap <= 1e-6
         assert mine.primal == pytest.approx(other.primal, rel=2e-6)
-        assert mine.w is mine.w_of_alpha  # held by its coefficients
+        assert mine.w is mine.w_of_alpha or not mine.w.any()  # held by its coefficients, or the best is 0
     np.testing.assert_allclose(model.decision_function(X), pairs.decision_function(X), rtol=0, atol=0.02)
 
 

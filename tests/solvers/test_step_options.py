@@ -102,6 +102,12 @@ def test_batches_of_different_rows_are_independent_and_uniform():
     assert np.mean(codes[1:] == codes[:-1]) == pytest.approx(0.1, abs=0.02)
 
 
+@pytest.mark.parametrize("batch", [0, -1, 4])
+def test_a_batch_has_to_fit_its_pool(batch):
+    with pytest.raises(ValueError, match="between 1 and all members"):
+        core.draw_batches(np.empty(8, np.int64), batch, np.arange(3), 0)
+
+
 def test_a_batch_of_all_rows_is_the_full_method():
     problem = problem_of()
     options = {"step_size": "constant", "eta": 0.2, "polish": 0}

@@ -186,12 +186,12 @@ class Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
         _ = self.kkt_violation, self.row_classes, self.b_interval, self.proven  # go along
-        return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=adler32(w))
+        return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=_checksum(w))
 
     @property
     def is_about_its_w(self) -> bool:
         """Whether w is still what was proven: an estimator's ``coef_`` shares its memory with it."""
-        return self.__dict__.get("_checksum") in (None, adler32(np.ascontiguousarray(self.w)))
+        return self.__dict__.get("_checksum") in (None, _checksum(self.w))
 
     def with_known(
         self,
@@ -244,6 +244,11 @@ class Certificate:
             f"Certificate(primal={self.primal:.10g}, dual={self.dual:.10g}, "
             f"relative_gap={self.relative_gap:.3e}{'' if self.proven else ', proven=False'})"
         )
+
+
+def _checksum(w: Vector) -> int:
+    """A number that hardly any other w shares."""
+    return adler32(w.tobytes())
 
 
 def contradictory(primal: float, dual: float) -> bool:

@@ -30,6 +30,8 @@ _MOST_RUNS = 4
 """Runs on the columns, each to a smaller gap, until the kernel problem is proven to its own."""
 _TIGHTER = 0.1
 """The factor on the gap from one run to the next."""
+_MUCH_WORSE = 10.0
+"""The factor between the two gaps above which multipliers lose w to cancellation."""
 _MOST_VALUES = 1_000_000
 """Values of rows up to which the least coefficients that make a w are looked for."""
 _NO_FACTOR = 1e-8
@@ -88,7 +90,8 @@ def solve_on_columns(
         steps += found.steps
         alpha_from = found.certificate.alpha_from
         proof = certify(seen, Solution(alpha=found.alpha, alpha_from=alpha_from), budget=budget, tol=tol)
-        if factor is None and plain.rows.count * plain.rows.columns <= _MOST_VALUES:
+        few = plain.rows.count * plain.rows.columns <= _MOST_VALUES
+        if factor is None and few and proof.relative_gap > _MUCH_WORSE * accuracy:
             factor = plain.rows.dense(np.arange(plain.rows.count))
         if factor is not None and proof.relative_gap > tol:
             w = coefficients_of(found.w, factor)

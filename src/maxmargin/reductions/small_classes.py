@@ -87,7 +87,7 @@ def solve_small_classes(
             status = Status.within_tol(certificate)
         elif interrupted:
             status = Status.INTERRUPTED
-            if certificate.primal > problem.primal_of_zero:
+            if certificate.primal > (1.0 + ROUNDING) * problem.primal_of_zero:
                 # As in the loop: a run cut short can be worse than no model at all.
                 certificate = certify(problem, Solution(w=np.zeros(d)), known=certificate, budget=budget)
                 gap = certificate.relative_gap

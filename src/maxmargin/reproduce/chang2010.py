@@ -31,6 +31,8 @@ _COLUMNS, _QUICK_COLUMNS = 20_958, 2_000
 """The columns of real-sim, and those of a quick run: its stand-in keeps so many, the most frequent ones."""
 _STEPS = 100_000
 """Steps of a fit, so that time alone ends it."""
+_SECONDS = 1_800.0
+"""On the clock, for each fit of a full run; on a busy machine that is several times the processor's."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ _HEADINGS = (
     "classifier",
     "C",
     "gamma",
-    "seconds",
+    "processor seconds",
     "published seconds",
     "accuracy, %",
     "published accuracy, %",
@@ -89,7 +91,7 @@ _HEADINGS = (
 _DIFFERENCES = ("diff. linear", "published diff. linear", "diff. Gaussian", "published diff. Gaussian")
 """Accuracy differences: the points by which a line is above those of table 4."""
 _FORMATS = dict.fromkeys(_DIFFERENCES, "+.2f") | {
-    "seconds": ".3g",
+    "processor seconds": ".3g",
     "published seconds": ".1f",
     "accuracy, %": ".2f",
     "published accuracy, %": ".2f",
@@ -141,8 +143,13 @@ def _beyond(row: tuple[Cell, ...], other: tuple[Cell, ...]) -> float | None:
 
 
 def _load(settings: Settings, name: str) -> Data:
-    """The data, a stand-in with as many columns as what it stands in for."""
+    """The data, a stand-in with as many columns as what it stands in for.
+
+    Dense rows come in float64: a proof counts the rounding of kernel values, and that of float32 shows.
+    """
     data = settings.load(name)
+    if not sparse.issparse(data.X):
+        return replace(data, X=data.X.astype(np.float64), X_test=data.X_test.astype(np.float64))
     columns = settings.of(_COLUMNS, _QUICK_COLUMNS)
     if name not in _STAND_INS or data.X.shape[1] <= columns:
         return data
@@ -159,12 +166,12 @@ def _linear(settings: Settings, published: Published) -> LinearSVC:
         tol=1e-3,
         random_state=0,
         max_iter=_STEPS,
-        max_time=settings.of(420.0, 4.0),
+        max_time=settings.of(_SECONDS, 4.0),
     )
 
 
 def _gaussian(settings: Settings, published: Published) -> SVC:
-    return SVC(C=published.C, gamma=published.gamma, max_time=settings.of(900.0, 4.0))
+    return SVC(C=published.C, gamma=published.gamma, max_time=settings.of(_SECONDS, 4.0))
 
 
 def _polynomial(settings: Settings, published: Published) -> SVC:
@@ -174,14 +181,14 @@ def _polynomial(settings: Settings, published: Published) -> SVC:
         coef0=1.0,
         C=published.C,
         gamma=published.gamma,
-        max_time=settings.of(420.0, 4.0),
+        max_time=settings.of(_SECONDS, 4.0),
     )
 
 
 def _run(
     settings: Settings, data: Data, kind: str, published: Published, model: Any, expand: bool = False
 ) -> tuple[Cell, ...]:
-    """One line of the table. The expansion counts as training."""
+    """One line of the table. The expansion counts as training, and what else the machine does does not."""
     settings.tell(f"{data.name}, {kind}")
     X, X_test = data.X, data.X_test
     expansion = None
@@ -190,9 +197,9 @@ def _run(
         X, X_test = (sparse.csr_matrix(part) for part in (X, X_test))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows the gap
-        started = time.perf_counter()
+        started = time.process_time()
         model.fit(X if expansion is None else expansion.fit_transform(X), data.y)
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
     correct = 0
     for first in range(0, X_test.shape[0], 20_000):
         part = slice(first, first + 20_000)
@@ -221,8 +228,9 @@ def _result(
 ) -> Result:
     about = (
         "Hinge loss, C and gamma of the lecture, to a certified relative gap of 0.001 or as far as the "
-        "time allows. Published seconds are LIBLINEAR's and LIBSVM's on their machine of 2010. covtype is "
-        "split at random, 80 to 20; imdb_tfidf stands in for real-sim, with as many columns, its most "
+        "time allows. Seconds are those of the processor, of all its cores together; the published ones "
+        "are LIBLINEAR's and LIBSVM's, which use one core, on their machine of 2010. covtype is split at "
+        "random, 80 to 20; imdb_tfidf stands in for real-sim, with as many columns, its most "
         "frequent ones, so its published values are of other data."
     )
     table = Table(title, headings, rows, _FORMATS)
@@ -282,7 +290,7 @@ def _picture(table: Table) -> Any:
         style = {"marker": markers[kind], "color": "black", "markerfacecolor": face, "linestyle": "none"}
         ax.plot([], [], label=str(kind), **style)
     ax.set_xscale("log")
-    ax.set_xlabel("training time (seconds)")
+    ax.set_xlabel("training time (seconds of the processor)")
     ax.set_ylabel("test accuracy (%)")
     ax.grid(color="0.9", linewidth=0.6)
     ax.margins(x=0.4, y=0.12)

@@ -71,12 +71,12 @@ def _run(settings: Settings) -> Result:
                 last = float(differences[solver_name][-1])
                 accuracy_rows.append((name, words, solver_name, *stays, last, _accuracy(data, best.w)))
     about = (
-        "Relative primal suboptimality, (P - P*) / P*, of the best point so far against seconds of steps "
-        "on one core, C = 1, no intercept; and the test accuracy of the current point minus that of the "
-        "optimum. P* is a lower bound that a tight run proves. Nothing is added to the ascent of the "
-        "lecture but shrinking, where that is said. The data sets of the paper are not available: each is "
-        "replaced by another text set, as marked. The paper has curves and no numbers to put beside the "
-        "tables; what they show is that dual coordinate descent is the faster one."
+        "Relative primal suboptimality, (P - P*) / P*, of the best point so far against seconds of "
+        "processor time on one core, C = 1, no intercept; and the test accuracy of the current point minus "
+        "that of the optimum. P* is a lower bound that a tight run proves. Nothing is added to the ascent "
+        "of the lecture but shrinking, where that is said. The data sets of the paper are not available: "
+        "each is replaced by another text set, as marked. The paper has curves and no numbers to put "
+        "beside the tables; what they show is that dual coordinate descent is the faster one."
     )
     tables = [_value_table(value_rows), _accuracy_table(accuracy_rows)]
     return Result(about, tables, _findings(value_rows, accuracy_rows), figure)

@@ -20,9 +20,10 @@ from maxmargin.types import Vector
 def states(
     problem: Problem, solver: AnySolver, *, steps: int, seconds: float = math.inf
 ) -> Iterator[tuple[Any, float]]:
-    """The state after every step, with the seconds that the steps took so far.
+    """The state after every step, with the seconds of processor time that the steps took so far.
 
-    Unlike ``solve``, which certifies and keeps the best point, this shows every iterate.
+    Unlike ``solve``, which certifies and keeps the best point, this shows every iterate. What else the
+    machine does meanwhile does not count, as it would on the clock.
     """
     refusal = solver.accepts(problem)
     if refusal is not None:
@@ -31,15 +32,15 @@ def states(
     _ = problem.rows.squared_norms, problem.rows.without_private_columns
     budget = Budget(math.inf, 1)
     spent = 0.0
-    before = time.perf_counter()
+    before = time.process_time()
     state = solver.init(problem, None)
     for _ in range(steps):
         state = solver.step(problem, state, budget)
-        spent += time.perf_counter() - before
+        spent += time.process_time() - before
         yield state, spent
         if spent >= seconds or solver.report(state).finished:
             return
-        before = time.perf_counter()
+        before = time.process_time()
 
 
 def timed_trace(
@@ -50,7 +51,7 @@ def timed_trace(
     seconds: float,
     look: Callable[[Vector], object] | None = None,
 ) -> Trace:
-    """The best primal value so far against seconds of steps alone; certificates are made off the clock.
+    """The best primal value so far against seconds of steps alone; certificates do not count.
 
     Looks are taken after steps that grow by a fifth, and after the last. ``look`` is called at each of them
     with the w of that moment, which need not be the best so far.

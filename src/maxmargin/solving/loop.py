@@ -329,7 +329,7 @@ class _Run:
         assert status is not None
         interrupted = status is Status.INTERRUPTED
         certificate = self.certificate or self._certify_zero(self.start)
-        if certificate.primal > self.problem.primal_of_zero:
+        if certificate.primal > (1.0 + ROUNDING) * self.problem.primal_of_zero:
             # A run cut short on badly scaled data can be worse than no model at all.
             certificate = self._certify_zero(None)
         tol = self.limits.tol

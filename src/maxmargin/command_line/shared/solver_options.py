@@ -59,11 +59,10 @@ def entrants(names: list[str], given: list[str] | None, **known: Any) -> dict[st
     texts = _texts(given or [], list(dict.fromkeys(option for name in names for option in offered[name])))
     solvers = {}
     for name in names:
-        options = {option: known[option] for option in known if option in offered[name]}
-        for option, text in texts.items():
-            if option in offered[name]:
-                options[option] = _value(name, option, text, offered[name][option])
-        solvers[name] = SOLVERS[name](**{k: v for k, v in options.items() if k in texts or v is not None})
+        own = {k: v for k, v in known.items() if v is not None and k in offered[name]}
+        for option in texts.keys() & offered[name].keys():
+            own[option] = _value(name, option, texts[option], offered[name][option])
+        solvers[name] = SOLVERS[name](**own)
     return solvers
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels, their matrices, and the solvers on them.
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -83,10 +84,11 @@ struct Pair {
   const KernelRows& second() const { return one ? first : others; }
 };
 
-Pair pair_for(const KernelSum& kernel, const Data& first, const Data& second) {
+Pair pair_for(const KernelSum& kernel, const Data& first, const Data& second, bool packed = true) {
   require(first.columns() == second.columns(), "rows with as many columns are needed");
   if (&first == &second) {
-    const Encoding encoding = encoding_of(first, kernel);
+    Encoding encoding = encoding_of(first, kernel);
+    if (!packed && encoding.holding == Holding::bytes) encoding = {Holding::dense};
     return {encoding, rows_for(first, encoding), {}, true};
   }
   require(first.stored_rows().index() == second.stored_rows().index(), "rows of one type are needed");
@@ -170,12 +172,12 @@ void bind_values(nb::module_& m) {
                 return twofold_scores(kernel, data.stored_rows(), some, per_row(coefficients, length(some)),
                                       per_row(lengths, length(some)));
               });
-  // The largest distance of a row from the multiples of one number that it is held as, as a share of its
-  // length; 0 where it is held as it is.
+  // The largest distance of a row from the multiples of one number that it is held as, and the largest one
+  // as a share of a row's length; 0 where rows are held as they are.
   define_loop(m, "packing_error", {"kernel", "data"}, [](const KernelSum& kernel, const Data& data) {
     const KernelRows rows = rows_for(data, encoding_of(data, kernel));
     const ByteRows* bytes = std::get_if<ByteRows>(&rows);
-    return bytes ? bytes->off() : 0.0;
+    return bytes ? std::pair{bytes->off(), bytes->share_off()} : std::pair{0.0, 0.0};
   });
   define_loop(m, "kernel_diagonal", {"kernel", "data", "out"},
               [](const KernelSum& kernel, const Data& data, const Vector& out) {
@@ -199,7 +201,7 @@ void bind_values(nb::module_& m) {
       [](const KernelSum& kernel, const Data& support, const ConstIndices& support_which,
          const Data& targets, const ConstIndices& target_which, const Table& out,
          const ConstTable& coefficients, const ConstIndices& segments, bool single, const Budget& budget,
-         nb::object tell) {
+         nb::object tell, bool packed) {
         const auto ours = support.row_numbers(support_which), theirs = targets.row_numbers(target_which);
         require(coefficients.shape(1) == ours.size(), "a coefficient for every row is needed");
         require_begins(span(segments), ours.size(), "segments must begin at 0 and end with the rows");
@@ -213,13 +215,13 @@ void bind_values(nb::module_& m) {
           if (!silent) tell();
         };
         nb::gil_scoped_release unlocked;
-        const Pair rows = pair_for(kernel, support, targets);
+        const Pair rows = pair_for(kernel, support, targets, packed);
         expansions(kernel, rows.encoding, {rows.first, ours},
                    {coefficients.data(), static_cast<Integer>(coefficients.shape(0)), span(segments)},
                    {rows.second(), theirs}, out.data(), single, budget, between);
       },
       "kernel"_a, "support"_a, "support_which"_a, "targets"_a, "target_which"_a, "out"_a, nb::kw_only(),
-      "coefficients"_a, "segments"_a, "single"_a, "budget"_a, "tell"_a = nb::none());
+      "coefficients"_a, "segments"_a, "single"_a, "budget"_a, "tell"_a = nb::none(), "packed"_a = true);
 }
 
 void bind_small_problems(nb::module_& m) {

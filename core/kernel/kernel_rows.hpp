@@ -44,7 +44,8 @@ class ByteRows {
         off += lost * lost;
       });
       const double length = unit * std::sqrt(static_cast<double>(held->squares[i]));
-      if (off > 0) held->off = std::max(held->off, std::sqrt(off) / length);
+      if (off > 0) held->share_off = std::max(held->share_off, std::sqrt(off) / length);
+      held->off = std::max(held->off, std::sqrt(off));
     }
     held_ = std::move(held);
   }
@@ -55,9 +56,10 @@ class ByteRows {
   const std::uint8_t* row(Integer i) const { return held_->values.data() + i * 4 * quads(); }
   std::int32_t sum(Integer row) const { return held_->sums[row]; }
   double squared_norm(Integer row) const { return squared_unit * static_cast<double>(held_->squares[row]); }
-  // The largest distance of a row from its multiples, as a share of its length: as little as the type of
-  // its values allows.
+  // The largest distance of a row from its multiples, and the largest one as a share of the row's length:
+  // as little as the type of the values allows.
   double off() const { return held_->off; }
+  double share_off() const { return held_->share_off; }
 
   Integer count, columns;
   double squared_unit;
@@ -67,7 +69,7 @@ class ByteRows {
     std::vector<std::uint8_t> values;  // [row][quad][4]
     std::vector<std::int32_t> sums;
     std::vector<std::int64_t> squares;
-    double off = 0;
+    double off = 0, share_off = 0;
   };
   std::shared_ptr<const Held> held_;
 };

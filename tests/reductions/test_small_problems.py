@@ -68,7 +68,7 @@ def test_few_rows_that_the_quick_way_fails_on_are_proven_all_the_same(kernel, wa
     def hopeless(self, matrix):
         # No gap is below 0, so all of them fall short.
         parts = self.problems.in_a_row()
-        return solve_small(matrix, parts, -1.0, 0, NO_LIMIT, *self.problems.rounding, rounds=1)
+        return solve_small(matrix, parts, -1.0, 0, NO_LIMIT, *self.problems.rounding.simple, rounds=1)
 
     monkeypatch.setattr(KernelFit, "_all_in_one_call", hopeless)
     X, y = blobs(1, 40, 5)

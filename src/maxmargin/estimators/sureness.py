@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.rounding import Rounding, rounding_of
+from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.model import each_of
@@ -87,8 +87,8 @@ def kernel_scales(kernel: Kernel, each: Sequence[Vector], support: Any, X: Any) 
     return lengths, kernel_errors(max(error, own_error), each, of_support, lengths, X.shape[1])
 
 
-def _rounding(kernel: Kernel, X: Any) -> Rounding:
-    return rounding_of(kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data)
+def _rounding(kernel: Kernel, X: Any) -> tuple[Vector, float]:
+    return rounding_of(kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data).simple
 
 
 def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]]) -> None:

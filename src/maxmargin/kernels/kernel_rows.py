@@ -48,6 +48,8 @@ class KernelRows(RowSpace):
     """The memory for rows of the kernel matrix that problems hand on from one to the next."""
     rounding: Rounding | None = None
     """Bounds for the rows of X, where they are known."""
+    packed: bool = True
+    """Whether rows may be held as multiples of one number, to the rounding of their type."""
     source: tuple[Kernel, core.Data] | None = None
     """The kernel and the data that a given matrix was computed from, where it was."""
 
@@ -76,7 +78,8 @@ class KernelRows(RowSpace):
         self.which = np.arange(self.data.count) if which is None else np.asarray(which, np.int64)
         """The rows of the data that the problem is about, in its order."""
         self.blocks = blocks or whole(self.count)
-        self._last: tuple[Vector, Vector] | None = None
+        self._last: tuple[Vector, Vector, float] | None = None
+        """The last w, its scores, and the largest score of its magnitudes, if that was asked for."""
         self._seconds_per_value: float | None = None
 
     @property
@@ -113,15 +116,16 @@ class KernelRows(RowSpace):
         last = self._last
         if last is not None and np.array_equal(last[0], w):
             return last[1].copy()
-        out = np.zeros(self.count)
+        out, largest = np.zeros(self.count), 0.0
         if isinstance(self.kernel, Linear):
             out = self._linear_sums(w, budget)
         else:
             for members in self.blocks.members():
                 support = members[w[members] != 0.0]
                 if len(support):
-                    out[members] = self._sums(w, support, members, budget, tell)
-        self._last = w, out.copy()
+                    sums = self._sums(w, support, members, budget, tell)
+                    out[members], largest = sums[0], max(largest, float(sums[-1].max()))
+        self._last = w, out.copy(), largest
         return out
 
     def _sums(
@@ -132,8 +136,11 @@ class KernelRows(RowSpace):
         budget: core.Budget,
         tell: Tell | None = None,
     ) -> Vector:
-        """``sum_j w_j k(x_j, x_i)`` over the support, for each of the targets."""
-        out = np.empty((1, len(targets)))
+        """``sum_j w_j k(x_j, x_i)`` over the support, for each of the targets; of |w|, too, if packed."""
+        coefficients = w[support][np.newaxis]
+        if self._its_rounding.moved:
+            coefficients = np.concatenate([coefficients, np.abs(coefficients)])
+        out = np.empty((len(coefficients), len(targets)))
         core.kernel_expansions(
             self.kernel.compiled,
             self.data,
@@ -141,13 +148,14 @@ class KernelRows(RowSpace):
             self.data,
             self.which[targets],
             out,
-            coefficients=np.ascontiguousarray(w[support][np.newaxis]),
+            coefficients=np.ascontiguousarray(coefficients),
             segments=np.array([0, len(support)]),
             single=False,
             budget=budget,
             tell=tell,
+            packed=self.packed,
         )
-        return out.ravel()
+        return out
 
     def _linear_sums(self, w: Vector, budget: core.Budget) -> Vector:
         """Two passes over the rows, instead of a product for each pair of them."""
@@ -191,7 +199,9 @@ class KernelRows(RowSpace):
 
     @cached_property
     def _its_rounding(self) -> Rounding:
-        return self.rounding or rounding_of(*self._computed_from)
+        if self.rounding is not None and self.packed:
+            return self.rounding
+        return rounding_of(*self._computed_from, packed=self.packed)
 
     @property
     def _computed_from(self) -> tuple[Kernel, core.Data]:
@@ -208,13 +218,36 @@ class KernelRows(RowSpace):
         """An upper bound on ``|w|^2``, with what rounding takes and what the blocks leave out."""
         sizes = np.abs(w)
         error = (self._relative_error(w) + core.sum_rounding(len(w))) * core.dot(sizes, self.lengths) ** 2
-        return core.dot(w, self.scores(w)) + 1.01 * error + self.blocks.left_out * float(sizes.sum()) ** 2
+        total = float(sizes.sum())
+        left_out = self.blocks.left_out * total**2 + total * self._off_by_moving(w, total)
+        return core.dot(w, self.scores(w)) + 1.01 * error + left_out
 
     def score_error(self, w: Vector) -> tuple[float, float]:
         """(per_length, constant): the second is for what the blocks leave out."""
         sizes = np.abs(w)
         per_length = 1.01 * self._relative_error(w) * core.dot(sizes, self.lengths)
-        return per_length, self.blocks.left_out * float(sizes.sum())
+        total = float(sizes.sum())
+        return per_length, self.blocks.left_out * total + self._off_by_moving(w, total)
+
+    def _off_by_moving(self, w: Vector, total: float) -> float:
+        """What a score is off by where packed rows are not quite those of the data."""
+        if not self._its_rounding.moved:
+            return 0.0
+        last = self._last
+        if last is None or not np.array_equal(last[0], w):
+            self.scores(w)
+            last = self._last
+        assert last is not None
+        return self._its_rounding.off_by_moving(total, last[2])
+
+    def unpacked(self) -> KernelRows | None:
+        """The same rows, read as they are; None where they are not held as multiples of one number."""
+        kernel, data = self._computed_from
+        if not self.packed or not any(core.packing_error(kernel.compiled, data)):
+            return None
+        rows = KernelRows(Rows.of(data), kernel, which=self.which, blocks=self.blocks)
+        rows.packed, rows.kernel_is_none = False, self.kernel_is_none
+        return rows
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, phi(x_i)>`` in twofold precision, or None for many rows and kernels without such values."""

@@ -26,6 +26,8 @@ _EXPONENTIAL = 16.0
 """Roundings that the core's exponential, and a tanh made from it, may be off by: four times what it is."""
 _STEEPEST = 0.86
 """The largest slope of exp(-gamma t^2), in units of the root of gamma: sqrt(2 / e), rounded up."""
+_STEEPEST_AT = math.exp(-0.5)
+"""The value of a Gaussian where k sqrt(-log k) is largest."""
 _DIRECT_COLUMNS = 64
 """Columns up to which distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
 
@@ -37,14 +39,40 @@ class Rounding(NamedTuple):
     """One for each row."""
     value_error: float
     """In units of the lengths of both rows."""
+    moved: float = 0.0
+    """How far a Gaussian sees two rows moved together, in units of 1 / sqrt(gamma), where packed rows are
+    not quite those of the data; not a part of ``value_error``."""
+
+    @property
+    def simple(self) -> tuple[Vector, float]:
+        """The lengths and one error for all that a value is off by."""
+        return self.lengths, self.value_error + _STEEPEST * self.moved
+
+    def off_by_moving(self, coefficients: float, largest: float) -> float:
+        """What ``moved`` is worth in a sum of values, at most.
+
+        ``coefficients`` are the sum of magnitudes c_j, ``largest`` is the largest sum of c_j k(x_i, x_j).
+        A value k falls by 2 k sqrt(-log k) times what the rows are moved by. That is a concave function of
+        k, so its sum is at most that of as many equal values.
+        """
+        mean = min(largest / coefficients * (1.0 + 1e-6), _STEEPEST_AT) if coefficients > 0.0 else 0.0
+        slope = 2.0 * mean * math.sqrt(-math.log(mean)) if mean > 0.0 else 0.0
+        return 1.01 * coefficients * self.moved * (slope + self.moved)
 
 
-def rounding_of(kernel: Kernel, data: core.Data) -> Rounding:
-    """The bounds for all rows; the values of a precomputed kernel are taken as they are given."""
+def rounding_of(kernel: Kernel, data: core.Data, *, packed: bool = True) -> Rounding:
+    """The bounds for all rows; the values of a precomputed kernel are taken as they are given.
+
+    ``packed`` rows may be held as multiples of one number, to the rounding of their type.
+    """
     squares, worst = np.zeros(data.count), 0.0
     holding = core.kernel_encoding(kernel.compiled, data)
     terms = float(data.columns) + 8.0
-    packing = core.packing_error(kernel.compiled, data)
+    off, packing = core.packing_error(kernel.compiled, data) if packed else (0.0, 0.0)
+    first = kernel.terms[0][1]
+    gaussian = len(kernel.terms) == len(first) == 1 and first[0][:2] == ("product", "exponential")
+    moved = 2.0 * off * math.sqrt(first[0][2]) if gaussian else 0.0
+    packing = 0.0 if gaussian else packing
     shapes = {factor[1] for _, factors in kernel.terms for factor in factors}
     direct = shapes == {"exponential"} and holding == "dense" and data.columns <= _DIRECT_COLUMNS
     for coefficient, factors in kernel.terms:
@@ -55,7 +83,7 @@ def rounding_of(kernel: Kernel, data: core.Data) -> Rounding:
             error += own_error + error * own_error
         squares += size
         worst = max(worst, error)
-    return Rounding(np.sqrt(squares) * (1.0 + 4.0 * terms * UNIT), 1.01 * worst)
+    return Rounding(np.sqrt(squares) * (1.0 + 4.0 * terms * UNIT), 1.01 * worst, moved)
 
 
 def _of_factor(

@@ -118,6 +118,10 @@ class RowSpace(ABC):
         off = self.combined_error(coefficients) if error is None else error
         return (math.sqrt(self.squared_norm(combined)) + off) ** 2 * (1.0 + _ROUNDINGS * UNIT)
 
+    def unpacked(self) -> RowSpace | None:
+        """The same rows, read as they are, where they are held as something that is only nearly equal."""
+        return None
+
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, x_i>`` in twofold precision, or None where that is not to be had."""
         return None
@@ -234,6 +238,13 @@ class Rows(RowSpace):
             from sklearn.utils import assert_all_finite  # slow to import, quick to check
 
             assert_all_finite(values, input_name="X")
+
+    @classmethod
+    def of(cls, data: core.Data) -> Rows:
+        """Rows that the core has read before."""
+        rows = object.__new__(cls)
+        rows._compiled = data
+        return rows
 
     @property
     def compiled(self) -> CompiledRows:

@@ -13,7 +13,7 @@ are computed again in twofold precision.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, NamedTuple, overload
@@ -306,7 +306,13 @@ def certify(
         primal = _of_the_best_length(problem, primal, budget)
     proof = _proof(problem, primal, dual)
     if proof.relative_gap > tol and _is_rounding(problem, proof):
-        proof = _twofold(problem, proof)
+        unpacked = problem.rows.unpacked()
+        if unpacked is not None:
+            proposed, as_it_is = replace(solution, alpha=proof.alpha), replace(problem, rows=unpacked)
+            proof = certify(as_it_is, proposed, budget=budget, tell=tell, tol=tol)
+            proof = changed(proof, problem=problem)
+        else:
+            proof = _twofold(problem, proof)
     return proof if known is None else _better_of(problem, proof, known)
 
 

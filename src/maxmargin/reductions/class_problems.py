@@ -459,7 +459,7 @@ class KernelProblems(ClassProblems):
 
     def _lengths(self) -> tuple[Vector, float]:
         """The square roots of ``k(x_i, x_i)``, or a little more, and the error of the kernel's values."""
-        return self.rounding
+        return self.rounding.simple
 
     def _weights_against_rest(self, k: int, positive: NDArray[np.bool_]) -> Vector:
         """Every row has the factor of its own class, as LIBSVM would do it."""

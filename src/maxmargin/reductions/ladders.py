@@ -275,7 +275,7 @@ class KernelFit:
     ) -> SmallModels:
         """The problems on a matrix of some rows, or of all."""
         linear = self.problems.plain_rows is not None
-        lengths, value_error = self.problems.rounding
+        lengths, value_error = self.problems.rounding.simple
         return solve_small(
             matrix,
             parts,

@@ -182,6 +182,7 @@ class InteriorPoint(Solver[State]):
         own, multipliers, distances = central(1.0 - margins, costs, mu)
         return State(system, active, own, v, margins, multipliers, distances)
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows ends the run by its own rule
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One predictor-corrector iteration."""
         products = state.multipliers * state.distances

@@ -99,13 +99,13 @@ class SequentialMinimalOptimization final : public AnySequentialMinimalOptimizat
     const double slope = dual.f[j] - dual.f[i];
     const double old_i = dual.beta[i], old_j = dual.beta[j];
     double beta_i = old_i, beta_j = old_j;
-    PairStep::take(slope, eta, beta_i, dual.high[i], beta_j, dual.low[j]);  // 3, 4, 5
-    if (beta_j == old_j || beta_i == old_i) return 0;
+    const double step = PairStep::take(slope, eta, beta_i, dual.high[i], beta_j, dual.low[j]);  // 3, 4, 5
+    // One that goes a trifle to its wall may leave the other as it is: its last digit is more than that.
+    if (beta_j == old_j && beta_i == old_i) return 0;
     dual.beta[i] = beta_i;
     dual.beta[j] = beta_j;
     add_row(dual.f, i, row_i, beta_i - old_i);  // 6
     add_row(dual.f, j, matrix_.row(j, budget), beta_j - old_j);
-    const double step = old_j - beta_j;
     return step * (slope - 0.5 * eta * step);
   }
 

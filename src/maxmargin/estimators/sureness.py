@@ -7,7 +7,7 @@ kept of its problems, and the lengths of the rows that are asked about.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,18 @@ from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import each_of
-from maxmargin.proof.sure import Matrix, Neighbourhood, Side, kernel_errors, linear_errors, neighbourhood
+from maxmargin.proof.sure import (
+    Matrix,
+    Neighbourhood,
+    SettledRows,
+    Side,
+    kernel_errors,
+    linear_errors,
+    neighbourhood,
+    settled_rows,
+)
 from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.types import Vector
 
@@ -27,20 +37,28 @@ def places_of(estimator: Any) -> list[Neighbourhood]:
     """Where the best model of each problem is; they are found once, when they are first asked for."""
     places: list[Neighbourhood] | None = estimator.__dict__.get("_places")
     if places is None:
-        outline: ClassProblems | None = estimator.__dict__.get("_outline")
-        if outline is None:
-            raise ValueError(
-                "Bounds on scores need what the fit has proven. This model was loaded from a file that "
-                "does not say it. Fit again, or save the fitted model anew."
-            )
-        proofs = each_of(estimator.certificate_)
-        sides = (_side(outline, k, estimator, proof.w) for k, proof in enumerate(proofs))
-        places = [neighbourhood(proof, side) for proof, side in zip(proofs, sides, strict=True)]
+        places = [neighbourhood(proof, side) for proof, side in _proofs_and_sides(estimator)]
         estimator._places = places
     return places
 
 
-def _side(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
+def settled_of(estimator: Any) -> list[SettledRows]:
+    """The training rows of each problem whose multipliers at the optimum are known."""
+    return [settled_rows(proof, side) for proof, side in _proofs_and_sides(estimator)]
+
+
+def _proofs_and_sides(estimator: Any) -> Iterator[tuple[Certificate, Side]]:
+    outline: ClassProblems | None = estimator.__dict__.get("_outline")
+    if outline is None:
+        raise ValueError(
+            "Bounds on scores need what the fit has proven. This model was loaded from a file that "
+            "does not say it. Fit again, or save the fitted model anew."
+        )
+    for k, proof in enumerate(each_of(estimator.certificate_)):
+        yield proof, side_of(outline, k, estimator, proof.w)
+
+
+def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
     """What the rows of a problem are to it."""
     which, y, weights = outline.part(k)
     has_kernel = hasattr(estimator, "kernel_")

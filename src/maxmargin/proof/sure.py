@@ -183,6 +183,37 @@ def score_bounds(
     return np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
 
 
+def margin_bounds(proof: Certificate, side: Side) -> tuple[Vector, Vector]:
+    """Two vectors between which the margins of a problem's own rows are at every optimum."""
+    scores, b = side.y * proof.margins, np.array([proof.b])
+    place = neighbourhood(proof, side)
+    low, high = score_bounds(scores[:, np.newaxis], side.lengths, side.errors[:, np.newaxis], [place], b)
+    ours = side.y > 0.0
+    return np.where(ours, low[:, 0], -high[:, 0]), np.where(ours, high[:, 0], -low[:, 0])
+
+
+class SettledRows(NamedTuple):
+    """What is proven of the multipliers of rows at the optimum."""
+
+    idle: NDArray[np.bool_]
+    """The margin is above 1, so the multiplier is 0: without the row, the optimum is the same."""
+    at_cost: NDArray[np.bool_]
+    """The loss is the hinge and the margin is below 1, so the multiplier is C_i."""
+
+
+def settled_rows(proof: Certificate, side: Side) -> SettledRows:
+    """The rows that cannot be support vectors, and those that are at C: at the optimum, not only here.
+
+    A multiplier there is ``-C_i loss'(m_i)``, of which a hinge knows only 0 above a margin of 1, and C_i
+    below it. The logistic loss has neither, and a hard margin has no C.
+    """
+    low, high = margin_bounds(proof, side)
+    return SettledRows(
+        (low > 1.0) & (side.loss in ("hinge", "squared_hinge")) | (side.costs == 0.0),
+        (high < 1.0) & (side.loss == "hinge" and not side.hard) & (side.costs > 0.0),
+    )
+
+
 def linear_errors(coef: Matrix, lengths: Vector, terms: int) -> Matrix:
     """How far computed scores of linear models can be off: as many roundings as there are products."""
     norms = np.sqrt(np.square(coef).sum(axis=1)) * (1.0 + (coef.shape[1] + 8) * UNIT)

@@ -40,8 +40,10 @@ _CLOSE = 1e-10
 steps more than a usual one, and few rows lie so near a margin of 0 or 1 that it does not decide them."""
 _REACHES = (0.5, 0.1)
 """By how much margins may move in the third argument, first the one that suits most rows."""
-_TOLERANCES = (1e-6, 1e-9, 1e-12)
-"""Relative gaps of a fit without a row; the next one where the last does not decide it."""
+_LARGEST_TOL, _SMALLEST_TOL = 1e-4, 1e-12
+"""Relative gaps between which a fit without a row is asked for one that decides it."""
+_CLOSER = 1e-3
+"""The next gap of such a fit as a part of the last, where that did not decide the row."""
 Margins = tuple[Vector, Vector]
 _OPEN, _WRONG, _RIGHT = -1, 0, 1
 
@@ -99,7 +101,7 @@ def _problems(estimator: Any, X: Any, y: ArrayLike) -> ClassProblems:
             "order. Got others. Fit on these first."
         )
     problems = copy(outline)
-    problems.rows, problems._first = rows, None
+    problems.rows, problems.lengths, problems._first = rows, rows.lengths, None
     return problems
 
 
@@ -169,9 +171,18 @@ class _Search:
         self._narrow(k, which, *left_out_bounds(problem, proof, which, reach))
 
     def _by_fits(self, i: int) -> None:
-        """Fits without row i, closer and closer, until it is decided."""
+        """Fits without row i, closer and closer, until it is decided.
+
+        The first gap is one that decides a row whose margins are half of those at the optimum.
+        """
         which, starts = np.array([i]), [Solution(w=p.w, b=p.b, alpha=p.alpha) for _, p in self.parts]
-        for tol in _TOLERANCES:
+        enough = (
+            (0.5 * p.margins[i] / max(self.problems.lengths[i], 1e-300)) ** 2 / max(p.primal, 1e-300)
+            for _, p in self.parts
+        )
+        tol = min(_LARGEST_TOL, *enough)
+        while True:
+            tol = max(tol, _SMALLEST_TOL)
             for k, (problem, _) in enumerate(self.parts):
                 costs = problem.costs.copy()
                 costs[i] = 0.0
@@ -183,10 +194,11 @@ class _Search:
                 starts[k] = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
                 low, high = margin_bounds(proof, self._side(k, without, proof))
                 self._narrow(k, which, low[which], high[which])
-                if tol == _TOLERANCES[-1] and self._verdicts(which)[0] == _OPEN:
+                if tol == _SMALLEST_TOL and self._verdicts(which)[0] == _OPEN:
                     self._narrow(k, which, *left_out_bounds(without, proof, which, _REACHES[-1]))
-            if self._verdicts(which)[0] != _OPEN or not self._has_time():
+            if self._verdicts(which)[0] != _OPEN or tol == _SMALLEST_TOL or not self._has_time():
                 break
+            tol *= _CLOSER
 
     def _narrow(self, k: int, which: Indices, low: Vector, high: Vector) -> None:
         """The margins of some rows are between these two as well."""

@@ -37,6 +37,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import UNIT, Matrix
 from maxmargin.proof.certificate import Certificate
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 MOST_COLUMNS = 1000
@@ -132,6 +133,7 @@ class _Metric:
         return lengths
 
 
+@one_blas_thread()
 def left_out_bounds(problem: Problem, proof: Certificate, which: Indices, reach: float) -> Interval:
     """The margins of some rows at every minimiser of the problem without the row, one row at a time.
 

@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.estimators.reading import seen_rows
-from maxmargin.estimators.sureness import side_of
+from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Matrix, Rows
+from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.left_out import left_out_bounds
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.proof.sure import Side, margin_bounds, settled_rows
-from maxmargin.reductions.class_problems import ClassProblems, Decomposition
+from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
@@ -45,7 +45,6 @@ _LARGEST_TOL, _SMALLEST_TOL = 1e-4, 1e-12
 _CLOSER = 1e-3
 """The next gap of such a fit as a part of the last, where that did not decide the row."""
 Margins = tuple[Vector, Vector]
-_OPEN, _WRONG, _RIGHT = -1, 0, 1
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class _Search:
         self.kind, self.codes = problems.kind, problems.codes
         shape = (len(self.codes), len(problems))
         self.low, self.high = np.full(shape, -math.inf), np.full(shape, math.inf)
-        self.right = np.full(len(self.codes), _OPEN, np.int8)
+        self.right = np.full(len(self.codes), OPEN, np.int8)
         self.decided: dict[str, int] = {}
         self.threads = estimator._threads()
         self.parts: list[tuple[Problem, Certificate]] = []
@@ -121,7 +120,7 @@ class _Search:
     def run(self, begin: float) -> LeaveOneOut:
         """All arguments, one after the other."""
         alone = np.bincount(self.codes)[self.codes] == 1
-        self.right[alone] = _WRONG  # nobody else knows this class
+        self.right[alone] = WRONG  # nobody else knows this class
         self.decided["alone in its class"] = int(alone.sum())
         for k, proof in enumerate(each_of(self.estimator.certificate_)):
             problem = self.problems.problem(k)
@@ -148,7 +147,7 @@ class _Search:
                 break
             self._by_fits(int(i))
         self._decide("by a fit")
-        of, right, still = len(self.right), int((self.right == _RIGHT).sum()), len(self._open())
+        of, right, still = len(self.right), int((self.right == RIGHT).sum()), len(self._open())
         self.decided["open"] = still
         seconds = time.monotonic() - begin
         return LeaveOneOut(right / of, (right + still) / of, self.decided, self.right, seconds)
@@ -194,9 +193,9 @@ class _Search:
                 starts[k] = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
                 low, high = margin_bounds(proof, self._side(k, without, proof))
                 self._narrow(k, which, low[which], high[which])
-                if tol == _SMALLEST_TOL and self._verdicts(which)[0] == _OPEN:
+                if tol == _SMALLEST_TOL and self._verdicts(which)[0] == OPEN:
                     self._narrow(k, which, *left_out_bounds(without, proof, which, _REACHES[-1]))
-            if self._verdicts(which)[0] != _OPEN or tol == _SMALLEST_TOL or not self._has_time():
+            if self._verdicts(which)[0] != OPEN or tol == _SMALLEST_TOL or not self._has_time():
                 break
             tol *= _CLOSER
 
@@ -216,22 +215,10 @@ class _Search:
         return verdicts(self.kind, self.codes[which], self.low[which], self.high[which])
 
     def _open(self) -> Indices:
-        return np.flatnonzero(self.right == _OPEN)
+        return np.flatnonzero(self.right == OPEN)
 
     def _time_left(self) -> float | None:
         return None if math.isinf(self.deadline) else max(self.deadline - time.monotonic(), 1e-3)
 
     def _has_time(self) -> bool:
         return time.monotonic() < self.deadline
-
-
-def verdicts(kind: Decomposition, codes: NDArray[Any], low: Matrix, high: Matrix) -> NDArray[np.int8]:
-    """Which rows are right for all scores between the bounds, which wrong, and which open."""
-    out = np.full(len(codes), _OPEN, np.int8)
-    decided = kind.is_decided(low, high)
-    out[decided] = np.where(kind.decide(low) == codes, _RIGHT, _WRONG)[decided]
-    if len(kind) > 1:  # another class may be ahead for certain, whichever of several it is
-        every, others = np.arange(len(codes)), low.copy()
-        others[every, codes] = -math.inf
-        out[others.max(axis=1) > high[every, codes]] = _WRONG
-    return out

@@ -7,6 +7,7 @@ kept of its problems, and the lengths of the rows that are asked about.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,11 +27,15 @@ from maxmargin.proof.sure import (
     Side,
     kernel_errors,
     linear_errors,
+    margin_bounds,
     neighbourhood,
     settled_rows,
 )
-from maxmargin.reductions.class_problems import ClassProblems
-from maxmargin.types import Vector
+from maxmargin.reductions.class_problems import ClassProblems, Decomposition
+from maxmargin.types import Indices, Vector
+
+OPEN, WRONG, RIGHT = -1, 0, 1
+"""What is known of the class that a model gives a row."""
 
 
 def places_of(estimator: Any) -> list[Neighbourhood]:
@@ -45,6 +50,30 @@ def places_of(estimator: Any) -> list[Neighbourhood]:
 def settled_of(estimator: Any) -> list[SettledRows]:
     """The training rows of each problem whose multipliers at the optimum are known."""
     return [settled_rows(proof, side) for proof, side in _proofs_and_sides(estimator)]
+
+
+def accuracy_bounds(estimator: Any, which: Indices) -> tuple[float, float]:
+    """Between which shares of some rows of the fit, as a rule of no weight, the best model has right."""
+    outline, low, high = estimator._outline, [], []
+    for proof, side in _proofs_and_sides(estimator):
+        least, most = margin_bounds(proof, side)
+        ours = side.y[which] > 0.0
+        low.append(np.where(ours, least[which], -most[which]))
+        high.append(np.where(ours, most[which], -least[which]))
+    right = verdicts(outline.kind, outline.codes[which], np.column_stack(low), np.column_stack(high))
+    return float(np.mean(right == RIGHT)), float(np.mean(right != WRONG))
+
+
+def verdicts(kind: Decomposition, codes: NDArray[Any], low: Matrix, high: Matrix) -> NDArray[np.int8]:
+    """Which rows are right for all scores between the bounds, which wrong, and which open."""
+    out = np.full(len(codes), OPEN, np.int8)
+    decided = kind.is_decided(low, high)
+    out[decided] = np.where(kind.decide(low) == codes, RIGHT, WRONG)[decided]
+    if len(kind) > 1:  # another class may be ahead for certain, whichever of several it is
+        every, others = np.arange(len(codes)), low.copy()
+        others[every, codes] = -math.inf
+        out[others.max(axis=1) > high[every, codes]] = WRONG
+    return out
 
 
 def _proofs_and_sides(estimator: Any) -> Iterator[tuple[Certificate, Side]]:

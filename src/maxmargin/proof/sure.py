@@ -43,7 +43,7 @@ from maxmargin.problem.rows import UNIT
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
-    from maxmargin.proof.certificate import Certificate
+    from maxmargin.proof.certificate import Certificate, Off
 
 Matrix = NDArray[np.float64]
 
@@ -97,13 +97,21 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
     if side.intercept is Intercept.NONE:
         return Neighbourhood(radius, proof.b, proof.b)
     scores = side.y * proof.margins - proof.b
-    errors = side.errors + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
+    errors = _errors(proof, side) + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
     reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * UNIT)
     if side.hard:
         return Neighbourhood(radius, *_hard_intercepts(side, scores, reach))
     low = _beyond(side, scores + reach, -1.0)
     high = _beyond(side, scores - reach, 1.0)
     return Neighbourhood(radius, min(low, proof.b), max(high, proof.b))
+
+
+def _errors(proof: Certificate, side: Side) -> Vector:
+    """How far the scores behind a certificate's margins can be off, which others' may have been made of."""
+    derived: Off | None = getattr(proof, "derived", None)  # that of a hard margin has none
+    if derived is None:
+        return side.errors
+    return side.errors + (derived.per_length * side.lengths + derived.constant)
 
 
 def _radius(proof: Certificate, side: Side) -> float:
@@ -125,6 +133,8 @@ def _distance(proof: Certificate, side: Side) -> float:
         return 0.0 if np.array_equal(proof.w, proof.w_of_alpha) else math.inf
     difference = proof.w - proof.w_of_alpha
     rounding = (len(proof.alpha) + _ROUNDINGS) * UNIT * core.dot(proof.alpha, side.lengths)
+    if proof.derived is not None:
+        rounding += proof.derived.combined
     return _up(
         math.sqrt(core.dot(difference, difference)) * (1.0 + (len(difference) + 8) * UNIT) + rounding
     )
@@ -185,9 +195,9 @@ def score_bounds(
 
 def margin_bounds(proof: Certificate, side: Side) -> tuple[Vector, Vector]:
     """Two vectors between which the margins of a problem's own rows are at every optimum."""
-    scores, b = side.y * proof.margins, np.array([proof.b])
+    scores, errors, b = side.y * proof.margins, _errors(proof, side), np.array([proof.b])
     place = neighbourhood(proof, side)
-    low, high = score_bounds(scores[:, np.newaxis], side.lengths, side.errors[:, np.newaxis], [place], b)
+    low, high = score_bounds(scores[:, np.newaxis], side.lengths, errors[:, np.newaxis], [place], b)
     ours = side.y > 0.0
     return np.where(ours, low[:, 0], -high[:, 0]), np.where(ours, high[:, 0], -low[:, 0])
 

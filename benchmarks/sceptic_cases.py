@@ -481,10 +481,10 @@ def _class_factors(case: Case, classes: NDArray[Any]) -> NDArray[np.float64]:
     """The factor of each row's class; balanced weights are those of ``class_weight="balanced"``."""
     if case.options.get("class_weight") is None:
         return np.ones(len(case.y))
-    weights = _row_weights(case)
-    sums = np.array([weights[case.y == label].sum() for label in classes])
-    factors = sums.sum() / (len(classes) * sums)
-    return factors[np.searchsorted(classes, case.y)]
+    codes = np.searchsorted(classes, case.y)
+    # In the order of the rows: the factors are float64, and the problem is stated with these.
+    sums = np.bincount(codes, _row_weights(case))
+    return (sums.sum() / (len(classes) * sums))[codes]
 
 
 def _against_rest(

@@ -132,6 +132,12 @@ void bind_passes(nb::module_& m) {
   bind_objective(m);
   define(m, "relative_gap", {"primal", "dual"}, &relative_gap);
   define(m, "sum_rounding", {"count"}, &sum_rounding);
+  define(m, "all_lengths", {"values", "lengths"},
+         [](const ConstVector& values, const ConstVector& lengths) {
+           require(values.size() == lengths.size(), "vectors of one length are needed");
+           const Lengths found = all_lengths(span(values), span(lengths));
+           return std::pair{found.sum, found.count};
+         });
   define(m, "dot", {"a", "b"}, [](const ConstVector& a, const ConstVector& b) {
     require(a.size() == b.size(), "vectors of one length are needed");
     return sum_of_products(span(a), span(b));

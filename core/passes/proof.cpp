@@ -34,12 +34,14 @@ double Objective::primal(std::span<const double> margins, double b, double squar
   // The margins of w = 0 are those of b alone, and exact.
   const double own = error.per_length > 0 ? 2 * kUnit : 0.0;
   const auto least = [&](std::size_t i) { return margins[i] - error.of(i) - own * std::abs(margins[i]); };
+  // A loss does not see that a margin is not a number, but 0 times the margin does.
   const double losses = visit(*this, [&]<class Loss>(Loss) {
-    return sum_in_blocks(margins.size(), [&](std::size_t i) { return costs[i] * Loss::value(least(i)); });
+    return sum_in_blocks(margins.size(), [&](std::size_t i) {
+      const double margin = least(i);
+      return costs[i] * Loss::value(margin) + 0 * margin;
+    });
   });
-  // A loss does not see that a margin is not a number.
-  if (std::isnan(sum_in_blocks(margins.size(), [&](std::size_t i) { return 0 * least(i); })))
-    return INFINITY;
+  if (std::isnan(losses)) return INFINITY;
   double held = 0.5 * squared_length;
   if (intercept == Intercept::regularised) held += 0.5 * (b / number) * (b / number);
   if (held + losses == 0) return 0;

@@ -107,8 +107,8 @@ class RowSpace(ABC):
 
     def combined_error(self, coefficients: Vector) -> float:
         """How far ``combine`` can be from the exact sum, as the length of their difference."""
-        sizes = np.abs(coefficients)
-        return (np.count_nonzero(sizes) + _ROUNDINGS) * UNIT * core.dot(sizes, self.lengths)
+        lengths, terms = core.all_lengths(coefficients, self.lengths)
+        return (terms + _ROUNDINGS) * UNIT * lengths
 
     def squared_norm_of(self, coefficients: Vector, combined: Vector, error: float | None = None) -> float:
         """An upper bound on the squared length of the exact sum; ``combined`` is the computed one.

@@ -34,6 +34,9 @@ _FEW_VISITS = 100.0
 _SMALLEST_PART = 1e-8
 """The smallest share of the costs in these steps."""
 
+_NOTHING_LEFT = 1e-11
+"""A relative gap that is all rounding: the bounds on it leave no smaller one on small problems."""
+
 
 def are_small(solver: AnySolver, problem: Problem, count: int) -> TypeGuard[Newton | AugmentedLagrangian]:
     """Whether ``count`` classes on the rows of a problem are a matter of one call for the solver."""
@@ -83,7 +86,7 @@ def solve_small_classes(
         now = time.perf_counter()
         gap, taken = certificate.relative_gap, found.steps
         logger.debug("%s: step %d, relative gap %.3e", solver.name, taken, gap)
-        if gap <= tol:
+        if gap <= max(tol, _NOTHING_LEFT):
             status = Status.within_tol(certificate)
         elif interrupted:
             status = Status.INTERRUPTED

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,6 +102,24 @@ def test_what_it_cannot_do_is_refused():
         model.leave_one_out(X[1:], y[1:])
     with pytest.raises(ValueError, match="the rows and labels of the fit"):
         model.leave_one_out(X, 1 - y)
+    with pytest.raises(ValueError, match="'max_time' parameter of leave_one_out must be None or a float"):
+        model.leave_one_out(X, y, max_time=0)
     X[:, 0] += np.where(y > 0, 1.0, -1.0)
     with pytest.raises(ValueError, match="needs a finite C"):
         LinearSVC(C=np.inf).fit(X, y).leave_one_out(X, y)
+
+
+def test_an_interrupted_fit_ends_the_search(monkeypatch):
+    X, y = drawn(5, noise=1.5)
+    model = LinearSVC(loss="hinge", C=10.0, random_state=0).fit(X, y)
+    fits = []
+
+    def solve(problem, **options):
+        fits.append(problem)
+        solved = real(problem, **options)
+        return replace(solved, interrupted=True) if len(fits) == 3 else solved
+
+    real = module.solve
+    monkeypatch.setattr(module, "solve", solve)
+    assert model.leave_one_out(X, y).decided["open"] > 0
+    assert len(fits) == 3

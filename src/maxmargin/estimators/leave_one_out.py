@@ -44,6 +44,8 @@ _LARGEST_TOL, _SMALLEST_TOL = 1e-4, 1e-12
 """Relative gaps between which a fit without a row is asked for one that decides it."""
 _CLOSER = 1e-3
 """The next gap of such a fit as a part of the last, where that did not decide the row."""
+_LEAST_SECONDS = 1e-3
+"""What a fit is given where no time is left: its start is certified, and it takes a step or two."""
 Margins = tuple[Vector, Vector]
 
 
@@ -70,6 +72,11 @@ class LeaveOneOut:
 
 def leave_one_out(estimator: Any, X: Any, y: ArrayLike, max_time: float | None = None) -> LeaveOneOut:
     """The leave-one-out accuracy of a fitted linear classifier on the rows of its fit."""
+    if max_time is not None and not max_time > 0.0:
+        raise ValueError(
+            "The 'max_time' parameter of leave_one_out must be None or a float in the range (0, inf). "
+            f"Got {max_time!r} instead. It is the seconds after which open rows stay open."
+        )
     begin = time.monotonic()
     problems = _problems(estimator, X, y)
     search = _Search(estimator, problems, begin + (math.inf if max_time is None else float(max_time)))
@@ -124,11 +131,7 @@ class _Search:
         self.decided["alone in its class"] = int(alone.sum())
         for k, proof in enumerate(each_of(self.estimator.certificate_)):
             problem = self.problems.problem(k)
-            start = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
-            model = solve(
-                problem, tol=_CLOSE, start=start, threads=self.threads, max_time=self._time_left()
-            )
-            self.parts.append((problem, model.certificate))
+            self.parts.append((problem, self._solved(problem, proof, _CLOSE)))
         margins = [margin_bounds(p[1], self._side(k, *p)) for k, p in enumerate(self.parts)]
         for k, part in enumerate(self.parts):
             self._without_force(k, *part, margins[k])
@@ -174,7 +177,7 @@ class _Search:
 
         The first gap is one that decides a row whose margins are half of those at the optimum.
         """
-        which, starts = np.array([i]), [Solution(w=p.w, b=p.b, alpha=p.alpha) for _, p in self.parts]
+        which, proofs = np.array([i]), [proof for _, proof in self.parts]
         enough = (
             (0.5 * p.margins[i] / max(self.problems.lengths[i], 1e-300)) ** 2 / max(p.primal, 1e-300)
             for _, p in self.parts
@@ -186,11 +189,7 @@ class _Search:
                 costs = problem.costs.copy()
                 costs[i] = 0.0
                 without = replace(problem, costs=costs)
-                model = solve(
-                    without, tol=tol, start=starts[k], threads=self.threads, max_time=self._time_left()
-                )
-                proof = model.certificate
-                starts[k] = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
+                proof = proofs[k] = self._solved(without, proofs[k], tol)
                 low, high = margin_bounds(proof, self._side(k, without, proof))
                 self._narrow(k, which, low[which], high[which])
                 if tol == _SMALLEST_TOL and self._verdicts(which)[0] == OPEN:
@@ -198,6 +197,15 @@ class _Search:
             if self._verdicts(which)[0] != OPEN or tol == _SMALLEST_TOL or not self._has_time():
                 break
             tol *= _CLOSER
+
+    def _solved(self, problem: Problem, near: Certificate, tol: float) -> Certificate:
+        """The problem's proof, from a point near by on; Ctrl-C ends the search with what is decided."""
+        start, seconds = Solution(w=near.w, b=near.b, alpha=near.alpha), self.deadline - time.monotonic()
+        limit = None if math.isinf(seconds) else max(seconds, _LEAST_SECONDS)
+        model = solve(problem, tol=tol, start=start, threads=self.threads, max_time=limit)
+        if model.interrupted:
+            self.deadline = -math.inf
+        return model.certificate
 
     def _narrow(self, k: int, which: Indices, low: Vector, high: Vector) -> None:
         """The margins of some rows are between these two as well."""
@@ -216,9 +224,6 @@ class _Search:
 
     def _open(self) -> Indices:
         return np.flatnonzero(self.right == OPEN)
-
-    def _time_left(self) -> float | None:
-        return None if math.isinf(self.deadline) else max(self.deadline - time.monotonic(), 1e-3)
 
     def _has_time(self) -> bool:
         return time.monotonic() < self.deadline

@@ -13,6 +13,7 @@ from scipy import sparse
 
 import maxmargin
 from maxmargin.command_line import main
+from maxmargin.command_line.shared.answer import print_table
 from maxmargin.command_line.shared.progress import ClassesDone, TimeLeft, gap_now, share_done
 from maxmargin.command_line.shared.survey import Survey
 from maxmargin.command_line.shared.words import bytes_in_words, seconds_in_words, some
@@ -56,6 +57,15 @@ def test_demo_proves_every_solver(answer):
         assert row["primal"] >= best_dual
         assert row["test_accuracy"] > 0.9
     assert said["auto"].split(":")[0] in FOR_THE_HINGE
+
+
+def test_in_a_file_the_widest_table_is_whole(capsys):
+    headings = ["data", "classifier", *(f"a heading of number {k}" for k in range(12))]
+    row = ["covtype_binary_scale", "expanded", *(1.5 + k for k in range(12))]
+    print_table("A table", headings, [row], left=2)
+    out = capsys.readouterr().out
+    assert all(str(cell) in out for cell in row)
+    assert all(heading in out for heading in headings)
 
 
 def test_demo_prints_a_table_and_what_auto_takes(run):

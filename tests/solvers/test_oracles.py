@@ -406,14 +406,16 @@ def test_stopping_rule_of_001(data, name, batch):
     loss=PRIMAL_LOSSES,
     intercept=INTERCEPTS,
     step_size=["constant", "decreasing", "lambda", *OWN_STEPS],
+    average_of=["best", "last", "all", 7],
     pace=[1.0, 0.4],
     layout=STORED,
 )
-def test_subgradient(data, loss, intercept, step_size, pace, layout):
+def test_subgradient(data, loss, intercept, step_size, average_of, pace, layout):
     case = data.with_(loss=loss, intercept=intercept)
     problem = case.problem(layout)
     step = OWN_STEPS.get(step_size, step_size)
-    solver = Subgradient(step_size=step, eta=0.3, t0=5.0, intercept_step_size=pace, polish=0)
+    options = {"step_size": step, "eta": 0.3, "t0": 5.0, "intercept_step_size": pace, "polish": 0}
+    solver = Subgradient(average=average_of, **options)
     t = np.arange(1.0, 31.0)
     oracle = subgradient(
         case.X,
@@ -426,13 +428,16 @@ def test_subgradient(data, loss, intercept, step_size, pace, layout):
         intercept_step_size=pace,
     )
     state = solver.init(problem, None)
-    for w, b, best_w, best_b in oracle:
+    iterates = [(np.zeros(problem.rows.columns), 0.0)]
+    for w, b, *best in oracle:
         state = solver.step(problem, state, UNLIMITED)
         close(state.point.w, w)
         close(problem.bias_feature * state.point.beta, b)
-        best = solver.solution(problem, state, UNLIMITED)
-        close(best.w, best_w)
-        close(best.b, best_b)
+        iterates.append((w, b))
+        expected_w, expected_b = best if average_of == "best" else average(iterates, average_of, 1)
+        answer = solver.solution(problem, state, UNLIMITED)
+        close(answer.w, expected_w)
+        close(answer.b, expected_b)
 
 
 def test_stopping_rule_of_the_full_method(data):

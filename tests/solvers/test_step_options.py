@@ -87,6 +87,33 @@ def test_a_mean_that_begins_in_a_step_cut_short_holds_what_was_counted():
     np.testing.assert_array_equal(ours.w, state.iterate.scale * state.v)
 
 
+def test_the_steps_by_which_the_full_method_finds_its_size_count_in_its_mean():
+    problem, answers = problem_of(), {}
+    for which in ("last", "all", 70):
+        solver = Subgradient(average=which, polish=0)
+        state = solver.init(problem, None)
+        answers[which] = []
+        while state.t < 80:
+            state = solver.step(problem, state, UNLIMITED)
+            answers[which].append((state.t, solver.solution(problem, state, UNLIMITED).w))
+    (trial, _), *_ = answers["last"]
+    assert 1 < trial < 70, "the first step has taken several"
+    # w_T is the last iterate after step T - 1, and the mean of all has T members.
+    w = dict(answers["last"])
+    (t, mean), (_, after) = answers["all"][:2]
+    np.testing.assert_allclose((t + 1) * after - t * mean, w[t], rtol=1e-9)
+    np.testing.assert_allclose(
+        answers[70][-1][1], np.mean([w[k] for k in range(69, 80)], axis=0), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", FIRST_ORDER)
+def test_the_first_step_of_a_mean_may_be_an_integer_of_any_kind(kind):
+    w = [solve(problem_of(), kind(average=k), tol=0.0, max_steps=90).w for k in (61, np.int64(61), "all")]
+    np.testing.assert_array_equal(w[1], w[0])
+    assert not np.array_equal(w[2], w[0])
+
+
 def test_batches_of_different_rows_are_independent_and_uniform():
     n, k, batches = 5, 2, 6000
     order = np.empty(batches * k, np.int64)

@@ -183,7 +183,7 @@ def take_steps(problem: Problem, state: State, rule: StepRule, sizes: Vector, bu
         # An average since the last power of two of epochs forgets the crude beginning, and grows to the
         # last half of the run.
         _forget_average(state)
-    elif isinstance(rule.average, int) and state.t < rule.average:
+    elif not isinstance(rule.average, str) and state.t < rule.average:
         before = min(rule.average - 1 - state.t, len(sizes))
         if walk(problem, state, rule, order, sizes[:before], budget) == rule.average - 1:
             _forget_average(state)
@@ -236,7 +236,7 @@ def _forget_average(state: State) -> None:
 def current(problem: Problem, state: State, average: str | int) -> Solution:
     """The last iterate or the mean of those counted."""
     iterate = state.iterate
-    begun = state.t >= average if isinstance(average, int) else average != "last"
+    begun = average != "last" if isinstance(average, str) else state.t >= average
     if begun and iterate.counted > 0:
         w = (iterate.mass * state.v - state.u) / iterate.counted
         beta = iterate.beta_sum / iterate.counted

@@ -6,7 +6,7 @@
     1  for t = 1, 2, ...:
     2      v  = a subgradient of F at (w, b)
     3      (w, b) = (w, b) - eta_t v
-    4  return the iterate with the smallest F
+    4  return the iterate with the smallest F, or the mean of those from T_0 on
 
 A subgradient need not be a direction of descent: a step may raise F and still come closer to the optimum.
 So the best iterate is kept, and eta_t has to fall for it to converge.
@@ -27,7 +27,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.primal.dual_polish import DualPolish
 from maxmargin.solvers.primal.step_sizes import StepFunction, StepSequence, is_automatic, step_sizes
-from maxmargin.tools.parameters import NotNegative, Positive, Seed
+from maxmargin.tools.parameters import Count, NotNegative, Positive, Seed
 from maxmargin.types import Vector
 
 
@@ -37,6 +37,10 @@ class Point:
 
     w: Vector
     beta: float
+    w_sum: Vector | None = None
+    """The sum of the iterates before this one that ``average`` counts; none: it counts none yet."""
+    beta_sum: float = 0.0
+    counted: int = 0
 
 
 @dataclass
@@ -77,6 +81,9 @@ class Subgradient(Solver[State]):
     """The eta that the rules of ``step_size`` speak of; no effect on "auto", a function or a sequence."""
     t0: NotNegative = 0.0
     """What ``step_size="decreasing"`` adds to t."""
+    average: Literal["best", "last", "all"] | Count = "best"
+    """Which iterate is the answer: the one with the smallest objective, the last, or the mean of all. Or an
+    integer T_0: the mean of w_T0, ..., w_T (000), and before step T_0 the last."""
     intercept_step_size: Positive = 1.0
     """The factor on the steps of b. It needs another step size than w: its curvature has nothing to do
     with the length of the rows, and nothing but the losses holds an exact intercept in place."""
@@ -109,7 +116,7 @@ class Subgradient(Solver[State]):
         _keep_best(state, state.point, value)
         state.t += 1
         eta = self._step_size(problem, state.t, state.eta)
-        state.point = self._moved(problem, state.point, losses, slope, eta)
+        state.point = self._moved(problem, state.point, losses, slope, eta, state.t)
         length = eta / problem.total_cost * math.sqrt(core.dot(losses, losses))
         state.finished = length < self.stop_threshold
         return state
@@ -133,7 +140,7 @@ class Subgradient(Solver[State]):
                         trial.lowest = min(trial.lowest, value)
                     trial.t += 1
                     eta = self._step_size(problem, trial.t, trial.eta)
-                    trial.point = self._moved(problem, trial.point, losses, slope, eta)
+                    trial.point = self._moved(problem, trial.point, losses, slope, eta, trial.t)
                     if budget.spent:
                         break
             trials.sort(key=lambda trial: trial.lowest)
@@ -141,19 +148,29 @@ class Subgradient(Solver[State]):
             steps *= 2
         state.eta, state.point, state.t = trials[0].eta, trials[0].point, trials[0].t
 
-    def _moved(self, problem: Problem, point: Point, losses: Vector, slope: float, eta: float) -> Point:
+    def _moved(
+        self, problem: Problem, point: Point, losses: Vector, slope: float, eta: float, t: int
+    ) -> Point:
         # eta is a step on F = P / sum C_i, and (w, losses) are parts of the subgradient of P.
         pace = eta / problem.total_cost
         pull = problem.bias_feature * slope
         if problem.intercept is Intercept.REGULARISED:
             pull += point.beta
         beta = point.beta - self.intercept_step_size * pace * pull
-        return Point((1.0 - pace) * point.w - pace * losses, beta)
+        moved = Point((1.0 - pace) * point.w - pace * losses, beta)
+        if self.average == "all" or (not isinstance(self.average, str) and t >= self.average):
+            moved.w_sum = point.w if point.w_sum is None else point.w_sum + point.w
+            moved.beta_sum = point.beta_sum + point.beta
+            moved.counted = point.counted + 1
+        return moved
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
-        """The best iterate so far, with the dual point of the polish."""
-        best = state.best
-        primal = Solution(w=best.w, b=problem.bias_feature * best.beta)
+        """The iterate that ``average`` names, with the dual point of the polish."""
+        point = state.best if self.average == "best" else state.point
+        w, beta = point.w, point.beta
+        if self.average != "best" and point.w_sum is not None:
+            w, beta = point.w_sum / point.counted, point.beta_sum / point.counted
+        primal = Solution(w=w, b=problem.bias_feature * beta)
         return state.polish.solution(problem, primal, state.t, budget)
 
     def report(self, state: State) -> Report:

@@ -32,6 +32,9 @@ INTERRUPTED = 130
 INTERCEPTS = {"exact": "exact intercept", "regularised": "regularised intercept", "none": "no intercept"}
 """The three forms of the intercept in words."""
 
+WIDEST_TABLE = 1000
+"""Characters. No table is as wide: it is the room of a table in a file or a pipe, which has no margin."""
+
 
 class Failure(Exception):
     """What ends a command: one paragraph that says what is wrong and what to do."""
@@ -157,7 +160,7 @@ def print_table(
         table.add_row(*(escape(format(cell, wanted)) for cell, wanted in cells))
     # Where no terminal sets a width, a table is as wide as it needs to be.
     terminal = sys.stdout.isatty()
-    console = Console(width=None if terminal else 200, force_terminal=terminal, highlight=False)
+    console = Console(width=None if terminal else WIDEST_TABLE, force_terminal=terminal, highlight=False)
     with console.capture() as captured:
         console.print(table)
     lines = captured.get().splitlines()

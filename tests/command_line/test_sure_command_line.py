@@ -37,7 +37,9 @@ def test_labels_are_marked_as_the_estimator_says(data, tmp_path, options):
     kind = SVC if "--kernel" in options else LinearSVC
     expected = kind.load(model).is_sure(X)
     assert 0.1 < expected.mean() <= 1.0
-    assert json.loads(trained.stdout)["sure_share"] == pytest.approx(expected.mean())
+    report = json.loads(trained.stdout)
+    assert report["sure_share"] == pytest.approx(expected.mean())
+    assert 0 < report["proven_idle_rows"] + report["proven_rows_at_cost"] <= 150
     code, said = run("predict", model, data, "--sure", "--json")
     said = json.loads(said.stdout)
     assert (code, said["sure"], said["sure_rows"]) == (0, expected.tolist(), expected.sum())
@@ -48,6 +50,7 @@ def test_marks_stand_between_labels_and_scores(data, tmp_path):
     model = tmp_path / "model.mm"
     _, trained = run("train", data, "-o", model)
     assert "of 150 training rows have the class that the best model gives them." in trained.stdout
+    assert "\nSettled: at the optimum " in trained.stdout
     code, said = run("predict", model, data, "--sure", "--scores")
     assert code == 0
     lines = [line.split("\t") for line in said.stdout.splitlines()[:150]]

@@ -458,3 +458,32 @@ def test_the_number_of_folds_side_by_side_changes_nothing(digits):
     two = LinearSVCCV(Cs=[0.01, 1.0], cv=3, n_jobs=2, random_state=3).fit(X, y)
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
     np.testing.assert_allclose(one.coef_, two.coef_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_scores_at_the_optimum_are_inside_the_bounds(loss, classes):
+    random = np.random.default_rng(classes)
+    X = random.normal(size=(150, 4))
+    y = np.digitize(X[:, 0] + 0.5 * random.normal(size=150), [0.0] if classes == 2 else [-0.5, 0.5])
+    given = {"loss": loss, "Cs": [1e-3, 0.1, 10.0], "cv": 3, "random_state": 0, "max_iter": 10_000}
+    best = LinearSVCCV(tol=1e-10, **given).fit(X, y)
+    assert not hasattr(best, "contenders_")
+    for tol in (1e-1, 1e-5):
+        model = LinearSVCCV(tol=tol, score_bounds=True, **given).fit(X, y)
+        found = model.cv_results_
+        for i in range(3):
+            low, high = (found[f"split{i}_test_score_{end}"] for end in ("low", "high"))
+            exact = best.cv_results_[f"split{i}_test_score"]
+            assert ((low <= exact) & (exact <= high)).all()
+        assert best.C_ in model.contenders_
+        assert model.C_ in model.contenders_
+        assert (found["mean_test_score_low"] <= found["mean_test_score"]).all()
+    assert (found["mean_test_score_high"] - found["mean_test_score_low"]).max() < 0.1
+    worse = found["mean_test_score_high"] < found["mean_test_score_low"][model.best_index_]
+    assert (np.isin(model.Cs_, model.contenders_) == ~worse).all()
+
+
+def test_bounds_are_on_the_accuracy():
+    with pytest.raises(ValueError, match=r"score_bounds.*Only the accuracy is bounded"):
+        LinearSVCCV(scoring="f1", score_bounds=True).fit([[0.0], [1.0]], [0, 1])

@@ -22,6 +22,7 @@ from maxmargin import core
 from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.reading import labels_and_codes
+from maxmargin.estimators.sureness import accuracy_bounds
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate, Off
@@ -82,6 +83,8 @@ class Outcome:
     score_seconds: float
     relative_gap: float
     shortfall: str
+    bounds: tuple[float, float] = (math.nan, math.nan)
+    """The accuracy of the best model of the fold is between these, where they are asked for."""
     model: LinearSVC | None = None
     """The model where this fold has its best score, so that a closer fit need not begin again."""
 
@@ -112,6 +115,8 @@ class Fits:
     template: LinearSVC
     data: Data
     scoring: Callable[..., float] | None
+    with_bounds: bool = False
+    """Whether to bound the accuracy at the optimum of every fold, too."""
 
     def way_at(self, C: float) -> Way:
         """The way of all fits at one C: that of all rows."""
@@ -169,7 +174,9 @@ class Fits:
             gap = max(proof.relative_gap for proof in each_of(model.certificate_))
             if value > best_score:
                 best, best_score = model, value
-            outcomes.append(Outcome(of_all.C, value, between - before, after - between, gap, shortfall))
+            seconds = between - before, after - between
+            bounds = accuracy_bounds(model, fold.held_out) if self.with_bounds else Outcome.bounds
+            outcomes.append(Outcome(of_all.C, value, *seconds, gap, shortfall, bounds))
         return [replace(at, model=best) if best is not None and at.C == best.C else at for at in outcomes]
 
 

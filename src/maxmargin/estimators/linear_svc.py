@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +35,9 @@ from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import Way
 from maxmargin.tools.parameters import Positive, check_choice, check_options
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.leave_one_out import LeaveOneOut
 
 
 @dataclass(eq=False, repr=False)
@@ -248,6 +251,19 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         """The class of each row."""
         scores = self.decision_function(X)
         return self.classes_.take(self._kind.decide(scores))
+
+    def leave_one_out(self, X: Any, y: ArrayLike, *, max_time: float | None = None) -> LeaveOneOut:
+        """The accuracy on rows of models fitted without them, one at a time: at least, and at most.
+
+        X, y : the rows and labels of the fit, in their order. max_time : seconds after which rows that are
+        not decided yet stay open, and count for neither. The costs stay what they were in the fit, also
+        with ``class_weight="balanced"``. Most rows are decided by what alpha and margins prove, without
+        another fit, unless C is large for the hinge.
+        """
+        from maxmargin.estimators.leave_one_out import leave_one_out
+
+        check_is_fitted(self)
+        return leave_one_out(self, X, y, max_time)
 
     @property
     def _kind(self) -> Decomposition:

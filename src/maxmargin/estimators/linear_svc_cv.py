@@ -60,6 +60,9 @@ class LinearSVCCV(LinearParameters):
         What the held-out rows are scored by; None: accuracy.
     refit : bool
         Whether to be the model of all rows at the chosen C afterwards. It costs nothing.
+    score_bounds : bool
+        Whether to bound the accuracy that each fold has at its exact optimum, too; only where accuracy is
+        the score, ``scoring=None``. It takes several passes over the scores of every fit.
     max_time : float or None
         Seconds for all fits together.
     callback : callable or None
@@ -76,7 +79,12 @@ class LinearSVCCV(LinearParameters):
         The values it was chosen from.
     cv_results_ : dict
         In the form of ``GridSearchCV``, and for every fit the certified ``split<i>_relative_gap``; the
-        largest of all folds is ``max_relative_gap``.
+        largest of all folds is ``max_relative_gap``. With ``score_bounds``, the score of every fold at
+        its exact optimum is between ``split<i>_test_score_low`` and ``split<i>_test_score_high``, and
+        their mean between ``mean_test_score_low`` and ``mean_test_score_high``.
+    contenders_ : ndarray
+        Only with ``score_bounds``: the values of C, the chosen one among them, whose mean score at the
+        optimum may be as good as that of ``C_``; all others are proven to be worse.
     best_score_ : float
         The mean score of the chosen C.
     best_index_ : int
@@ -101,6 +109,7 @@ class LinearSVCCV(LinearParameters):
     cv: Any = None
     scoring: str | Callable[..., Any] | None = None
     refit: takes.Flag = True
+    score_bounds: takes.Flag = False
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every fold at every C until the relative gap is at most ``tol``, and choose.
@@ -127,7 +136,7 @@ class LinearSVCCV(LinearParameters):
         folds = make_folds(splits, data)
         ascending = np.argsort(Cs, kind="stable")
         scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
-        fits = Fits(template, data, scoring)
+        fits = Fits(template, data, scoring, bool(self.score_bounds))
         ways = [fits.way_at(float(C)) for C in Cs[ascending]]
         workers = self._workers()
         # The path and each round of folds have an equal share of the time.
@@ -166,6 +175,9 @@ class LinearSVCCV(LinearParameters):
         """Check the parameters before any data are read."""
         check_solver(self)
         check_options(self)
+        if self.score_bounds and self.scoring is not None:
+            cure = "Only the accuracy is bounded: use scoring=None with it."
+            raise wrong(self, "score_bounds", self.score_bounds, "False where there is a scoring", cure)
         self._values_of_C()
         self._template(0, Watch(self.callback))._check_parameters()
 
@@ -184,7 +196,7 @@ class LinearSVCCV(LinearParameters):
         return values
 
     def _template(self, seed: int, watch: Watch) -> LinearSVC:
-        own = ("Cs", "cv", "scoring", "refit", "n_jobs", "callback", "random_state")
+        own = ("Cs", "cv", "scoring", "refit", "score_bounds", "n_jobs", "callback", "random_state")
         shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
         callback = self.callback if self.callback is not None and not callable(self.callback) else watch
         return LinearSVC(**shared, random_state=seed, callback=callback)
@@ -237,6 +249,18 @@ class LinearSVCCV(LinearParameters):
         self.best_score_ = float(mean[self.best_index_])
         self.C_ = float(Cs[self.best_index_])
         self.best_params_ = {"C": self.C_}
+        self.__dict__.pop("contenders_", None)
+        if self.score_bounds:
+            self._set_bounds(np.array([[at.bounds for at in outcome] for outcome in outcomes]))
+
+    def _set_bounds(self, bounds: NDArray[np.float64]) -> None:
+        """Sets: ``contenders_``, and the bounds in ``cv_results_``; one line per fold, one pair per C."""
+        mean = bounds.mean(axis=0)
+        for place, end in enumerate(("low", "high")):
+            for i, row in enumerate(bounds[:, :, place]):
+                self.cv_results_[f"split{i}_test_score_{end}"] = row
+            self.cv_results_[f"mean_test_score_{end}"] = mean[:, place]
+        self.contenders_ = self.Cs_[mean[:, 1] >= mean[self.best_index_, 0]]
 
     def _set_fitted(self, best: LinearSVC) -> None:
         """Sets: ``best_estimator_`` and what ``LinearSVC`` sets, which are its."""

@@ -7,7 +7,8 @@ kept of its problems, and the lengths of the rows that are asked about.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,30 +18,76 @@ from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import each_of
-from maxmargin.proof.sure import Matrix, Neighbourhood, Side, kernel_errors, linear_errors, neighbourhood
-from maxmargin.reductions.class_problems import ClassProblems
-from maxmargin.types import Vector
+from maxmargin.proof.sure import (
+    Matrix,
+    Neighbourhood,
+    SettledRows,
+    Side,
+    kernel_errors,
+    linear_errors,
+    margin_bounds,
+    neighbourhood,
+    settled_rows,
+)
+from maxmargin.reductions.class_problems import ClassProblems, Decomposition
+from maxmargin.types import Indices, Vector
+
+OPEN, WRONG, RIGHT = -1, 0, 1
+"""What is known of the class that a model gives a row."""
 
 
 def places_of(estimator: Any) -> list[Neighbourhood]:
     """Where the best model of each problem is; they are found once, when they are first asked for."""
     places: list[Neighbourhood] | None = estimator.__dict__.get("_places")
     if places is None:
-        outline: ClassProblems | None = estimator.__dict__.get("_outline")
-        if outline is None:
-            raise ValueError(
-                "Bounds on scores need what the fit has proven. This model was loaded from a file that "
-                "does not say it. Fit again, or save the fitted model anew."
-            )
-        proofs = each_of(estimator.certificate_)
-        sides = (_side(outline, k, estimator, proof.w) for k, proof in enumerate(proofs))
-        places = [neighbourhood(proof, side) for proof, side in zip(proofs, sides, strict=True)]
+        places = [neighbourhood(proof, side) for proof, side in _proofs_and_sides(estimator)]
         estimator._places = places
     return places
 
 
-def _side(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
+def settled_of(estimator: Any) -> list[SettledRows]:
+    """The training rows of each problem whose multipliers at the optimum are known."""
+    return [settled_rows(proof, side) for proof, side in _proofs_and_sides(estimator)]
+
+
+def accuracy_bounds(estimator: Any, which: Indices) -> tuple[float, float]:
+    """Between which shares of some rows of the fit, as a rule of no weight, the best model has right."""
+    outline, low, high = estimator._outline, [], []
+    for proof, side in _proofs_and_sides(estimator):
+        least, most = margin_bounds(proof, side)
+        ours = side.y[which] > 0.0
+        low.append(np.where(ours, least[which], -most[which]))
+        high.append(np.where(ours, most[which], -least[which]))
+    right = verdicts(outline.kind, outline.codes[which], np.column_stack(low), np.column_stack(high))
+    return float(np.mean(right == RIGHT)), float(np.mean(right != WRONG))
+
+
+def verdicts(kind: Decomposition, codes: NDArray[Any], low: Matrix, high: Matrix) -> NDArray[np.int8]:
+    """Which rows are right for all scores between the bounds, which wrong, and which open."""
+    out = np.full(len(codes), OPEN, np.int8)
+    decided = kind.is_decided(low, high)
+    out[decided] = np.where(kind.decide(low) == codes, RIGHT, WRONG)[decided]
+    if len(kind) > 1:  # another class may be ahead for certain, whichever of several it is
+        every, others = np.arange(len(codes)), low.copy()
+        others[every, codes] = -math.inf
+        out[others.max(axis=1) > high[every, codes]] = WRONG
+    return out
+
+
+def _proofs_and_sides(estimator: Any) -> Iterator[tuple[Certificate, Side]]:
+    outline: ClassProblems | None = estimator.__dict__.get("_outline")
+    if outline is None:
+        raise ValueError(
+            "Bounds on scores need what the fit has proven. This model was loaded from a file that "
+            "does not say it. Fit again, or save the fitted model anew."
+        )
+    for k, proof in enumerate(each_of(estimator.certificate_)):
+        yield proof, side_of(outline, k, estimator, proof.w)
+
+
+def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
     """What the rows of a problem are to it."""
     which, y, weights = outline.part(k)
     has_kernel = hasattr(estimator, "kernel_")

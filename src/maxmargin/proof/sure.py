@@ -43,7 +43,7 @@ from maxmargin.problem.rows import UNIT
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
-    from maxmargin.proof.certificate import Certificate
+    from maxmargin.proof.certificate import Certificate, Off
 
 Matrix = NDArray[np.float64]
 
@@ -97,13 +97,21 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
     if side.intercept is Intercept.NONE:
         return Neighbourhood(radius, proof.b, proof.b)
     scores = side.y * proof.margins - proof.b
-    errors = side.errors + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
+    errors = _errors(proof, side) + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
     reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * UNIT)
     if side.hard:
         return Neighbourhood(radius, *_hard_intercepts(side, scores, reach))
     low = _beyond(side, scores + reach, -1.0)
     high = _beyond(side, scores - reach, 1.0)
     return Neighbourhood(radius, min(low, proof.b), max(high, proof.b))
+
+
+def _errors(proof: Certificate, side: Side) -> Vector:
+    """How far the scores behind a certificate's margins can be off, which others' may have been made of."""
+    derived: Off | None = getattr(proof, "derived", None)  # that of a hard margin has none
+    if derived is None:
+        return side.errors
+    return side.errors + (derived.per_length * side.lengths + derived.constant)
 
 
 def _radius(proof: Certificate, side: Side) -> float:
@@ -125,6 +133,8 @@ def _distance(proof: Certificate, side: Side) -> float:
         return 0.0 if np.array_equal(proof.w, proof.w_of_alpha) else math.inf
     difference = proof.w - proof.w_of_alpha
     rounding = (len(proof.alpha) + _ROUNDINGS) * UNIT * core.dot(proof.alpha, side.lengths)
+    if proof.derived is not None:
+        rounding += proof.derived.combined
     return _up(
         math.sqrt(core.dot(difference, difference)) * (1.0 + (len(difference) + 8) * UNIT) + rounding
     )
@@ -181,6 +191,37 @@ def score_bounds(
         low[:, k] = scores[:, k] - reach + (place.low - b)
         high[:, k] = scores[:, k] + reach + (place.high - b)
     return np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
+
+
+def margin_bounds(proof: Certificate, side: Side) -> tuple[Vector, Vector]:
+    """Two vectors between which the margins of a problem's own rows are at every optimum."""
+    scores, errors, b = side.y * proof.margins, _errors(proof, side), np.array([proof.b])
+    place = neighbourhood(proof, side)
+    low, high = score_bounds(scores[:, np.newaxis], side.lengths, errors[:, np.newaxis], [place], b)
+    ours = side.y > 0.0
+    return np.where(ours, low[:, 0], -high[:, 0]), np.where(ours, high[:, 0], -low[:, 0])
+
+
+class SettledRows(NamedTuple):
+    """What is proven of the multipliers of rows at the optimum."""
+
+    idle: NDArray[np.bool_]
+    """The margin is above 1, so the multiplier is 0: without the row, the optimum is the same."""
+    at_cost: NDArray[np.bool_]
+    """The loss is the hinge and the margin is below 1, so the multiplier is C_i."""
+
+
+def settled_rows(proof: Certificate, side: Side) -> SettledRows:
+    """The rows that cannot be support vectors, and those that are at C: at the optimum, not only here.
+
+    A multiplier there is ``-C_i loss'(m_i)``, of which a hinge knows only 0 above a margin of 1, and C_i
+    below it. The logistic loss has neither, and a hard margin has no C.
+    """
+    low, high = margin_bounds(proof, side)
+    return SettledRows(
+        (low > 1.0) & (side.loss in ("hinge", "squared_hinge")) | (side.costs == 0.0),
+        (high < 1.0) & (side.loss == "hinge" and not side.hard) & (side.costs > 0.0),
+    )
 
 
 def linear_errors(coef: Matrix, lengths: Vector, terms: int) -> Matrix:

@@ -29,6 +29,7 @@ from maxmargin.command_line.shared.answer import (
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
+from maxmargin.estimators.sureness import settled_of
 from maxmargin.files.data.labels import label_text, problem_text
 from maxmargin.kernels.names import describe
 from maxmargin.proof.model import each_of
@@ -118,6 +119,14 @@ class Training:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the columns are in the order of their names
             return int(self.estimator.is_sure(X[rows]).sum()), len(rows)
+
+    @cached_property
+    def settled(self) -> tuple[int, int]:
+        """Rows that are proven to be no support vectors at the optimum of ``worst``, and to be at C."""
+        settled = settled_of(self.estimator)[
+            [proof is self.worst for proof in self.certificates].index(True)
+        ]
+        return int(settled.idle.sum()), int(settled.at_cost.sum())
 
     @property
     def ending(self) -> str:
@@ -237,6 +246,8 @@ def _as_json(
         ],
         **({} if training.choice is None else {"choice": training.choice.as_json()}),
         "sure_share": training.sure[0] / training.sure[1],
+        "proven_idle_rows": training.settled[0],
+        "proven_rows_at_cost": training.settled[1],
         "test_accuracy": tested[0] / tested[1] if tested else None,
         "test_rows": tested[1] if tested else None,
         "seconds": seconds,
@@ -267,6 +278,10 @@ def _print_words(
     typer.echo(
         f"Sure: {percent(count / of)} of {of} training rows have the class that the best model gives them."
     )
+    idle, at_cost = training.settled
+    if idle or at_cost:
+        also = f", and {at_cost} are at C" if at_cost else ""
+        typer.echo(f"Settled: at the optimum {idle} rows are no support vectors{also}.")
     if tested is not None:
         right, count = tested
         typer.echo(f"Test accuracy: {100 * right / count:.2f} %, {right} of {count} rows.")

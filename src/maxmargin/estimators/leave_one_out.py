@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The share of rows that a model gets right when it is fitted without them, as an interval.
+
+Four arguments decide rows, the cheapest first, and each is proven:
+
+1. A row whose margin is above 1 at the optimum has no force there: without it the optimum is the same.
+2. Leaving a row out does not raise its margin. One that the optimum gets wrong stays wrong.
+3. The objective is curved, which bounds how far the optimum moves: proof/left_out.py.
+4. The problem without the row is solved, from the optimum on, until its proof decides the row.
+
+The last takes a fit for each row and is for the few that are left; without time for it, they stay open.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from maxmargin.estimators.reading import seen_rows
+from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts
+from maxmargin.problem import Problem
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.left_out import left_out_bounds
+from maxmargin.proof.model import each_of
+from maxmargin.proof.solution import Solution
+from maxmargin.proof.sure import Side, margin_bounds, settled_rows
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.solving.loop import solve
+from maxmargin.types import Indices, Vector
+
+_CLOSE = 1e-10
+"""The relative gap of the optimum that the arguments start from: second-order methods reach it in a few
+steps more than a usual one, and few rows lie so near a margin of 0 or 1 that it does not decide them."""
+_REACHES = (0.5, 0.1)
+"""By how much margins may move in the third argument, first the one that suits most rows."""
+_LARGEST_TOL, _SMALLEST_TOL = 1e-4, 1e-12
+"""Relative gaps between which a fit without a row is asked for one that decides it."""
+_CLOSER = 1e-3
+"""The next gap of such a fit as a part of the last, where that did not decide the row."""
+_LEAST_SECONDS = 1e-3
+"""What a fit is given where no time is left: its start is certified, and it takes a step or two."""
+Margins = tuple[Vector, Vector]
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """How many rows a model gets right that is fitted without them: at least, and at most."""
+
+    low: float
+    high: float
+    """The accuracy is between the two; they are equal where every row is decided."""
+    decided: dict[str, int]
+    """How many rows each argument decided, and how many are "open"."""
+    right: NDArray[np.int8]
+    """For each row 1 if it is right, 0 if it is wrong, -1 if that is open."""
+    seconds: float
+
+    def __str__(self) -> str:
+        words = ", ".join(f"{count} {name}" for name, count in self.decided.items() if count)
+        exact = (
+            f"is {self.low:.4%}" if self.low == self.high else f"is from {self.low:.4%} to {self.high:.4%}"
+        )
+        return f"The leave-one-out accuracy {exact}. Of {len(self.right)} rows: {words}."
+
+
+def leave_one_out(estimator: Any, X: Any, y: ArrayLike, max_time: float | None = None) -> LeaveOneOut:
+    """The leave-one-out accuracy of a fitted linear classifier on the rows of its fit."""
+    if max_time is not None and not max_time > 0.0:
+        raise ValueError(
+            "The 'max_time' parameter of leave_one_out must be None or a float in the range (0, inf). "
+            f"Got {max_time!r} instead. It is the seconds after which open rows stay open."
+        )
+    begin = time.monotonic()
+    problems = _problems(estimator, X, y)
+    search = _Search(estimator, problems, begin + (math.inf if max_time is None else float(max_time)))
+    return search.run(begin)
+
+
+def _problems(estimator: Any, X: Any, y: ArrayLike) -> ClassProblems:
+    """The problems of the fit, on these rows again."""
+    outline: ClassProblems | None = estimator.__dict__.get("_outline")
+    if outline is None or not hasattr(estimator, "certificate_"):
+        raise ValueError(
+            "leave_one_out needs what the fit has proven. This model was loaded from a file that does not "
+            "say it. Fit again."
+        )
+    if outline.hard:
+        raise ValueError(
+            "leave_one_out needs a finite C. Got C = inf: nothing bounds how far a hard margin moves "
+            "without one of its rows. Use a large C."
+        )
+    rows, labels = Rows(seen_rows(estimator, X)), np.asarray(y)
+    if (
+        labels.shape != outline.codes.shape
+        or rows.count != len(labels)
+        or (not np.array_equal(outline.labels[outline.codes], labels))
+    ):
+        raise ValueError(
+            f"leave_one_out takes the rows and labels of the fit, {len(outline.codes)} of them, in their "
+            "order. Got others. Fit on these first."
+        )
+    problems = copy(outline)
+    problems.rows, problems.lengths, problems._first = rows, rows.lengths, None
+    return problems
+
+
+class _Search:
+    """Bounds on the score that each row gets in each problem without it, and what they decide."""
+
+    def __init__(self, estimator: Any, problems: ClassProblems, deadline: float) -> None:
+        self.estimator, self.problems, self.deadline = estimator, problems, deadline
+        self.kind, self.codes = problems.kind, problems.codes
+        shape = (len(self.codes), len(problems))
+        self.low, self.high = np.full(shape, -math.inf), np.full(shape, math.inf)
+        self.right = np.full(len(self.codes), OPEN, np.int8)
+        self.decided: dict[str, int] = {}
+        self.threads = estimator._threads()
+        self.parts: list[tuple[Problem, Certificate]] = []
+
+    def run(self, begin: float) -> LeaveOneOut:
+        """All arguments, one after the other."""
+        alone = np.bincount(self.codes)[self.codes] == 1
+        self.right[alone] = WRONG  # nobody else knows this class
+        self.decided["alone in its class"] = int(alone.sum())
+        for k, proof in enumerate(each_of(self.estimator.certificate_)):
+            problem = self.problems.problem(k)
+            self.parts.append((problem, self._solved(problem, proof, _CLOSE)))
+        margins = [margin_bounds(p[1], self._side(k, *p)) for k, p in enumerate(self.parts)]
+        for k, part in enumerate(self.parts):
+            self._without_force(k, *part, margins[k])
+        self._decide("without force")
+        for k, part in enumerate(self.parts):
+            self._no_better_without(k, *part, margins[k])
+        self._decide("wrong with them")
+        for reach in _REACHES:
+            if len(self._open()) and self._has_time():
+                for k, (problem, proof) in enumerate(self.parts):
+                    self._by_curvature(k, problem, proof, reach)
+            self._decide("by curvature")
+        self.decided["by a fit"] = 0
+        for i in self._open():
+            if not self._has_time():
+                break
+            self._by_fits(int(i))
+        self._decide("by a fit")
+        of, right, still = len(self.right), int((self.right == RIGHT).sum()), len(self._open())
+        self.decided["open"] = still
+        seconds = time.monotonic() - begin
+        return LeaveOneOut(right / of, (right + still) / of, self.decided, self.right, seconds)
+
+    def _side(self, k: int, problem: Problem, proof: Certificate) -> Side:
+        return side_of(self.problems, k, self.estimator, proof.w)._replace(costs=problem.costs)
+
+    def _without_force(self, k: int, problem: Problem, proof: Certificate, margins: Margins) -> None:
+        """Rows that are no support vectors of the optimum may as well be left out."""
+        idle = np.flatnonzero(settled_rows(proof, self._side(k, problem, proof)).idle)
+        self._narrow(k, idle, margins[0][idle], margins[1][idle])
+
+    def _no_better_without(self, k: int, problem: Problem, proof: Certificate, margins: Margins) -> None:
+        """Without a row its margin is at most the one at the optimum, if the loss sees that one."""
+        seen = margins[1] < (math.inf if problem.loss.name == "logistic" else 1.0)
+        self._narrow(k, np.flatnonzero(seen), np.full(seen.sum(), -math.inf), margins[1][seen])
+
+    def _by_curvature(self, k: int, problem: Problem, proof: Certificate, reach: float) -> None:
+        which = self._open()
+        self._narrow(k, which, *left_out_bounds(problem, proof, which, reach))
+
+    def _by_fits(self, i: int) -> None:
+        """Fits without row i, closer and closer, until it is decided.
+
+        The first gap is one that decides a row whose margins are half of those at the optimum.
+        """
+        which, proofs = np.array([i]), [proof for _, proof in self.parts]
+        enough = (
+            (0.5 * p.margins[i] / max(self.problems.lengths[i], 1e-300)) ** 2 / max(p.primal, 1e-300)
+            for _, p in self.parts
+        )
+        tol = min(_LARGEST_TOL, *enough)
+        while True:
+            tol = max(tol, _SMALLEST_TOL)
+            for k, (problem, _) in enumerate(self.parts):
+                costs = problem.costs.copy()
+                costs[i] = 0.0
+                without = replace(problem, costs=costs)
+                proof = proofs[k] = self._solved(without, proofs[k], tol)
+                low, high = margin_bounds(proof, self._side(k, without, proof))
+                self._narrow(k, which, low[which], high[which])
+                if tol == _SMALLEST_TOL and self._verdicts(which)[0] == OPEN:
+                    self._narrow(k, which, *left_out_bounds(without, proof, which, _REACHES[-1]))
+            if self._verdicts(which)[0] != OPEN or tol == _SMALLEST_TOL or not self._has_time():
+                break
+            tol *= _CLOSER
+
+    def _solved(self, problem: Problem, near: Certificate, tol: float) -> Certificate:
+        """The problem's proof, from a point near by on; Ctrl-C ends the search with what is decided."""
+        start, seconds = Solution(w=near.w, b=near.b, alpha=near.alpha), self.deadline - time.monotonic()
+        limit = None if math.isinf(seconds) else max(seconds, _LEAST_SECONDS)
+        model = solve(problem, tol=tol, start=start, threads=self.threads, max_time=limit)
+        if model.interrupted:
+            self.deadline = -math.inf
+        return model.certificate
+
+    def _narrow(self, k: int, which: Indices, low: Vector, high: Vector) -> None:
+        """The margins of some rows are between these two as well."""
+        ours = self.parts[k][0].y[which] > 0.0
+        self.low[which, k] = np.maximum(self.low[which, k], np.where(ours, low, -high))
+        self.high[which, k] = np.minimum(self.high[which, k], np.where(ours, high, -low))
+
+    def _decide(self, argument: str) -> None:
+        which = self._open()
+        self.right[which] = self._verdicts(which)
+        gained = len(which) - len(self._open())
+        self.decided[argument] = self.decided.get(argument, 0) + gained
+
+    def _verdicts(self, which: Indices) -> NDArray[np.int8]:
+        return verdicts(self.kind, self.codes[which], self.low[which], self.high[which])
+
+    def _open(self) -> Indices:
+        return np.flatnonzero(self.right == OPEN)
+
+    def _has_time(self) -> bool:
+        return time.monotonic() < self.deadline

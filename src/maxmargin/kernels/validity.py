@@ -169,18 +169,23 @@ def _errors(kernel: Kernel, X: Any) -> Vector:
     squares = sizes.multiply(sizes) if sparse.issparse(sizes) else sizes * sizes
     sums, lengths = np.asarray(sizes.sum(axis=1)).ravel(), np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
     unit = 2.0 * (X.shape[1] + 16) * _EPSILON
+    plain = X.astype(np.float64)
+    products = plain @ plain.T
+    products = np.asarray(products.toarray() if sparse.issparse(products) else products)
     total = np.zeros((len(sums), len(sums)))
     for coefficient, factors in kernel.terms:
         size, error = np.full(total.shape, coefficient), np.full(total.shape, unit * coefficient)
         for factor in factors:
-            factor_size, factor_error = _factor_errors(factor, lengths, sums, unit)
+            factor_size, factor_error = _factor_errors(factor, lengths, sums, products, unit)
             error = error * (factor_size + factor_error) + size * factor_error
             size = size * factor_size
         total += error
     return total
 
 
-def _factor_errors(factor: Factor, lengths: Vector, sums: Vector, unit: float) -> tuple[Vector, Vector]:
+def _factor_errors(
+    factor: Factor, lengths: Vector, sums: Vector, products: Vector, unit: float
+) -> tuple[Vector, Vector]:
     """Bounds on the values of one compiled kernel, and on their errors: see core/kernel/kernels.hpp."""
     common, shape, gamma, shift, degree = factor
     if shape == "exponential":
@@ -189,6 +194,8 @@ def _factor_errors(factor: Factor, lengths: Vector, sums: Vector, unit: float) -
         return np.ones(error.shape), np.minimum(error, 1.0)
     inner = gamma * np.outer(lengths, lengths) + abs(shift)
     if shape == "tanh":
-        return np.ones(inner.shape), unit * (1.0 + inner)
+        # Where its argument is large, a tanh hardly changes, whatever the argument loses.
+        argument, off = gamma * products + shift, unit * (1.0 + inner)
+        return np.ones(inner.shape), np.tanh(argument + off) - np.tanh(argument - off) + unit
     size = inner**degree
     return size, 2.0 * unit * max(degree, 1) * size

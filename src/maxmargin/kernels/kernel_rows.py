@@ -78,8 +78,9 @@ class KernelRows(RowSpace):
         self.which = np.arange(self.data.count) if which is None else np.asarray(which, np.int64)
         """The rows of the data that the problem is about, in its order."""
         self.blocks = blocks or whole(self.count)
-        self._last: tuple[Vector, Vector, float] | None = None
-        """The last w, its scores, and the largest score of its magnitudes, if that was asked for."""
+        self._last: list[tuple[Vector, Vector, float]] = []
+        """The last two w, since a proof is about two points: each with its scores, and the largest score of
+        its magnitudes, if that was asked for."""
         self._seconds_per_value: float | None = None
 
     @property
@@ -113,8 +114,8 @@ class KernelRows(RowSpace):
 
     def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
         """``<w, phi(x_i)>``: a kernel value for each row and each coefficient that is not zero."""
-        last = self._last
-        if last is not None and np.array_equal(last[0], w):
+        last = self._known(w)
+        if last is not None:
             return last[1].copy()
         out, largest = np.zeros(self.count), 0.0
         if isinstance(self.kernel, Linear):
@@ -125,8 +126,12 @@ class KernelRows(RowSpace):
                 if len(support):
                     sums = self._sums(w, support, members, budget, tell)
                     out[members], largest = sums[0], max(largest, float(sums[-1].max()))
-        self._last = w, out.copy(), largest
+        self._last = [*self._last[-1:], (w, out.copy(), largest)]
         return out
+
+    def _known(self, w: Vector) -> tuple[Vector, Vector, float] | None:
+        """What is known of a w whose scores were computed last, or the time before."""
+        return next((known for known in self._last if np.array_equal(known[0], w)), None)
 
     def _sums(
         self,
@@ -233,10 +238,9 @@ class KernelRows(RowSpace):
         """What a score is off by where packed rows are not quite those of the data."""
         if not self._its_rounding.moved:
             return 0.0
-        last = self._last
-        if last is None or not np.array_equal(last[0], w):
+        if self._known(w) is None:
             self.scores(w)
-            last = self._last
+        last = self._known(w)
         assert last is not None
         return self._its_rounding.off_by_moving(total, last[2])
 

@@ -353,7 +353,7 @@ def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certific
         dual = _best_multiple(problem, dual)
         lower = problem.dual_of(dual.alpha, dual.w, upper)
     if not lower >= 0.0:
-        dual, lower = _DualPoint(np.zeros_like(dual.alpha), np.zeros_like(dual.w), "zero"), 0.0
+        dual, lower = _DualPoint(np.zeros_like(dual.alpha), np.zeros_like(dual.w), "alpha = 0"), 0.0
     proof = Certificate(
         problem, primal.w, primal.b, upper, dual.alpha, lower, dual.alpha_from, primal.margins, dual.w
     )
@@ -389,6 +389,7 @@ def _twofold(problem: Problem, proof: Certificate) -> Certificate:
         upper = objective.twofold_primal(scores, b, lacking)
         if upper < best.primal:
             best = changed(best, w=w, b=b, primal=upper, margins=1.0 - lacking)
+            best.__dict__.pop("b_interval", None)  # that was of another w
         trifle = float(lacking.max(where=(lacking < _TRIFLE) & (problem.costs > 0.0), initial=0.0))
         if trifle == 0.0 or problem.fixed_intercept:
             break

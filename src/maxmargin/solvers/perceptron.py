@@ -37,6 +37,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.primal.dual_polish import DualPolish
+from maxmargin.solvers.primal.first_point import first_point
 from maxmargin.tools.parameters import NotNegative, Seed
 from maxmargin.types import Indices, Vector
 
@@ -91,11 +92,7 @@ class Perceptron(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with w = 0, or with the start's w and b. Rows without weight are not visited."""
-        w, b = np.zeros(problem.rows.columns), 0.0
-        if start is not None and start.w is not None:
-            w, b = start.w.astype(np.float64), start.b
-        elif start is not None and start.alpha is not None:
-            w, b = problem.primal_from_dual(start.alpha)
+        w, b = first_point(problem, start)
         return State(
             w=w,
             beta=b / problem.bias_feature if problem.bias_feature else 0.0,

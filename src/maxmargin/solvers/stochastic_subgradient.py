@@ -27,6 +27,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.primal.dual_polish import DualPolish
+from maxmargin.solvers.primal.first_point import first_point
 from maxmargin.solvers.primal.step_sizes import StepFunction, StepSequence, is_automatic, step_sizes
 from maxmargin.tools.parameters import Count, NotNegative, Positive, Seed
 from maxmargin.types import Indices, Vector
@@ -146,14 +147,7 @@ def init_state(
     recent: core.RecentSteps,
 ) -> State:
     """The state of any stochastic method before its first step."""
-    v = np.zeros(problem.rows.columns)
-    b = 0.0
-    if start is not None and start.w is not None:
-        v[:] = start.w
-        b = start.b
-    elif start is not None and start.alpha is not None:
-        w, b = problem.primal_from_dual(start.alpha)
-        v[:] = w
+    v, b = first_point(problem, start)
     u = np.zeros(problem.rows.columns if averages else 0)
     iterate = core.Iterate(v, u)
     iterate.beta = b / problem.bias_feature if problem.bias_feature else 0.0

@@ -26,6 +26,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.primal.dual_polish import DualPolish
+from maxmargin.solvers.primal.first_point import first_point
 from maxmargin.solvers.primal.step_sizes import StepFunction, StepSequence, is_automatic, step_sizes
 from maxmargin.tools.parameters import Count, NotNegative, Positive, Seed
 from maxmargin.types import Vector
@@ -100,11 +101,7 @@ class Subgradient(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with w = 0, or with the start's w and b."""
-        w, b = np.zeros(problem.rows.columns), 0.0
-        if start is not None and start.w is not None:
-            w, b = start.w.astype(np.float64), start.b
-        elif start is not None and start.alpha is not None:
-            w, b = problem.primal_from_dual(start.alpha)
+        w, b = first_point(problem, start)
         point = Point(w, b / problem.bias_feature if problem.bias_feature else 0.0)
         return State(point, point, np.inf, DualPolish(self.polish, self.seed))
 

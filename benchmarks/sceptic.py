@@ -133,7 +133,7 @@ def judge(claim: Claim) -> Iterator[Fault]:
         yield Fault("certified, not proven", 0.0, values)
     if claim.proven and not claim.is_kernel:
         yield Fault("not a kernel", 0.0, values)
-    if not (claim.proven and claim.is_kernel and claim.computable):
+    if not (claim.proven and claim.is_kernel):
         return
     if math.isnan(claim.primal) or math.isnan(claim.dual):
         yield Fault("gap above tol", math.inf, values)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, InseparableError, LinearSVC, LinearSVCCV, Problem, solve, whole_path
 from maxmargin.estimators.sureness import places_of
-from maxmargin.independent.arithmetic import Vector
+from maxmargin.independent.arithmetic import Vector, sum_of
 from maxmargin.independent.places import Place
 from maxmargin.independent.rows import KernelRows, PlainRows, Rows
 from maxmargin.independent.values import ExactProblem
@@ -97,9 +97,7 @@ class Claim:
     tol: float
     hard: bool = False
     is_kernel: bool = True
-    """Whether the function is a kernel for all that is known."""
-    computable: bool = True
-    """Whether values of the kernel can be computed exactly."""
+    """Whether nothing shows in exact arithmetic that the function is not a kernel on these rows."""
     place: Place | None = None
     """Where the model says that the best point is."""
 
@@ -358,6 +356,8 @@ def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
         kernel = {"kernel": "gaussian"}
     if options["kernel"] != "linear":
         kernel["gamma"] = float(model.kernel_.gamma)
+    if options["kernel"] == "sigmoid":
+        kernel["coef0"] = float(model.kernel_.coef0)
     classes = model.classes_
     pairs = len(classes) > 2 and options.get("multi_class", "ovo") == "ovo"
     sides = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))] if pairs else None
@@ -375,9 +375,8 @@ def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
         costs = [Fraction(cost) for cost in (options["C"] * factors).tolist()]
         problem = ExactProblem(KernelRows(vectors, kernel), y.tolist(), costs)
         point = Vector.of(certificate.w.tolist()), Fraction(float(model.intercept_[k]))
-        is_kernel = options["kernel"] != "sigmoid" or not _clearly_none(case.X[which], model.kernel_)
-        computable = options["kernel"] != "sigmoid"
-        known = {"is_kernel": is_kernel, "computable": computable, "place": Place(*places[k])}
+        refuted = options["kernel"] == "sigmoid" and certificate.proven and _is_refuted(problem.rows)
+        known = {"is_kernel": not refuted, "place": Place(*places[k])}
         yield _claim(problem, point, certificate, outcome.status, tol, **known)
 
 
@@ -517,8 +516,10 @@ def _against_rest(
     return np.where(positive, 1, -1), weights * factors
 
 
-def _clearly_none(X: NDArray[Any], kernel: Any) -> bool:
-    """Whether the matrix of a sigmoid's values has an eigenvalue far below 0."""
-    data = np.asarray(X, np.float64)
-    values = np.linalg.eigvalsh(np.tanh(kernel.gamma * (data @ data.T) + kernel.coef0))
-    return bool(values[0] < -1e-6 * np.abs(values).max())
+def _is_refuted(rows: Rows) -> bool:
+    """Whether v'Kv < 0 in exact arithmetic, v being an eigenvector as float64 has it."""
+    count = len(rows.vectors)
+    lines = [rows.scores(Vector({i: 1.0})) for i in range(count)]
+    _, vectors = np.linalg.eigh([[float(value.low) for value in line] for line in lines])
+    v = Vector.of(vectors[:, 0].tolist())
+    return sum_of(score.times(v[i]) for i, score in enumerate(rows.scores(v))).high < 0

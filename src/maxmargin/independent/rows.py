@@ -130,6 +130,8 @@ def kernel_value(kernel: Mapping[str, Any], x: Vector, z: Vector) -> Interval:
         return Interval.exactly((gamma * x.dot(z) + shift) ** int(kernel["degree"]))
     if name in _DISTANCES:
         return exponential(-Fraction(kernel["gamma"]) * _DISTANCES[name](x, z))
+    if name == "sigmoid":
+        return _tanh(Fraction(kernel["gamma"]) * x.dot(z) + Fraction(kernel["coef0"]))
     raise NotAKernel(f"values of the kernel {name!r} cannot be computed here")
 
 
@@ -152,6 +154,13 @@ def refuse_unproven(kernel: Mapping[str, Any]) -> None:
         raise NotAKernel(f"the function {name!r} is not known to be a kernel, so that nothing is proven")
     if kernel.get("gamma", 1.0) < 0 or kernel.get("coef0", 0.0) < 0:
         raise NotAKernel(f"a {name} function with a negative gamma or coef0 is not known to be a kernel")
+
+
+def _tanh(t: Fraction) -> Interval:
+    """``(1 - e) / (1 + e)`` with e = exp(-2 |t|), which falls with e, and its negative for negative t."""
+    power = exponential(-2 * abs(t))
+    ends = [(1 - e) / (1 + e) for e in (power.high, power.low)]
+    return Interval(ends[0], ends[1]) if t >= 0 else Interval(-ends[1], -ends[0])
 
 
 def _product(term: Mapping[str, Any], x: Vector, z: Vector) -> Interval:

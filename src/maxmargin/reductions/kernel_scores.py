@@ -88,7 +88,7 @@ class KernelScores:
 
 
 def _product(X: Any, weights: Any) -> Matrix:
-    """``<w, x>`` of all rows and problems, in double precision; ``weights`` has a column for each problem."""
+    """``<w, x>`` of all rows and problems, in double precision; weights have a column for each."""
     columns, problems = weights.shape
     with one_blas_thread():
         if sparse.issparse(weights):

@@ -204,7 +204,7 @@ class Measures:
         """Two classes: the scores of each. More: by how much a row's own class is ahead.
 
         Of each class against the rest that is its score less the largest other one; of pairs of classes the
-        smallest margin in any pair with its own class. Above 0 a row is right.
+        smallest margin in any pair with its own class.
         """
         known = self.codes >= 0
         if isinstance(self.model.kind, TwoClasses):

@@ -150,9 +150,11 @@ def trace_section(found: Facts) -> list[Markup]:
     traces = [trace for trace in model.traces or [] if len(trace)]
     if not traces:
         return [paragraph("The model has no record of its training.")]
-    total, seconds = sum(map(len, traces)), sum(trace[-1].seconds for trace in traces)
+    total = sum(map(len, traces))
     what = "certificate was" if total == 1 else "certificates were"
-    words = f"{total:,} {what} made, as the training recorded it; it took {seconds:.3g} s."
+    # Runs of several problems go side by side, so that their times do not add up.
+    time = f", the last after {traces[0][-1].seconds:.3g} s" if len(traces) == 1 else ""
+    words = f"{total:,} {what} made, as the training recorded it{time}."
     titles = [each.name for each in found.measures.row_counts]
     named = sorted(zip(titles, traces, strict=False), key=lambda pair: -pair[1][-1].relative_gap)
     drawn = pictures.trace(named[:_MOST_LINES], model.tol, "trace")

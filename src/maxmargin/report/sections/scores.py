@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from maxmargin.reductions.class_problems import OneAgainstOne
 from maxmargin.report import pictures
 from maxmargin.report.facts import Facts
 from maxmargin.report.markup import Markup, figure, name, paragraph, side_by_side, table
@@ -30,7 +31,9 @@ def scores_section(found: Facts) -> list[Markup]:
 
 def _meaning(measures: Measures, where: str, *, logistic: bool) -> list[str | Markup]:
     if len(measures.model.kind) > 1:
-        return [f"Rows of {where}. Above 0 their own class is ahead of all others."]
+        pairs = isinstance(measures.model.kind, OneAgainstOne)
+        meaning = "wins all its pairs" if pairs else "is ahead of all others"
+        return [f"Rows of {where}. Above 0 their own class {meaning}."]
     dashed = "" if logistic else " Dashed: the ends of the margin, -1 and 1."
     words = f"Scores of the rows of {where}. Above 0 a row is called "
     return [words, name(measures.labels[1]), ", else ", name(measures.labels[0]), f".{dashed}"]

@@ -80,8 +80,14 @@ class Axis:
         if self.marks is not None:
             return self.marks
         if self.scale == "log":
-            return [(value, f"{value:.0e}".replace("e-0", "e-")) for value in decades(self.low, self.high)]
+            return [(value, _power(value)) for value in decades(self.low, self.high)]
         return [(value, f"{value + 0.0:.6g}") for value in ticks(self.low, self.high)]
+
+
+def _power(value: float) -> str:
+    """A power of ten as it is written beside an axis."""
+    exponent = round(math.log10(value))
+    return f"{value:.0f}" if 0 <= exponent <= 4 else f"1e{exponent}"
 
 
 class Picture:

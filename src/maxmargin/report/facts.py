@@ -158,6 +158,13 @@ class Facts:
         return self.verdict is not None and self.verdict.holds
 
     @property
+    def asked(self) -> float:
+        """The relative gap that the training was asked for, or that is to be shown where none is claimed."""
+        if self.model.claims is not None and self.model.tol is not None:
+            return self.model.tol
+        return 0.0 if self.verdict is None else self.verdict.tol
+
+    @property
     def is_training_data(self) -> bool:
         """Whether the data are those of the training, as far as the fingerprint or the proof can tell."""
         verdict = self.verdict

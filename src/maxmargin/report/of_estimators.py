@@ -33,7 +33,8 @@ def report_on(
     verdict = judging.verdict(model, Path(kind), Path("the data given"))
     with Bars(quiet=True) as bars:
         facts.judge(verdict, model.problem.get("class_weight"), judging.max_time, bars)
-    write_whole(path, lambda file: file.write(page(facts).encode()))
+    text = page(facts).encode()
+    write_whole(path, lambda file: file.write(text))
 
 
 def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Rows:

@@ -107,7 +107,7 @@ def _tiles(found: Facts) -> Markup:
     tiles: list[tuple[str, str, str]] = []
     if found.verdict is not None and found.verdict.worst is not None:
         gap = found.verdict.worst.relative_gap
-        tiles.append(("Relative gap, recomputed", f"{gap:.1e}", f"asked for: {found.verdict.tol:g}"))
+        tiles.append(("Relative gap, recomputed", f"{gap:.1e}", f"asked for: {found.asked:g}"))
     for where, measures, _ in measured(found):
         if measures.accuracy is not None:
             of = f"{measures.right:,} of {measures.rows:,} rows"

@@ -45,7 +45,10 @@ def model_section(found: Facts) -> list[Markup]:
     if model.status is not None:
         ended = model.status.name.lower().replace("_", " ")
         lines.append(("ended", ended if model.steps is None else f"{ended}, after {model.steps} steps"))
-    lines += [("file", file_facts(found.source)), ("written by", name(model.writer))]
+    lines += [
+        ("file" if found.source.path else "from", file_facts(found.source)),
+        ("written by", name(model.writer)),
+    ]
     return [paragraph(_objective(found, hard=hard)), facts(lines)]
 
 

@@ -34,8 +34,8 @@ def in_percent(share: float | None) -> str:
     for digits in (2, 4, 6):
         text = f"{100 * share:.{digits}f}"
         if share in (0.0, 1.0) or 0.0 < float(text) < 100.0:
-            return f"{text} %"
-    return f"{100 * share:.12g} %"
+            return f"{text}\N{NO-BREAK SPACE}%"
+    return f"{100 * share:.12g}\N{NO-BREAK SPACE}%"
 
 
 def file_facts(source: Source) -> Markup:

@@ -37,11 +37,11 @@ def proof_section(found: Facts) -> list[Markup]:
     parts = [_in_words(verdict, verdict.worst)]
     if verdict.reasons:
         parts += [paragraph("It does not hold:"), listed(verdict.reasons[:_MOST_REASONS])]
-    parts.append(_values(verdict, verdict.worst))
+    parts.append(_values(found, verdict.worst))
     if len(ordered) > 1:
         parts.append(_problems(drawn, len(ordered) - len(drawn)))
-    caption = f"The gap between the two values, and the {verdict.tol:g} that was asked for (tol)."
-    parts.append(figure(pictures.gaps(drawn, verdict.tol, "gaps"), caption))
+    caption = f"The gap between the two values, and the {found.asked:g} that was asked for (tol)."
+    parts.append(figure(pictures.gaps(drawn, found.asked, "gaps"), caption))
     return parts + _how_to_check(found)
 
 
@@ -69,7 +69,7 @@ def _in_words(verdict: Verdict, worst: Finding) -> Markup:
     )
 
 
-def _values(verdict: Verdict, worst: Finding) -> Markup:
+def _values(found: Facts, worst: Finding) -> Markup:
     """Each number with its meaning; claimed and recomputed, where anything is claimed."""
     claim = worst.claim
     asked = "The training was asked for" if claim is not None else "To be shown was"
@@ -79,7 +79,7 @@ def _values(verdict: Verdict, worst: Finding) -> Markup:
         "A bound that the objective of no model is below, by weak duality. It comes from "
         f"{worst.bound_from}.",
         "Primal less dual: this model is at most so far above the best one.",
-        f"The gap as a share of the primal value. {asked} {verdict.tol:g}, the tol.",
+        f"The gap as a share of the primal value. {asked} {found.asked:g}, the tol.",
     )
     first = ("primal value", "dual value", "gap", "relative gap")
     rows = [[each] for each in first]

@@ -159,7 +159,7 @@ class Facts:
 
     @property
     def asked(self) -> float:
-        """The relative gap that the training was asked for, or that is to be shown where none is claimed."""
+        """The relative gap that the training was asked for, or that is to be shown if none is claimed."""
         if self.model.claims is not None and self.model.tol is not None:
             return self.model.tol
         return 0.0 if self.verdict is None else self.verdict.tol

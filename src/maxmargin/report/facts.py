@@ -263,10 +263,11 @@ class Facts:
 def fitting(X: Any, model: StoredModel, name: str) -> Any:
     """X with the columns of the model; refuses another number of them.
 
-    Only sparse rows may lack some: LIBSVM text does not tell of columns at its end that are empty.
+    Only sparse rows may lack some: LIBSVM text does not tell of columns at its end that are empty. Nor do
+    its models, so that data may have more.
     """
     columns, width = X.shape[1], model.features
-    if columns == width or (model.width is None and sparse.issparse(X)):
+    if columns == width or model.width is None or (model.format == "libsvm" and columns > width):
         return X
     if columns < width and sparse.issparse(X):
         return widened(X, width)

@@ -127,6 +127,8 @@ class Measures:
         is_sure: Callable[[Any], NDArray[Any]] | None,
     ) -> None:
         self.model, self.rows = model, int(X.shape[0])
+        if model.width is not None and X.shape[1] > model.width:
+            X = X[:, : model.width]  # columns that a LIBSVM model gives no weight
         self.codes = class_codes(y, model.classes)
         """For each row the place of its class; -1 for labels that the model does not know."""
         self.scores: Vector = model.decision_function(X).reshape(self.rows, -1)

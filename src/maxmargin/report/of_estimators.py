@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from maxmargin.command_line.certify import Judging
+from maxmargin.command_line.certify import Judging, NoProof
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import some
+from maxmargin.estimators.reading import MATRIX
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.files.models.fitted import from_estimator
 from maxmargin.files.models.stored import StoredModel
@@ -30,31 +33,28 @@ def report_on(
     tested = None if test is None else _rows(model, *test, "the test data")
     facts = Facts(Source(kind), model, data, tested)
     judging = Judging()
-    verdict = judging.verdict(model, Path(kind), Path("the data given"))
     with Bars(quiet=True) as bars:
-        facts.judge(verdict, model.problem.get("class_weight"), judging.max_time, bars)
+        try:
+            verdict = judging.verdict(model, Path(kind), Path(data.source.name))
+            facts.judge(verdict, model.problem.get("class_weight"), judging.max_time, bars)
+        except NoProof as reason:
+            facts.no_proof = str(reason)
     text = page(facts).encode()
     write_whole(path, lambda file: file.write(text))
 
 
 def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Rows:
     """Rows and labels in memory; columns of a table are taken by their names, if the model has any."""
-    if hasattr(X, "columns") and model.feature_names is not None:
-        missing = [column for column in model.feature_names if column not in list(map(str, X.columns))]
-        if missing:
-            raise ValueError(
-                f"X must have the columns that the model was trained on. It lacks {missing[:5]}. Add them."
-            )
-        X = X.set_axis(list(map(str, X.columns)), axis=1)[model.feature_names]
     if isinstance(X, LazyMonomials):
         X = X.base
-    matrix = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
-    if matrix.dtype not in (np.float32, np.float64):
-        matrix = matrix.astype(np.float64)
-    if matrix.ndim != 2:
-        raise ValueError(
-            f"X must be a matrix with one row per example. Got {matrix.ndim} dimensions instead."
-        )
-    labels = column_or_1d(y)
+    names = list(map(str, X.columns)) if hasattr(X, "columns") else None
+    matrix, labels = check_array(X, input_name="X", **MATRIX), column_or_1d(y)
     check_consistent_length(matrix, labels)
+    if names is not None and model.feature_names is not None:
+        missing = [column for column in model.feature_names if column not in names]
+        if missing:
+            raise ValueError(
+                f"X must have the columns of the training. It lacks {some(missing)}. Add them."
+            )
+        matrix = matrix[:, [names.index(column) for column in model.feature_names]]
     return Rows(Source(name), matrix, np.asarray(labels))

@@ -148,7 +148,9 @@ def plane(measures: Measures, X: Any, name: str) -> str:
     model, labels, codes = measures.model, measures.labels, measures.codes
     values = np.asarray(X.toarray() if hasattr(X, "toarray") else X, np.float64)
     names = model.feature_names or ["column 1", "column 2"]
-    across, up = (_span(column) for column in values.T)
+    # Kernels of values that are not negative, such as the chi-squared one, take no others.
+    floor = 0.0 if hasattr(model, "kernel") and values.min() >= 0.0 else -math.inf
+    across, up = (_span(column, floor) for column in values.T)
     picture = Picture(
         Axis(float(across[0]), float(across[-1]), names[0]),
         Axis(float(up[0]), float(up[-1]), names[1]),
@@ -181,10 +183,10 @@ def _drawn(count: int) -> Sequence[int]:
     return range(count) if count <= MOST_ROWS else np.linspace(0, count - 1, MOST_ROWS).astype(int).tolist()
 
 
-def _span(column: Vector) -> Vector:
+def _span(column: Vector, floor: float) -> Vector:
     low, high = float(column.min()), float(column.max())
     room = 0.08 * (high - low) or 1.0
-    return np.linspace(low - room, high + room, _GRID)
+    return np.linspace(max(low - room, floor), high + room, _GRID)
 
 
 def _two_sides(picture: Picture, across: Vector, up: Vector, scores: Vector) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from maxmargin.kernels import Precomputed
 from maxmargin.reductions.class_problems import OneAgainstOne
 from maxmargin.report import pictures
 from maxmargin.report.facts import Facts
@@ -88,8 +89,9 @@ def calibration_section(found: Facts) -> list[Markup]:
 
 
 def plane_section(found: Facts) -> list[Markup]:
-    """Rows of two columns as points; empty where there are more columns."""
-    if found.model.features != 2 or found.data.X.shape[1] != 2:
+    """Rows of two columns as points; empty where there are more, or only values of a kernel."""
+    given = isinstance(getattr(found.model, "kernel", None), Precomputed)
+    if given or found.model.features != 2 or found.data.X.shape[1] != 2:
         return []
     figures = []
     for k, (where, measures, rows) in enumerate(measured(found)):

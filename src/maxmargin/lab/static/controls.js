@@ -8,6 +8,8 @@
 // { kind: "segments", name, label, options }    the same side by side, for few
 // { kind: "check", name, label }
 // { kind: "button", label, press(stage) }
+// { kind: "player", name, label, last(answer), seconds }   steps of a run: back, on, play; `last` is the
+//                                               number of the last one, `seconds` the time of the whole
 // Every kind may have when(values): whether it is shown, and hint: words for who wonders.
 
 import { html, shortNumber } from "./drawing.js";
@@ -21,15 +23,15 @@ export function buildControls(root, list, stage) {
     if (control.hint) element.title = control.hint;
     element.dataset.control = control.name ?? control.label;
     root.append(element);
-    return (values) => {
+    return (values, answer) => {
       element.hidden = control.when ? !control.when(values) : false;
-      update(values);
+      update(values, answer);
     };
   });
-  return (values) => updates.forEach((update) => update(values));
+  return (values, answer) => updates.forEach((update) => update(values, answer));
 }
 
-const KINDS = { range, choice, segments, check, button };
+const KINDS = { range, choice, segments, check, button, player };
 
 function range({ name, label, from, to, step, log, infinite, words }, { state }, id) {
   const places = Math.round((to - from) / step);
@@ -84,4 +86,66 @@ function button({ label, press }, stage) {
   const element = html("button", { type: "button" }, label);
   element.addEventListener("click", () => press(stage));
   return { element, update: () => {} };
+}
+
+const STILL = matchMedia("(prefers-reduced-motion: reduce)");
+const MOST_FRAMES = 1000;
+
+function player({ name, label, last, seconds = 8 }, stage, id) {
+  const { state } = stage;
+  const input = html("input", { type: "range", id, min: 0, max: 0, step: 1 });
+  const output = html("output", { for: id });
+  const press = (words, title, act) => {
+    const button = html("button", { type: "button", title, "aria-label": title }, words);
+    button.addEventListener("click", act);
+    return button;
+  };
+  let frame;
+  const stop = () => {
+    cancelAnimationFrame(frame);
+    frame = undefined;
+    play.textContent = "▶";
+    play.setAttribute("aria-label", "Play");
+    state.commit();
+  };
+  const go = (step) => {
+    if (frame !== undefined) stop();
+    state.change({ [name]: Math.min(Number(input.max), Math.max(0, step)) });
+  };
+  /** From where it stands to the end, from the start if it stands there; no frame shows a step twice. */
+  const run = () => {
+    const end = Number(input.max);
+    const first = state.values[name] >= end ? 0 : state.values[name];
+    let begun;
+    let before;
+    play.textContent = "❚❚";
+    play.setAttribute("aria-label", "Pause");
+    const show = (now) => {
+      begun ??= now;
+      if (before !== undefined) {
+        if (performance.getEntriesByName("frame").length >= MOST_FRAMES) performance.clearMeasures("frame");
+        performance.measure("frame", { start: before, end: now });
+      }
+      before = now;
+      const step = Math.min(end, first + Math.floor(((now - begun) / 1000) * Math.max(2, end / seconds)));
+      if (step !== state.values[name]) state.set({ [name]: step });
+      if (step >= end || !input.isConnected) stop();
+      else frame = requestAnimationFrame(show);
+    };
+    frame = requestAnimationFrame(show);
+  };
+  const play = press("▶", "Play", () => (frame === undefined ? run() : stop()));
+  input.addEventListener("input", () => state.set({ [name]: Number(input.value) }));
+  input.addEventListener("change", () => state.commit());
+  const buttons = html("div", { class: "buttons" }, press("⏮", "To the start", () => go(0)),
+    press("◀", "One step back", () => go(state.values[name] - 1)), play,
+    press("▶|", "One step on", () => go(state.values[name] + 1)), press("⏭", "To the end", () => go(Number(input.max))));
+  const update = (values, answer) => {
+    if (answer) input.max = last(answer);
+    input.value = values[name];
+    output.textContent = `${Math.min(values[name], Number(input.max))} of ${input.max}`;
+    play.hidden = STILL.matches; // who wants no motion goes step by step
+  };
+  const element = html("div", { class: "control range player" }, html("label", { for: id }, label), output, input, buttons);
+  return { element, update };
 }

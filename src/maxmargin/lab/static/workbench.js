@@ -24,6 +24,7 @@ class Stage {
   #since;
   #answer;
   #asked;
+  #question;
   #ending = new AbortController();
 
   constructor(root, info, bench, state, transport, link) {
@@ -164,9 +165,27 @@ class Stage {
   #changed() {
     // The first change that no answer has taken up yet: from there on somebody waits.
     this.#since ??= globalThis.event?.timeStamp ?? performance.now();
-    this.update(this.state.values);
-    this.figure.sketch?.(this.state.values, this.#answer);
-    this.#request();
+    const { values } = this.state;
+    this.update(values, this.#answer);
+    if (this.#answer && !this.#busy && JSON.stringify(this.asks) === this.#question) {
+      this.#show(this.#answer, values, this.#taken()); // nothing that the answer depends on has changed
+    } else {
+      this.figure.sketch?.(values, this.#answer);
+      this.#request();
+    }
+  }
+
+  #taken() {
+    const since = this.#since;
+    this.#since = undefined;
+    return since;
+  }
+
+  #show(answer, values, since) {
+    [this.#answer, this.#asked] = [answer, values];
+    this.update(this.state.values, answer);
+    this.figure.draw(answer, values);
+    requestAnimationFrame(() => measure("answer", since));
   }
 
   /** Ask for what is to be shown: one question at a time, and of those that wait the newest. */
@@ -178,8 +197,8 @@ class Stage {
     this.#busy = true;
     this.section.setAttribute("aria-busy", "true");
     const { values } = this.state;
-    const since = this.#since;
-    this.#since = undefined;
+    const since = this.#taken();
+    this.#question = JSON.stringify(this.asks);
     const answer = await this.ask("show");
     this.#busy = false;
     if (this.#ending.signal.aborted) return;
@@ -187,11 +206,12 @@ class Stage {
       this.#again = false;
       this.#request();
     } else this.section.setAttribute("aria-busy", "false");
-    if (!answer) return;
+    if (!answer) {
+      this.#question = undefined;
+      return;
+    }
     this.refuse("");
-    [this.#answer, this.#asked] = [answer, values];
-    this.figure.draw(answer, values);
-    requestAnimationFrame(() => measure(since));
+    this.#show(answer, this.#busy ? values : this.state.values, since);
   }
 
   async #showScript() {
@@ -228,9 +248,11 @@ async function copy(text) {
   }
 }
 
-function measure(since) {
-  performance.measure("answer", { start: since, end: performance.now() });
-  if (performance.getEntriesByName("answer").length > MOST_MEASURES) performance.clearMeasures("answer");
+/** How long something took, for who wants to know: performance.getEntriesByName(name). */
+function measure(name, since) {
+  if (since === undefined) return;
+  if (performance.getEntriesByName(name).length >= MOST_MEASURES) performance.clearMeasures(name);
+  performance.measure(name, { start: since, end: performance.now() });
 }
 
 function legendMark(kind, colour) {

@@ -65,14 +65,15 @@ export class Plot {
   /**
    * Options: title (for screen readers), x and y ([low, high] each), xLabel, yLabel, equal (one unit is
    * as long in both directions), ratio (height over width where it is not), logX and logY, xTicks (false:
-   * none), bare (no axes), half (two of them lie side by side where there is room).
+   * none), bare (no axes), share (of the width, where plots with shares lie side by side).
    */
   constructor(parent, options) {
     this.options = { ratio: 0.6, equal: false, ...options };
     this.x = options.x;
     this.y = options.y;
     const clip = `inside-${++plots}`;
-    this.frame = html("div", { class: options.half ? "plot half" : "plot" });
+    this.frame = html("div", { class: options.share ? "plot shared" : "plot" });
+    if (options.share) this.frame.style.flexGrow = options.share;
     this.svg = svg("svg", { role: "group", "aria-label": options.title });
     this.clip = svg("rect");
     const clipPath = svg("clipPath", { id: clip });

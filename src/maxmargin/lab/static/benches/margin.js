@@ -1,37 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The margin: points in the plane, the line between them, and what every point is to it.
 
-import { arrow, draw, Handles, labelStyle, lineOf, shape, shortNumber } from "../drawing.js";
-
-const CLASSES = ["no support vector", "on the margin", "inside the margin", "misclassified"];
-const MOST_POINTS = 500;
+import { arrow, draw, labelStyle, lineOf, shape, shortNumber } from "../drawing.js";
+import { CLASSES, dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
 
 export default {
   initial: { data: "outlier", points: [], C: 1, loss: "hinge", intercept: "exact", hulls: false, tool: "move" },
 
   controls: [
-    {
-      kind: "segments", name: "tool", label: "A click",
-      options: { move: "moves", plus: "adds △", minus: "adds ○", remove: "deletes" },
-    },
+    TOOL,
     { kind: "range", name: "C", label: "C, the price of slack", from: -3, to: 3, step: 0.05, log: true, infinite: "∞: the hard margin" },
     { kind: "choice", name: "loss", label: "Loss", options: { hinge: "hinge", squared_hinge: "squared hinge", logistic: "logistic" },
       when: (values) => values.C !== Infinity },
     { kind: "choice", name: "intercept", label: "Intercept b", options: { exact: "free (exact)", regularised: "regularised", none: "none (b = 0)" } },
-    {
-      kind: "choice", name: "data", label: "Points", patch: { points: [] },
-      options: { outlier: "an outlier", clouds: "two clouds", overlapping: "overlapping", many: "200 points", xor: "XOR", moons: "moons" },
-    },
+    dataControl({ outlier: "an outlier", clouds: "two clouds", overlapping: "overlapping", many: "200 points", xor: "XOR", moons: "moons" }),
     { kind: "check", name: "hulls", label: "Convex hulls and their nearest points" },
   ],
 
   asks: ({ tool, ...values }) => values,
 
   build(stage) {
-    const { state } = stage;
     const plot = stage.plot({
-      title: "Points in the plane. Page Up and Page Down choose a point, arrows move it, Delete removes it, "
-        + "plus and minus add one, Space changes its class.",
+      title: `Points in the plane. ${POINTS_HELP}`,
       x: [-4, 4], y: [-3, 3], xLabel: "x₁", yLabel: "x₂", equal: true,
     });
     const [areas, hulls, lines, slacks] = Array.from({ length: 4 }, () => plot.layer());
@@ -43,49 +33,7 @@ export default {
       ["line", "var(--wrong)", "slack"], ["cross", "var(--faint)", "misclassified"],
     ]);
 
-    const points = () => (state.values.points.length ? state.values.points : (stage.answer?.points ?? []));
-    const rounded = (at) => at.map((value) => Number(value.toFixed(3)));
-    const add = (at, label) => {
-      if (points().length < MOST_POINTS) state.change({ points: [...points(), [...rounded(at), label]] });
-    };
-    const remove = (index) => {
-      if (points().length > 1) state.change({ points: points().filter((_, each) => each !== index) });
-    };
-    const handles = new Handles(plot, {
-      move: (index, at) => state.set({ points: points().map((point, each) => (each === index ? [...rounded(at), point[2]] : point)) }),
-      done: () => state.commit(),
-      choose: () => showChosen(stage.answer),
-      press: (index) => state.values.tool === "remove" && (remove(index), true),
-      empty: (at) => {
-        if (state.values.tool === "plus") add(at, 1);
-        if (state.values.tool === "minus") add(at, -1);
-      },
-      key: (index, name) => {
-        const [x, y] = points()[index];
-        if (name === "Delete" || name === "Backspace") remove(index);
-        else if (name === "+" || name === "-") add([x + 0.3, y + 0.3], name === "+" ? 1 : -1);
-        else if (name === " ") state.change({ points: points().map((point, each) => (each === index ? [point[0], point[1], -point[2]] : point)) });
-        else return false;
-        return true;
-      },
-    });
-
-    /** The points: their size is their weight, and hollow ones have none. */
-    function drawPoints(list, answer) {
-      const known = answer?.alpha?.length === list.length;
-      const most = known ? Math.max(...answer.alpha, 1e-12) : 1;
-      handles.draw(list.map(([x, y, label], index) => {
-        const { shape: form, colour } = labelStyle(label);
-        const kind = known ? answer.classes[index] : 0;
-        const weight = known ? answer.alpha[index] / most : 0;
-        return {
-          at: [x, y], shape: form, radius: 5 + 5 * Math.sqrt(weight), stroke: colour,
-          fill: kind ? colour : "var(--paper)", mark: kind === 3 ? "cross" : undefined,
-          words: `Point ${index + 1} of ${list.length}, class ${label > 0 ? "plus" : "minus"}, at ${x}, ${y}`
-            + (known ? `, ${CLASSES[kind]}, weight ${shortNumber(answer.alpha[index])}` : ""),
-        };
-      }));
-    }
+    const points = new PlanePoints(stage, plot, { choose: () => showChosen(stage.answer) });
 
     function drawLine({ w, b }) {
       const [width, tall] = [plot.x[1] * 4, plot.y[1] * 4];
@@ -148,7 +96,7 @@ export default {
       draw(bars, order.map((index, place) => {
         const [x, y] = weights.at([place + 0.12, alpha[index]]);
         const [end, floor] = weights.at([place + 0.88, 0]);
-        const chosen = index === handles.chosen ? { stroke: "var(--ink)", "stroke-width": 2 } : {};
+        const chosen = index === points.handles.chosen ? { stroke: "var(--ink)", "stroke-width": 2 } : {};
         return ["rect", { x, y, width: end - x, height: floor - y, fill: labelStyle(list[index][2]).colour, ...chosen }];
       }));
       const [left, y] = weights.at([weights.x[0], highest ?? 0]);
@@ -183,7 +131,7 @@ export default {
         stage.say(answer.inseparable);
         return;
       }
-      const index = handles.chosen;
+      const index = points.handles.chosen;
       if (index >= answer.alpha.length) return;
       const [, , label] = answer.points[index];
       const slack = Math.max(0, 1 - answer.margins[index]);
@@ -195,13 +143,13 @@ export default {
 
     return {
       sketch(values, answer) {
-        drawPoints(points(), answer);
+        points.draw(answer);
       },
       draw(answer) {
         drawLine(answer);
         drawSlack(answer);
         drawHulls(answer.hulls);
-        drawPoints(state.values.points.length ? points() : answer.points, answer);
+        points.draw(answer);
         drawWeights(answer);
         showNumbers(answer);
         showChosen(answer);

@@ -137,9 +137,9 @@ function player({ name, label, last, seconds = 8 }, stage, id) {
   const play = press("▶", "Play", () => (frame === undefined ? run() : stop()));
   input.addEventListener("input", () => state.set({ [name]: Number(input.value) }));
   input.addEventListener("change", () => state.commit());
-  const buttons = html("div", { class: "buttons" }, press("⏮", "To the start", () => go(0)),
+  const buttons = html("div", { class: "buttons" }, press("|◀◀", "To the start", () => go(0)),
     press("◀", "One step back", () => go(state.values[name] - 1)), play,
-    press("▶|", "One step on", () => go(state.values[name] + 1)), press("⏭", "To the end", () => go(Number(input.max))));
+    press("▶|", "One step on", () => go(state.values[name] + 1)), press("▶▶|", "To the end", () => go(Number(input.max))));
   const update = (values, answer) => {
     if (answer) input.max = last(answer);
     input.value = values[name];

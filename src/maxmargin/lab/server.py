@@ -53,6 +53,7 @@ class Laboratory:
         self.hosts = {f"{name}:{port}" for name in (LOOPBACK, "localhost")}
         self.headers = _headers(port)
         self.files = _static_files()
+        benches()  # imported before the first page waits for them
         self.sockets = 0
         self.one_at_a_time = anyio.CapacityLimiter(1)
         self.routes = Starlette(

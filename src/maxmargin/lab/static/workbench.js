@@ -48,6 +48,14 @@ class Stage {
     return plot;
   }
 
+  /** A place beside other plots with shares of the width, for several plots one below the other. */
+  column(share) {
+    const column = html("div", { class: "plot shared" });
+    column.style.flexGrow = share;
+    this.figures.append(column);
+    return column;
+  }
+
   /** What a bench asks now: the values of its state, or what its asks(values) makes of them. */
   get asks() {
     return plainValues(this.bench.asks ? this.bench.asks(this.state.values) : this.state.values);

@@ -8,13 +8,10 @@ import numpy as np
 from maxmargin.kernels import Kernel
 from maxmargin.kernels.names import KINDS, kernel_from_name
 from maxmargin.lab.asked import Asked
-from maxmargin.lab.scripts import number
+from maxmargin.lab.scripts import CORNER, number
 from maxmargin.types import Vector
 
 NAMES = [name for name in KINDS if name != "precomputed"]
-CORNER = np.array([4.0, 3.0])
-"""Added to all points for the chi-squared kernel, which takes no negative values: the lower left corner of
-the plane that is shown becomes its origin."""
 _HIGHEST_DEGREE = 8
 
 
@@ -31,9 +28,15 @@ def read_kernel(asked: Asked) -> tuple[Kernel, str, bool]:
     return first, first_code, harmonic
 
 
+def read_one_kernel(asked: Asked) -> tuple[Kernel, str, bool]:
+    """The same where there is no second kernel."""
+    kernel, code = _one(asked, "")
+    return kernel, code, "ChiSquared" in code
+
+
 def seen(X: Vector, harmonic: bool) -> Vector:
     """The points as the kernel sees them."""
-    return X + CORNER if harmonic else X
+    return X + np.array(CORNER) if harmonic else X
 
 
 def _one(asked: Asked, which: str) -> tuple[Kernel, str]:

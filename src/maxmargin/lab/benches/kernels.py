@@ -8,7 +8,7 @@ import numpy as np
 from maxmargin.kernels import KernelRows, is_valid
 from maxmargin.lab.asked import Asked
 from maxmargin.lab.benches import SECONDS, Answer, Bench
-from maxmargin.lab.chosen_kernel import CORNER, read_kernel, seen
+from maxmargin.lab.chosen_kernel import read_kernel, seen
 from maxmargin.lab.packed import packed
 from maxmargin.lab.scripts import VALUES, number, points_as_code
 from maxmargin.problem import Problem
@@ -72,11 +72,10 @@ def script(asked: Asked) -> Answer:
             *(part.partition("(")[0] for part in code.replace(" * ", " + ").split(" + ")),
         }
     )
-    moved = f"X = X + {CORNER.tolist()}  # this kernel takes no negative values\n" if harmonic else ""
     text = (
         '"""Points of two classes seen through a kernel, with the proof and Mercer\'s verdict."""\n\n'
         "import numpy as np\nfrom maxmargin import Problem, solve\n"
-        f"from maxmargin.kernels import {', '.join(names)}\n\n{points_as_code(X, y)}{moved}"
+        f"from maxmargin.kernels import {', '.join(names)}\n\n{points_as_code(X, y, harmonic)}"
         f"kernel = {code}\n"
         f"model = solve(Problem.of(KernelRows(X, kernel), y, C={number(C)}), tol={_TOL:g})\n{VALUES}"
         'print(f"accuracy = {np.mean(proof.margins > 0):.10g}")\n'

@@ -2,22 +2,8 @@
 // Kernels: curved lines between points, the matrix behind them, and whether it is that of a kernel.
 
 import { colourOf, draw, heat, levelWay, mixed, shortNumber, unpacked } from "../drawing.js";
+import { kernelControls } from "../kernel_controls.js";
 import { CLASSES, dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
-
-const KERNELS = {
-  linear: "linear", polynomial: "polynomial", gaussian: "Gaussian", laplacian: "Laplacian", chi_squared: "chi-squared", sigmoid: "sigmoid",
-};
-
-/** The controls of the first kernel, or of the second ("2"). */
-function kernelControls(which, words, used) {
-  const of = (...names) => (values) => used(values) && names.includes(values[`kernel${which}`]);
-  return [
-    { kind: "choice", name: `kernel${which}`, label: words, options: KERNELS, when: used },
-    { kind: "range", name: `gamma${which}`, label: "gamma", from: -2, to: 2, step: 0.05, log: true, when: of("polynomial", "gaussian", "laplacian", "chi_squared", "sigmoid") },
-    { kind: "range", name: `degree${which}`, label: "degree", from: 1, to: 8, step: 1, when: of("polynomial") },
-    { kind: "range", name: `coef0${which}`, label: "coef0", from: -3, to: 3, step: 0.1, when: of("polynomial", "sigmoid") },
-  ];
-}
 
 export default {
   initial: {

@@ -140,7 +140,7 @@ class Stage {
         download(new Blob([asSvg(this.plots).text], { type: "image/svg+xml" }), `${info.name}.svg`);
       }),
       press("PNG", "Save the figure as PNG", async () => download(await asPng(this.plots), `${info.name}.png`)));
-    const tour = html("a", { href: `tour/${info.tour}.html`, target: "_blank" }, "The tour explains it.");
+    const tour = html("a", { href: `tour/${info.tour}.html${location.search}`, target: "_blank" }, "The tour explains it.");
     const invitation = html("p", { class: "invitation" }, info.invitation);
     if (link) invitation.append(" ", tour); // in a notebook there is no server that has the tour
     this.section = html("section", { class: "bench", "aria-label": info.title },

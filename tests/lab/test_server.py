@@ -21,7 +21,7 @@ def fetch(server, path, **headers):
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
+        return answer.status, answer.headers, answer.read().decode(errors="replace")
     finally:
         connection.close()
 

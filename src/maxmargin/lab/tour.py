@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tour's pages as the laboratory shows them: the same Markdown, with links that lead to its benches.
 
-A wheel holds them beside this file; in the repository they lie in docs/tour.
+A wheel holds them in pages/tour; in the repository they lie in docs/tour.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PAGE = """<!doctype html>
 @cache
 def folder() -> Path:
     """Where the tour's pages are."""
-    own = Path(__file__).parent / "tour_pages"
+    own = Path(__file__).parent / "pages" / "tour"
     return own if own.is_dir() else Path(__file__).parents[3] / "docs" / "tour"
 
 

@@ -115,3 +115,15 @@ def run(script):
         exec(compile(script, "script", "exec"), {})
     found = re.findall(r"^([^=\n]+?) = ([-+.\deinf]+)$", output.getvalue(), re.MULTILINE)
     return {name: float(value) for name, value in found}
+
+
+def test_the_tour_opens_from_a_bench(browse):
+    with browse("margin") as opened, opened.page.context.expect_page() as other:
+        opened.page.get_by_role("link", name="The tour explains it.").click()
+        page = other.value
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.reload()
+        assert page.locator("h1").last.text_content() == "4. Hard and soft margin"
+        assert page.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")
+        assert said == []

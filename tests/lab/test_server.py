@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 
 import pytest
 
@@ -20,7 +21,7 @@ def fetch(server, path, **headers):
     try:
         connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
+        return answer.status, answer.headers, answer.read().decode(errors="replace")
     finally:
         connection.close()
 
@@ -160,3 +161,22 @@ def test_a_bench_that_fails_says_so_and_no_more(monkeypatch, caplog):
     answer = json.loads(reply(json.dumps(QUESTION)))
     assert answer == {"id": 1, "error": "The bench failed at this; the terminal says where."}
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_the_tour_is_shown_with_its_pictures_and_links(server):
+    from maxmargin.lab import tour
+
+    assert len(tour.stems()) == 35
+    for stem in tour.stems():
+        text = tour.page(stem, "token")
+        assert " style=" not in text, "a strict policy forbids it"
+        for path in re.findall(r'(?:href|src)="([^"]*)"', text):
+            assert re.match(r"\.\./static/|\.\./\?token=|https://", path) or re.match(
+                r"[\w]+\.(html\?token=token|png)(#[\w-]+)?$", path
+            ), path
+    assert "<math" in tour.page("14_lagrangian", "token")
+    assert fetch(server, f"/tour/04_margins.html?token={server.token}")[0] == 200
+    assert fetch(server, "/tour/04_margins.png")[0] == 200
+    assert fetch(server, "/tour/04_margins.html")[0] == 403
+    for path in (f"/tour/none.html?token={server.token}", "/tour/none.png", "/tour/pictures.py"):
+        assert fetch(server, path)[0] == 404

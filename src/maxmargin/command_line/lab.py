@@ -44,11 +44,8 @@ def lab(
         cure = "Leave --port out, or give another."
         raise Failure(f"Port {port} cannot be had: {error.strerror}. {cure}") from error
     address = f"{server.address}#{place}" if place else server.address
-
-    def begin() -> None:
-        typer.echo(f"The laboratory is at {address}\nCtrl-C ends it.")
-        if open_browser:
-            typer.launch(address)
-
-    server.run(then=begin)
+    typer.echo(f"The laboratory is at {address}\nCtrl-C ends it.")
+    if open_browser:
+        typer.launch(address)
+    server.run()
     return DONE

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from maxmargin.lab.asked import Asked, Refused
 from maxmargin.lab.benches import benches
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.plain_values import plain
 
 logger = logging.getLogger("maxmargin.lab")
@@ -64,6 +65,7 @@ def _answer(message: dict[str, Any]) -> Any:
     if not isinstance(wanted, str) or wanted not in answers:
         raise Refused(f"'want' must be one of {', '.join(answers)}.")
     asked = Asked(message["ask"])
-    answer = answers[wanted](asked)
+    with one_blas_thread():
+        answer = answers[wanted](asked)
     asked.refuse_the_rest()
     return answer

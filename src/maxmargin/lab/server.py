@@ -3,15 +3,14 @@
 
 It listens on the loopback address. A page of another origin cannot reach it: the Host must be its own, so
 that no foreign name can be pointed here; the Origin of a socket must be its own, which browsers enforce;
-and page and socket ask for the token of the address. It reads no file once it runs, and its pages may load
-nothing from elsewhere.
+and pages and socket ask for the token of the address. No request can name a file to be read, and the pages
+may load nothing from elsewhere.
 """
 
 from __future__ import annotations
 
 import secrets
 import socket
-from collections.abc import Callable
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from urllib.parse import parse_qs
@@ -26,6 +25,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from maxmargin.lab import tour
 from maxmargin.lab.benches import benches
 from maxmargin.lab.messages import LONGEST, reply
 
@@ -53,6 +53,8 @@ class Laboratory:
         self.hosts = {f"{name}:{port}" for name in (LOOPBACK, "localhost")}
         self.headers = _headers(port)
         self.files = _static_files()
+        self.pictures = {each.stem: each.read_bytes() for each in tour.folder().glob("*.png")}
+        benches()  # imported before the first page waits for them
         self.sockets = 0
         self.one_at_a_time = anyio.CapacityLimiter(1)
         self.routes = Starlette(
@@ -60,6 +62,8 @@ class Laboratory:
                 Route("/", self._page),
                 Route("/benches.json", self._benches),
                 Route("/static/{path:path}", self._static),
+                Route("/tour/{stem}.html", self._tour),
+                Route("/tour/{stem}.png", self._picture),
                 WebSocketRoute("/socket", self._socket),
             ]
         )
@@ -88,7 +92,7 @@ class Laboratory:
         socket_wanted = scope["type"] == "websocket"
         if origins != [f"http://{hosts[0]}"] and (origins or socket_wanted):
             return "The Origin is not that of the laboratory."
-        if socket_wanted or scope["path"] == "/":
+        if socket_wanted or scope["path"] == "/" or scope["path"].endswith(".html"):
             tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
             if len(tokens) != 1 or not secrets.compare_digest(tokens[0].encode(), self.token.encode()):
                 return "The token is missing or wrong. Use the address that `maxmargin lab` printed."
@@ -102,9 +106,12 @@ class Laboratory:
 
     def _file(self, path: str) -> Response:
         if path not in self.files:
-            return PlainTextResponse("There is no such page.", 404, self.headers)
+            return self._missing()
         content, kind = self.files[path]
         return Response(content, headers=self.headers, media_type=kind)
+
+    def _missing(self) -> Response:
+        return PlainTextResponse("There is no such page.", 404, self.headers)
 
     async def _benches(self, request: Request) -> Response:
         listed = [
@@ -112,6 +119,19 @@ class Laboratory:
             for name, bench in benches().items()
         ]
         return JSONResponse(listed, headers=self.headers)
+
+    async def _tour(self, request: Request) -> Response:
+        stem = request.path_params["stem"]
+        if stem not in tour.stems():
+            return self._missing()
+        text = await to_thread.run_sync(tour.page, stem, self.token)
+        return Response(text, headers=self.headers, media_type=_TYPES[".html"])
+
+    async def _picture(self, request: Request) -> Response:
+        picture = self.pictures.get(request.path_params["stem"])
+        if picture is None:
+            return self._missing()
+        return Response(picture, headers=self.headers, media_type=_TYPES[".png"])
 
     async def _socket(self, connection: WebSocket) -> None:
         """Answer messages, one after the other, until the page goes."""
@@ -177,6 +197,7 @@ class Server:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self.socket.bind((LOOPBACK, port))
+            self.socket.listen()  # from here on, who comes early waits
         except OSError:
             self.socket.close()
             raise
@@ -194,10 +215,8 @@ class Server:
         )
         self.uvicorn = uvicorn.Server(config)
 
-    def run(self, *, then: Callable[[], object] = lambda: None) -> None:
-        """Serve until somebody ends it; ``then`` is called once the port is open."""
-        self.socket.listen()  # from here on, who comes early waits
-        then()
+    def run(self) -> None:
+        """Serve until somebody ends it."""
         self.uvicorn.run(sockets=[self.socket])
 
     def end(self) -> None:

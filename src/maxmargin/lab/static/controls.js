@@ -104,7 +104,7 @@ function player({ name, label, last, seconds = 8 }, stage, id) {
   const stop = () => {
     cancelAnimationFrame(frame);
     frame = undefined;
-    play.textContent = "▶";
+    play.textContent = "Play";
     play.setAttribute("aria-label", "Play");
     state.commit();
   };
@@ -118,7 +118,7 @@ function player({ name, label, last, seconds = 8 }, stage, id) {
     const first = state.values[name] >= end ? 0 : state.values[name];
     let begun;
     let before;
-    play.textContent = "❚❚";
+    play.textContent = "Pause";
     play.setAttribute("aria-label", "Pause");
     const show = (now) => {
       begun ??= now;
@@ -134,12 +134,12 @@ function player({ name, label, last, seconds = 8 }, stage, id) {
     };
     frame = requestAnimationFrame(show);
   };
-  const play = press("▶", "Play", () => (frame === undefined ? run() : stop()));
+  const play = press("Play", "Play", () => (frame === undefined ? run() : stop()));
   input.addEventListener("input", () => state.set({ [name]: Number(input.value) }));
   input.addEventListener("change", () => state.commit());
-  const buttons = html("div", { class: "buttons" }, press("|◀◀", "To the start", () => go(0)),
+  const buttons = html("div", { class: "buttons" }, press("|◀", "To the start", () => go(0)),
     press("◀", "One step back", () => go(state.values[name] - 1)), play,
-    press("▶|", "One step on", () => go(state.values[name] + 1)), press("▶▶|", "To the end", () => go(Number(input.max))));
+    press("▶", "One step on", () => go(state.values[name] + 1)), press("▶|", "To the end", () => go(Number(input.max))));
   const update = (values, answer) => {
     if (answer) input.max = last(answer);
     input.value = values[name];

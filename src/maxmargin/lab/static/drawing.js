@@ -304,7 +304,7 @@ export class Handles {
         d: shape(item.shape ?? "circle", radius), fill, stroke, "stroke-width": item.width ?? 1.5, "stroke-linejoin": "round",
       }]);
       if (item.mark) {
-        parts.push(["path", { d: shape(item.mark, 0.55 * radius), fill: "none", stroke: "var(--paper)", "stroke-width": 2 }]);
+        parts.push(["path", { d: shape(item.mark, 0.5 * radius), fill: "none", stroke: "var(--paper)", "stroke-width": 2 }]);
       }
       draw(group, parts);
     });
@@ -476,6 +476,20 @@ export function heat(plot, values, colour, smooth = true) {
     href: canvas.toDataURL(), preserveAspectRatio: "none",
     "image-rendering": smooth ? "auto" : "pixelated",
   };
+}
+
+/** The matrix that packed.py has packed: values[row][column]. */
+export function unpacked({ columns, low, high, steps }) {
+  const text = atob(steps);
+  const rows = [];
+  for (let start = 0; start < text.length; start += 2 * columns) {
+    rows.push(Array.from({ length: columns }, (_, k) => {
+      const place = start + 2 * k;
+      const step = text.charCodeAt(place) + 256 * text.charCodeAt(place + 1);
+      return low + ((high - low) * step) / 65535;
+    }));
+  }
+  return rows;
 }
 
 /** A mixture of two colours, the first where share is 0. */

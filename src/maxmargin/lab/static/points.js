@@ -63,13 +63,14 @@ export class PlanePoints {
     const list = this.stage.state.values.points.length ? this.list : (answer?.points ?? []);
     const known = answer?.alpha?.length === list.length;
     const most = known ? Math.max(...answer.alpha, 1e-12) : 1;
+    const [least, more] = list.length > 50 ? [3.5, 4] : [5, 5]; // pixels: many points want room
     this.handles.draw(list.map(([x, y, label], index) => {
       const { shape, colour } = labelStyle(label);
       const kind = known ? answer.classes[index] : 0;
       const weight = known ? answer.alpha[index] / most : 0;
       const words = `Point ${index + 1} of ${list.length}, class ${label > 0 ? "plus" : "minus"}, at ${x}, ${y}`;
       return {
-        at: [x, y], shape, radius: 5 + 5 * Math.sqrt(weight), stroke: colour,
+        at: [x, y], shape, radius: least + more * Math.sqrt(weight), stroke: colour,
         fill: kind ? colour : "var(--paper)", mark: kind === 3 ? "cross" : undefined,
         words: known ? `${words}, ${CLASSES[kind]}, weight ${shortNumber(answer.alpha[index])}` : words,
       };

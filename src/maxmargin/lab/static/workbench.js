@@ -48,6 +48,14 @@ class Stage {
     return plot;
   }
 
+  /** A place beside other plots with shares of the width, for several plots one below the other. */
+  column(share) {
+    const column = html("div", { class: "plot shared" });
+    column.style.flexGrow = share;
+    this.figures.append(column);
+    return column;
+  }
+
   /** What a bench asks now: the values of its state, or what its asks(values) makes of them. */
   get asks() {
     return plainValues(this.bench.asks ? this.bench.asks(this.state.values) : this.state.values);
@@ -132,7 +140,7 @@ class Stage {
         download(new Blob([asSvg(this.plots).text], { type: "image/svg+xml" }), `${info.name}.svg`);
       }),
       press("PNG", "Save the figure as PNG", async () => download(await asPng(this.plots), `${info.name}.png`)));
-    const tour = html("a", { href: `tour/${info.tour}.html`, target: "_blank" }, "The tour explains it.");
+    const tour = html("a", { href: `tour/${info.tour}.html${location.search}`, target: "_blank" }, "The tour explains it.");
     const invitation = html("p", { class: "invitation" }, info.invitation);
     if (link) invitation.append(" ", tour); // in a notebook there is no server that has the tour
     this.section = html("section", { class: "bench", "aria-label": info.title },

@@ -114,7 +114,7 @@ export default {
       const list = [];
       if (w) {
         list.push(["P", "P, the value of this line", answer.primal], ["D", "D, no line is below", answer.dual],
-          ["gap", "gap P − D", answer.gap], ["b", "b", answer.b]);
+          ["gap", "gap P − D", answer.gap, shortNumber(answer.gap, 3)], ["b", "b", answer.b]);
         if (interval && shortNumber(interval[0]) !== shortNumber(interval[1])) {
           list.push(["b_interval", "b may lie in", interval.join(), `${shortNumber(interval[0])} … ${shortNumber(interval[1])}`]);
         }

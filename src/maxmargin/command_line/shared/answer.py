@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import math
 import os
 import signal
 import sys
@@ -21,6 +20,8 @@ from itertools import zip_longest
 from typing import Any, get_type_hints
 
 import typer
+
+from maxmargin.tools.plain_values import plain
 
 # The exit codes; 130 is what shells report for Ctrl-C.
 DONE = 0
@@ -111,22 +112,7 @@ def print_error(message: str, *, as_json: bool) -> None:
 
 def print_json(answer: dict[str, Any]) -> None:
     """Exactly one object on stdout; numbers that JSON does not have become null."""
-    typer.echo(json.dumps(_plain(answer), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """The value in JSON's own types."""
-    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    typer.echo(json.dumps(plain(answer), indent=2, allow_nan=False))
 
 
 def attributes(source: Any, *names: str) -> dict[str, Any]:

@@ -49,7 +49,9 @@ def compare(
         Path, typer.Option("-o", "--output", help="The picture, PNG or SVG by its suffix.")
     ] = Path("compare.png"),
     C: Annotated[float, typer.Option("-C", help="Weight of the losses.")] = 1.0,
-    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    loss: Annotated[
+        str, typer.Option(help="hinge, which every solver has, squared_hinge or logistic.")
+    ] = "hinge",
     intercept: Annotated[str, typer.Option(help="exact, regularised or none.")] = "exact",
     positive: Annotated[
         str | None,

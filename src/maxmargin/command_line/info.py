@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
 from maxmargin.command_line.shared.options import Json, Reading
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import bytes_in_words, count_in_words, percent, some
+from maxmargin.command_line.shared.words import bytes_in_words, percent, some
 from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_LABELS = 10
 """Labels that are named with their counts."""
-_ORDERS_APART = 3
-"""Orders of magnitude between columns from which a warning is due."""
-_LARGE_VALUE = 100.0
-"""The value above which columns count as not scaled."""
 
 
 @in_words
@@ -41,12 +37,15 @@ def info(
 
     Example: maxmargin info data.svm
     """
+    from maxmargin.command_line.shared.doubts import scale_doubts
+
     if reading.format is None and _is_model(file):
         from maxmargin.command_line.shared.model_info import tell
 
         return tell(file, as_json=as_json)
     survey = _survey(file, reading, quiet=as_json)
-    warnings = [*_label_warnings(survey), *_scale_warnings(survey)]
+    warnings = _label_warnings(survey)
+    warnings += scale_doubts(survey.scales, partial(_name, survey), option=False)
     if contradictions := survey.contradictions():
         warnings.append(
             f"{contradictions} rows have the values of another row and a different label: no classifier "
@@ -97,33 +96,6 @@ def _label_warnings(survey: Survey) -> list[str]:
             f"The largest class has {counts[-1] / counts[0]:.0f} times as many rows as the smallest. "
             "Consider train --class-weight balanced."
         ]
-    return []
-
-
-def _scale_warnings(survey: Survey) -> list[str]:
-    import numpy as np
-
-    scales = survey.scales
-    used = np.flatnonzero(scales > 0).tolist()
-    if not used:
-        return ["All values are zero."]
-    large, small = max(used, key=scales.__getitem__), min(used, key=scales.__getitem__)
-    orders = math.floor(math.log10(scales[large] / scales[small]) + 1e-9)
-    cure = (
-        "Scale the columns to similar ranges, such as [-1, 1] or unit variance: training needs far fewer "
-        "steps, and no column rules the penalty."
-    )
-    if orders >= _ORDERS_APART:
-        middle = float(np.median(scales[used]))
-        far = [column for column in used if abs(math.log10(scales[column] / middle)) >= _ORDERS_APART]
-        named = some([_name(survey, column) for column in far])
-        return [
-            f"Columns are {count_in_words(orders)} orders of magnitude apart: column "
-            f"{_name(survey, large)} reaches {scales[large]:.3g}, column {_name(survey, small)} only "
-            f"{scales[small]:.3g}. {f'Far from the rest: {named}. ' if len(used) > 2 and far else ''}{cure}"
-        ]
-    if scales[large] > _LARGE_VALUE:
-        return [f"Not scaled: column {_name(survey, large)} reaches {scales[large]:.3g}. {cure}"]
     return []
 
 

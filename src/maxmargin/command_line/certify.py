@@ -85,7 +85,8 @@ def certify(
         tol = max(saved.tol, SMALLEST_GAP)  # the file's own claim decides
     verdict = Verdict(model, data, saved, cost, tol=1e-2 if tol is None else tol)
     with Bars(quiet=as_json) as bars:
-        verdict.look_at(reading.read(data, bars.reading(data.name)), weight, max_time, bars)
+        data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        verdict.look_at(data_set, weight, max_time, bars)
         bars.finish()
     return verdict.tell(as_json=as_json)
 

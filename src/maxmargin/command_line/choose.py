@@ -87,6 +87,7 @@ def choose(
     from maxmargin.command_line.shared.report import Training, report
 
     options.check_files(output, data, test)
+    reading.check(data)
     if picture is not None:
         check_picture("--picture", picture)
         options.check_writable(picture, data, test, output)
@@ -107,7 +108,8 @@ def choose(
     model._check_parameters()  # now, and not after an hour of reading
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name))
+        training_set = reading.read_for_training(data, bars.reading(data.name))
+        data_set = training_set.data
         classes = np.unique(data_set.y)
         _check_folds(folds, data_set.y)
         if class_weight is not None:
@@ -122,16 +124,23 @@ def choose(
                 warned = _fit(model, data_set)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                files.save_model(
-                    model.best_estimator_, output, data=files.fingerprint(data_set.X, data_set.y)
-                )
+                best = options.with_encoding(model.best_estimator_, data_set)
+                files.save_model(best, output, data=files.fingerprint(data_set.X, data_set.y))
         seconds["write"] = clock.lap()
     choice = Choice(model, data_set.X.shape[0], picture, ends)
     warned += choice.doubts
     if picture is not None:
         choice.draw(picture, f"{data.name}: {loss.replace('_', ' ')} loss, {folds} folds")
     training = Training(
-        model.best_estimator_, data_set, data, output, "maxmargin", seconds, warned, choice=choice
+        model.best_estimator_,
+        data_set,
+        data,
+        output,
+        "maxmargin",
+        seconds,
+        warned,
+        choice=choice,
+        training_set=training_set,
     )
     return report(training, reading, test, as_json=as_json)
 

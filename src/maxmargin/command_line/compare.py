@@ -90,7 +90,7 @@ def compare(
     stated = {"C": C, "loss": loss, "intercept": intercept}
     _check(stated)
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name))
+        data_set = reading.read_for_training(data, bars.reading(data.name)).data
         problem, against, expansion = _problem(data_set, positive, own, asked, stated)
         _ = problem.rows.squared_norms  # shared by all solvers, so that the first one does not pay for it
         limits: dict[str, Any] = {

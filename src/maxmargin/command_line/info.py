@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _MOST_LABELS = 10
 """Labels that are named with their counts."""
+_NO_NAME = "''"
+"""How a column without a name is shown."""
+_MOST_COLUMNS, _WIDEST_NAME = 50, 30
+"""Columns of a table that are told one by one, and the characters that their names are given."""
 
 
 @in_words
@@ -43,10 +47,17 @@ def info(
         from maxmargin.command_line.shared.model_info import tell
 
         return tell(file, as_json=as_json)
-    survey = _survey(file, reading, quiet=as_json)
-    warnings = _label_warnings(survey)
-    warnings += scale_doubts(survey.scales, partial(_name, survey), option=False)
-    if contradictions := survey.contradictions():
+    columns: list[tuple[str, str]] = []
+    if reading.is_table(file):
+        from maxmargin.command_line.shared.table_info import survey_table
+
+        survey, columns = survey_table(file, reading, quiet=as_json)
+        warnings = _label_warnings(survey)
+    else:
+        survey = _survey(file, reading, quiet=as_json)
+        warnings = _label_warnings(survey)
+        warnings += scale_doubts(survey.scales, partial(_name, survey), option=False)
+    if survey.columns and (contradictions := survey.contradictions()):
         warnings.append(
             f"{contradictions} rows have the values of another row and a different label: no classifier "
             "gets all of them right."
@@ -54,9 +65,9 @@ def info(
     if reading.zero_based and survey.columns > 1 and survey.counts[0] == 0:
         warnings.append("No index is 0: the file probably counts from 1. Leave --zero-based out.")
     if as_json:
-        print_json(_as_json(file, survey, warnings))
+        print_json(_as_json(file, survey, warnings) | {"table": dict(columns) or None})
     else:
-        _print_words(file, survey, warnings)
+        _print_words(file, survey, columns, warnings)
     return DONE
 
 
@@ -125,7 +136,7 @@ def _density(survey: Survey) -> float:
     return survey.stored / max(survey.rows * survey.columns, 1)
 
 
-def _print_words(path: Path, survey: Survey, warnings: list[str]) -> None:
+def _print_words(path: Path, survey: Survey, columns: list[tuple[str, str]], warnings: list[str]) -> None:
     low, high = survey.value_range
     lines = {
         "rows": f"{survey.rows}" + _of_these(survey.empty_rows, "empty"),
@@ -142,6 +153,13 @@ def _print_words(path: Path, survey: Survey, warnings: list[str]) -> None:
     typer.echo(f"{path}: data, {bytes_in_words(path.stat().st_size)}")
     for name, words in lines.items():
         typer.echo(f"  {name:<10}{words}")
+    if columns:
+        typer.echo("Columns of the table, and what train makes of them:")
+    width = min(max((len(name) for name, _ in columns), default=2), _WIDEST_NAME)
+    for name, words in columns[:_MOST_COLUMNS]:
+        typer.echo(f"  {name or _NO_NAME:<{width}}  {words}")
+    if len(columns) > _MOST_COLUMNS:
+        typer.echo(f"  and {len(columns) - _MOST_COLUMNS} more")
     for warning in warnings:
         typer.echo(f"Warning: {warning}")
 

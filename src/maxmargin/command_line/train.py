@@ -126,6 +126,7 @@ def train(
     if target is None:
         raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
     options.check_files(target, data, test)
+    reading.check(data)
     if model_format not in _MODEL_FORMATS:
         raise Failure(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
@@ -152,7 +153,10 @@ def train(
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name))
+        known = None if earlier is None else earlier.encoding
+        training_set = reading.read_for_training(data, bars.reading(data.name), known)
+        data_set = training_set.data
+        _check_table(data_set, model_format)
         classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
@@ -162,18 +166,33 @@ def train(
         seconds["read"] = clock.lap()
         held_out = None
         if hold_out is not None:
-            held_out = _held_out(estimator, X, data_set.y, hold_out, seed or 0)
+            kept, out = _split(data_set.y, hold_out, seed or 0)
+            parts = [expanded(part, asked, earlier) for part in training_set.split(kept, out, reading)]
+            held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
             seconds["hold out"] = clock.lap()
         with one_interrupt():
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
             with no_interrupt():
                 files.save_model(
-                    estimator, target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format)
+                    options.with_encoding(estimator, data_set),
+                    target,
+                    data=fingerprint,
+                    proof=not no_proof,
+                    format=cast(Any, model_format),
                 )
         seconds["write"] = clock.lap()
     training = Training(
-        estimator, data_set, data, target, model_format, seconds, warned, blocks, held_out=held_out
+        estimator,
+        data_set,
+        data,
+        target,
+        model_format,
+        seconds,
+        warned,
+        blocks,
+        held_out=held_out,
+        training_set=training_set,
     )
     return report(training, reading, test, as_json=as_json)
 
@@ -233,6 +252,16 @@ def _refuse_features(earlier: files.StoredModel | None, asked: bool, model_forma
         raise Failure(
             f"--model-format must be maxmargin for a model with --features. Got {model_format!r} instead, "
             "whose text weighs the columns of the data and has no room for features."
+        )
+
+
+def _check_table(data_set: files.DataSet, model_format: str) -> None:
+    """Refuse now what the text of others has no room for."""
+    if data_set.encoding is not None and model_format != "maxmargin":
+        raise Failure(
+            f"--model-format must be maxmargin for a table whose columns are scaled, filled or made of "
+            f"texts. Got {model_format!r} instead, which has no room for that. With a table of numbers "
+            "alone, --scale none will do."
         )
 
 
@@ -304,10 +333,9 @@ def _fit(
     return warned, max(blocks, default=None)
 
 
-def _held_out(estimator: Any, X: Any, y: Any, share: float, seed: int) -> tuple[int, int]:
-    """How many rows held out a model of the others gets right, and how many these are."""
+def _split(y: Any, share: float, seed: int) -> tuple[Any, Any]:
+    """The rows kept and those held out, each with the same share of every class."""
     import numpy as np
-    from sklearn.base import clone
     from sklearn.model_selection import train_test_split
 
     try:
@@ -317,11 +345,18 @@ def _held_out(estimator: Any, X: Any, y: Any, share: float, seed: int) -> tuple[
             f"--hold-out {share:g} must leave rows of every class on both sides. Got a class of too few "
             f"rows: {min(np.unique(y, return_counts=True)[1])}. Choose another share, or leave it out."
         ) from None
+    return kept, out
+
+
+def _held_out(estimator: Any, X: Any, X_out: Any, y: Any, y_out: Any) -> tuple[int, int]:
+    """How many rows held out a model of the others gets right, and how many these are."""
+    import numpy as np
+    from sklearn.base import clone
+
     model = clone(estimator).set_params(callback=None, warm_start=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is to be said, the fit of all rows says
-        model.fit(X[kept], y[kept])
-        return int(np.count_nonzero(model.predict(X[out]) == y[out])), len(out)
+        return int(np.count_nonzero(model.fit(X, y).predict(X_out) == y_out)), len(y_out)
 
 
 def _noting_blocks(show: Callback | None, blocks: list[int]) -> Callback:

@@ -74,8 +74,8 @@ def majority_doubt(right: int, counts: Sequence[int]) -> list[str]:
         return []
     return [
         f"The model is useless: it gets {percent(right / rows)} of the training rows right, and the "
-        f"largest class alone is {percent(largest / rows)} of them. Scale the columns, raise -C, try --kernel "
-        "gaussian or --class-weight balanced, or look for columns that say more."
+        f"largest class alone is {percent(largest / rows)} of them. Scale the columns, raise -C, try "
+        "--kernel gaussian or --class-weight balanced, or look for columns that say more."
     ]
 
 

@@ -26,6 +26,7 @@ from maxmargin.command_line.shared.answer import (
     print_json,
     print_table,
 )
+from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_words, made_up_in_words
 from maxmargin.command_line.shared.doubts import (
     column_scales,
     majority_doubt,
@@ -43,7 +44,7 @@ from maxmargin.proof.model import each_of
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
-    from maxmargin.command_line.shared.options import Reading
+    from maxmargin.command_line.shared.options import Reading, TrainingSet
     from maxmargin.features.expansion import Expansion
 
 _ENDINGS = {
@@ -105,6 +106,8 @@ class Training:
     """How C was chosen, where it was."""
     held_out: tuple[int, int] | None = None
     """How many of the rows held out a model of the others gets right, and how many these are."""
+    training_set: TrainingSet | None = None
+    """What the data were made of, where they come from a table."""
 
     @property
     def certificates(self) -> list[maxmargin.Certificate]:
@@ -153,7 +156,12 @@ class Training:
         if self.estimator.class_weight is None:
             counts = [round(count * of / len(data.y)) for count in self.counts]
             doubts += majority_doubt(right, counts)
-        doubts += separating_doubts([name(column) for column in separating_columns(data.X, data.y)])
+        separating = [name(column) for column in separating_columns(data.X, data.y)]
+        if data.encoding is not None:
+            owners = [f"'{column.name}'" for column in data.encoding.columns for _ in column.names]
+            places = {f"'{name}'": owner for name, owner in zip(names or (), owners, strict=True)}
+            separating = list(dict.fromkeys(places[name] for name in separating))
+        doubts += separating_doubts(separating)
         return [*self.warned, *doubts]
 
     @cached_property
@@ -277,6 +285,7 @@ def _as_json(
         "loss": getattr(estimator, "loss", "hinge"),
         **kernel_as_json(training),
         "feature_map": features_as_json(training.expansion),
+        "table": encoding_as_json(training.data_set.encoding),
         "solver": estimator.solver_,
         "steps": training.steps,
         "rows": X.shape[0],
@@ -310,6 +319,8 @@ def _print_words(
 ) -> None:
     X = training.data_set.X
     typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
+    for sentence in _table_in_words(training.training_set):
+        typer.echo(sentence)
     if training.data_set.skipped:
         typer.echo(f"{training.data_set.skipped} malformed lines were left out.")
     if training.choice is not None:
@@ -404,6 +415,14 @@ def _print_classes(training: Training) -> None:
         ],
         ("", ".8g", ".8g", ".1e"),
     )
+
+
+def _table_in_words(training_set: TrainingSet | None) -> list[str]:
+    """What became of the columns of a table."""
+    if training_set is None or training_set.encoding is None or training_set.encoded is None:
+        return []
+    encoded = training_set.encoded
+    return [*encoding_in_words(training_set.encoding), *made_up_in_words(encoded.filled, encoded.unseen)]
 
 
 def _accuracy(kind: str, counted: tuple[int, int]) -> str:

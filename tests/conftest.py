@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures of more than one file: the command in this process, in words and as JSON."""
+"""Fixtures of more than one file: the command in this process, in words and as JSON; and Ctrl-C."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -46,3 +47,11 @@ def answer(run):
         return code, json.loads(out)
 
     return answer
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler of SIGINT, which whatever runs the tests may have replaced."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

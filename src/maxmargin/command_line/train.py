@@ -12,10 +12,11 @@ import typer
 import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
+from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.solver_options import Options, configured
+from maxmargin.tools.interrupts import held_back
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -141,13 +142,12 @@ def train(
         fingerprint = _checked_fingerprint(data_set, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
         seconds["read"] = clock.lap()
-        with one_interrupt():
+        with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
-            with no_interrupt():
-                files.save_model(
-                    estimator, target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format)
-                )
+            files.save_model(
+                estimator, target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format)
+            )
         seconds["write"] = clock.lap()
     training = Training(estimator, data_set, data, target, model_format, seconds, warned, blocks)
     return report(training, reading, test, as_json=as_json)

@@ -30,6 +30,7 @@ from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
+from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
 _OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
@@ -557,7 +558,8 @@ def all_values(kernel: Kernel, X: Any, cache_size: float, threads: int) -> NDArr
     if isinstance(kernel, Function):
         from sklearn.utils import assert_all_finite
 
-        values = kernel(X)
+        with let_through():  # without these values nothing can be kept
+            values = kernel(X)
         assert_all_finite(values, input_name="kernel(X, X)")
         return values
     count = X.shape[0]

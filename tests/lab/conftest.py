@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A laboratory and a browser, one of each per process; without Chromium tests skip, and say so."""
+"""A laboratory, one per process, and its pages in a browser."""
 
 from __future__ import annotations
 
-import shutil
 import threading
 from contextlib import contextmanager
 
@@ -22,19 +21,6 @@ def server():
     yield server
     server.end()
     thread.join(timeout=10)
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """The system's Chromium, driven by Playwright."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright drives the browser")
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 class Opened:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures of more than one file: the command in this process, in words and as JSON; and Ctrl-C."""
+"""Fixtures of more than one file: the command in this process, in words and as JSON; a browser; Ctrl-C."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -47,6 +48,19 @@ def answer(run):
         return code, json.loads(out)
 
     return answer
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The system's Chromium, driven by Playwright; without one, tests skip and say so."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright drives the browser")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

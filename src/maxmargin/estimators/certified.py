@@ -235,6 +235,18 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
 
         save_model(self, path, format=format, data=data, proof=proof)
 
+    def report(
+        self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
+    ) -> None:
+        """Write one HTML page about the fitted model, its proof and its data, whole or not at all.
+
+        X, y : the training data, on which the proof is recomputed; of other data the page says that it
+        does not hold on them. test : rows and labels that the model has not seen.
+        """
+        from maxmargin.report.of_estimators import report_on
+
+        report_on(self, path, X, y, test)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.

@@ -23,7 +23,7 @@ from maxmargin.estimators.named_kernels import (
     find_kernel,
     is_function,
     is_precomputed,
-    why_invalid,
+    why_unproven,
 )
 from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
 from maxmargin.kernels.base import Function, Linear, Precomputed
@@ -132,8 +132,8 @@ class SVC(CertifiedClassifier):
         Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
-    function that is not a kernel (most sigmoids) is trained with, but proves nothing: a warning, the
-    status and the certificates say so.
+    function that is not shown to be a kernel (most sigmoids) is trained with, but proves nothing: a
+    warning, the status and the certificates say so.
 
     Examples
     --------
@@ -205,7 +205,7 @@ class SVC(CertifiedClassifier):
             class_weight=self.class_weight,
         )
         problems.refuse_classes_without_weight()
-        doubt = why_invalid(kernel, X, problems.matrix)
+        doubt = why_unproven(kernel, X, problems.matrix)
         problems.kernel_is_none |= bool(doubt)
         fit = KernelFit(
             problems,

@@ -423,7 +423,7 @@ class KernelProblems(ClassProblems):
     """The problems of one fit on rows seen through a kernel; all of them share the rows."""
 
     kernel_is_none: bool = False
-    """Whether some rows have shown that the function is not a kernel."""
+    """Whether the function is not shown to be a kernel on these rows."""
     left_out: float = 0.0
     """The largest value of a pair of rows that some problem leaves out."""
 

@@ -123,6 +123,11 @@ export class Plot {
     return (value * this.inner) / (this.x[1] - this.x[0]);
   }
 
+  /** The length of the plane from corner to corner. */
+  get across() {
+    return Math.hypot(this.x[1] - this.x[0], this.y[1] - this.y[0]);
+  }
+
   /** The attribute d of a way through points of the plane. */
   way(points, closed = false) {
     if (!points.length) return "";
@@ -407,12 +412,14 @@ export function arrow(plot, from, to, colour, width = 1.5) {
   ];
 }
 
-/** Both ends, far outside, of the line <w, x> + b = level; nothing where w is 0. */
-export function lineOf(w, b, level = 0) {
+/** Both ends, outside the plot, of the line <w, x> + b = level; nothing where w is 0. */
+export function lineOf(plot, w, b, level = 0) {
   const squared = w[0] ** 2 + w[1] ** 2;
   if (squared < 1e-18) return [];
-  const foot = [((level - b) * w[0]) / squared, ((level - b) * w[1]) / squared];
-  const far = 100 / Math.sqrt(squared);
+  const middle = [(plot.x[0] + plot.x[1]) / 2, (plot.y[0] + plot.y[1]) / 2];
+  const away = (level - b - w[0] * middle[0] - w[1] * middle[1]) / squared;
+  const foot = [middle[0] + away * w[0], middle[1] + away * w[1]];
+  const far = plot.across / Math.sqrt(squared);
   return [[foot[0] - far * w[1], foot[1] + far * w[0]], [foot[0] + far * w[1], foot[1] - far * w[0]]];
 }
 

@@ -63,6 +63,7 @@ def _exclusive_or() -> Points:
 
 SETS: dict[str, Callable[[], Points]] = {
     "clouds": lambda: _clouds(24, 4.0, 0.55, 3),
+    "close": lambda: _clouds(40, 3.0, 0.6, 8),
     "outlier": _with_outlier,
     "overlapping": lambda: _clouds(60, 2.2, 0.9, 4),
     "many": lambda: _clouds(200, 2.8, 0.8, 6),

@@ -233,7 +233,9 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
     shown = neighbourhood(changed(certificate, w=part.w, b=part.b, **values), side)
     size = ROUNDING * (1.0 + float(np.abs([shown.low, shown.high]).max()))
     inside = place.low <= shown.low + size and place.high >= shown.high - size
-    return inside and place.radius >= (1.0 - ROUNDING) * shown.radius and place.scaling >= shown.scaling
+    # The radius counts how far w is from a sum over the rows, which may be added up in another order.
+    radius = (1.0 - ROUNDING) * shown.radius - problem.rows.combined_error(part.alpha)
+    return inside and place.radius >= radius and place.scaling >= shown.scaling
 
 
 def _certified(part: Part) -> tuple[Certificate, float]:
@@ -299,7 +301,7 @@ def judge_alone(
             start=Solution(w=part.w, b=part.b, alpha=certificate.alpha),
             callback=callback,
         )
-        if solved.status.name == "INTERRUPTED":
+        if solved.interrupted:
             raise KeyboardInterrupt
         if solved.certificate.dual > certificate.dual:
             bound_from = f"solving the problem here ({solved.solver.split(':')[0]})"

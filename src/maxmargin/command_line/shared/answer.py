@@ -21,6 +21,7 @@ from typing import Any, get_type_hints
 
 import typer
 
+from maxmargin.command_line.shared.words import as_options
 from maxmargin.tools.plain_values import plain
 
 # The exit codes; 130 is what shells report for Ctrl-C.
@@ -56,7 +57,7 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
         for name, group in groups.items():
             options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
         try:
-            return command(**options)
+            return command(**_with_standard_input(options))
         except KeyboardInterrupt:
             print_error("Interrupted: no file was written.", as_json=as_json)
             return INTERRUPTED
@@ -70,6 +71,19 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
     parameters = [option for each in given for option in _options_of(each)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _with_standard_input(options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a command, with standard input in a file where one of them names it."""
+    named = [name for name in ("data", "file", "test") if str(options.get(name)) == "-"]
+    if len(named) > 1:
+        raise Failure("Only one file can be standard input. Got - twice. Save one of them as a file.")
+    if not named:
+        return options
+    from maxmargin.command_line.shared.standard_input import kept
+
+    format = getattr(options.get("reading"), "format", None)
+    return options | {named[0]: kept(options[named[0]], format)}
 
 
 def _options_of(argument: inspect.Parameter) -> list[inspect.Parameter]:
@@ -90,7 +104,12 @@ def _words_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         # Only what is written to stdout has no name.
         return f"{error.filename or 'The answer could not be written'}: {error.strerror}."
-    return str(error)
+    message = str(error) if isinstance(error, Failure) else as_options(str(error))
+    if "maxmargin-" not in message:
+        return message
+    from maxmargin.command_line.shared.standard_input import in_its_name
+
+    return in_its_name(message)
 
 
 def _forget_stdout() -> None:

@@ -64,8 +64,8 @@ export class Plot {
 
   /**
    * Options: title (for screen readers), x and y ([low, high] each), xLabel, yLabel, equal (one unit is
-   * as long in both directions), ratio (height over width where it is not), logX and logY, xTicks (false:
-   * none), bare (no axes), share (of the width, where plots with shares lie side by side).
+   * as long in both directions), ratio (height over width where it is not), logX and logY, xTicks and yTicks
+   * (false: none), bare (no axes), share (of the width, where plots with shares lie side by side).
    */
   constructor(parent, options) {
     this.options = { ratio: 0.6, equal: false, ...options };
@@ -193,7 +193,7 @@ export class Plot {
         items.push(["line", { x1: x, x2: x, y1: this.top, y2: end, stroke: "var(--grid)" }]);
         items.push(["text", { x, y: end + 1.1 * unit, "text-anchor": "middle", ...small }, tickWords(value)]);
       }
-      for (const value of ticks(this.y, this.depth / (2.6 * unit), options.logY)) {
+      for (const value of options.yTicks === false ? [] : ticks(this.y, this.depth / (2.6 * unit), options.logY)) {
         const [, y] = this.at([this.x[0], value]);
         items.push(["line", { x1: this.left, x2: this.left + this.inner, y1: y, y2: y, stroke: "var(--grid)" }]);
         const place = { x: this.left - 0.4 * unit, y: y + 0.28 * unit, "text-anchor": "end" };

@@ -61,6 +61,7 @@ export function shortNumber(value, digits = 4) {
 export class Plot {
   #layers;
   #axes;
+  unit = 16; // pixels: the size of type
 
   /**
    * Options: title (for screen readers), x and y ([low, high] each), xLabel, yLabel, equal (one unit is
@@ -105,7 +106,7 @@ export class Plot {
     this.#layout();
   }
 
-  /** Pixels of a point of the plane. */
+  /** Pixels of a point of the plane, within the SVG. */
   at([x, y]) {
     return [this.left + this.inner * this.#share(x, this.x, this.options.logX),
       this.top + this.depth * (1 - this.#share(y, this.y, this.options.logY))];
@@ -114,13 +115,19 @@ export class Plot {
   /** The point of the plane under a pointer. */
   from(event) {
     const box = this.svg.getBoundingClientRect();
-    return [this.#value((event.clientX - box.left - this.left) / this.inner, this.x, this.options.logX),
-      this.#value(1 - (event.clientY - box.top - this.top) / this.depth, this.y, this.options.logY)];
+    const [x, y] = [(event.clientX - box.left) / this.zoom, (event.clientY - box.top) / this.zoom];
+    return [this.#value((x - this.left) / this.inner, this.x, this.options.logX),
+      this.#value(1 - (y - this.top) / this.depth, this.y, this.options.logY)];
   }
 
   /** Pixels for a length of the plane. */
   length(value) {
     return (value * this.inner) / (this.x[1] - this.x[0]);
+  }
+
+  /** The length of the plane from corner to corner. */
+  get across() {
+    return Math.hypot(this.x[1] - this.x[0], this.y[1] - this.y[0]);
   }
 
   /** The attribute d of a way through points of the plane. */
@@ -140,14 +147,13 @@ export class Plot {
 
   /** Whether the size has changed. */
   #measure() {
-    const available = this.frame.clientWidth;
-    const unit = parseFloat(getComputedStyle(this.frame).fontSize);
-    const view = window.innerHeight;
-    const measured = [available, unit, view].join();
-    if (measured === this.measured || !available) return false;
+    const { clientWidth } = this.frame;
+    // Where type is larger than usual, so are points and lines: all is drawn for type of 16 pixels.
+    this.zoom = parseFloat(getComputedStyle(this.frame).fontSize) / this.unit;
+    const measured = [clientWidth, this.zoom, window.innerHeight].join();
+    if (measured === this.measured || !clientWidth) return false;
     this.measured = measured;
-    this.unit = unit;
-    this.available = available;
+    this.available = clientWidth / this.zoom;
     this.#layout();
     return true;
   }
@@ -160,7 +166,7 @@ export class Plot {
     const bottom = options.bare ? 1 : options.xLabel ? 3.1 * unit : options.xTicks === false ? 0.5 * unit : 1.8 * unit;
     const span = ([low, high]) => high - low;
     const ratio = options.equal ? span(this.y) / span(this.x) : options.ratio;
-    const deepest = Math.max(16 * unit, 0.7 * window.innerHeight);
+    const deepest = Math.max(16 * unit, (0.7 * window.innerHeight) / this.zoom);
     this.inner = this.available - this.left - right;
     this.depth = options.equal ? this.inner * ratio : Math.max(this.inner * ratio, 6 * unit);
     if (this.depth > deepest) {
@@ -169,7 +175,8 @@ export class Plot {
     }
     const width = this.left + this.inner + right;
     const height = this.top + this.depth + bottom;
-    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+    const size = { width: width * this.zoom, height: height * this.zoom, viewBox: `0 0 ${width} ${height}` };
+    for (const [name, value] of Object.entries(size)) {
       this.svg.setAttribute(name, value);
     }
     const box = { x: this.left, y: this.top, width: this.inner, height: this.depth };
@@ -322,10 +329,10 @@ export class Handles {
 
   /** Of handles that lie close together, the nearest. */
   #nearest(event, found) {
-    const box = this.plot.svg.getBoundingClientRect();
+    const [left, top] = this.plot.at(this.plot.from(event));
     const away = this.#items.map((item) => {
       const [x, y] = this.plot.at(item.at);
-      return Math.hypot(x - event.clientX + box.left, y - event.clientY + box.top);
+      return Math.hypot(x - left, y - top);
     });
     return away.reduce((best, value, index) => (value < away[best] ? index : best), found);
   }
@@ -407,12 +414,14 @@ export function arrow(plot, from, to, colour, width = 1.5) {
   ];
 }
 
-/** Both ends, far outside, of the line <w, x> + b = level; nothing where w is 0. */
-export function lineOf(w, b, level = 0) {
+/** Both ends, outside the plot, of the line <w, x> + b = level; nothing where w is 0. */
+export function lineOf(plot, w, b, level = 0) {
   const squared = w[0] ** 2 + w[1] ** 2;
   if (squared < 1e-18) return [];
-  const foot = [((level - b) * w[0]) / squared, ((level - b) * w[1]) / squared];
-  const far = 100 / Math.sqrt(squared);
+  const middle = [(plot.x[0] + plot.x[1]) / 2, (plot.y[0] + plot.y[1]) / 2];
+  const away = (level - b - w[0] * middle[0] - w[1] * middle[1]) / squared;
+  const foot = [middle[0] + away * w[0], middle[1] + away * w[1]];
+  const far = plot.across / Math.sqrt(squared);
   return [[foot[0] - far * w[1], foot[1] + far * w[0]], [foot[0] + far * w[1], foot[1] - far * w[0]]];
 }
 

@@ -3,11 +3,7 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
-=======
 import os
-import shutil
->>>>>>> lab
 import threading
 from contextlib import contextmanager
 

@@ -426,34 +426,62 @@ export function lineOf(plot, w, b, level = 0) {
 }
 
 /**
- * Where values on a grid cross a level, as segments [[x, y], [x, y]] of the plane. values[row][column],
- * rows from low y to high y, over the whole of [x] and [y].
+ * Where values on a grid cross a level, as ways of points of the plane. values[row][column], rows from low
+ * y to high y, over the whole of [x] and [y].
  */
 export function levelLines(values, level, [x0, x1], [y0, y1]) {
   const [rows, columns] = [values.length, values[0].length];
-  const place = (row, column) => [x0 + ((x1 - x0) * column) / (columns - 1), y0 + ((y1 - y0) * row) / (rows - 1)];
-  const segments = [];
+  // The sides of the cells are numbered, those along x first; a line crosses from side to side.
+  const upright = rows * columns;
+  const next = new Map();
+  const join = (side, other) => {
+    if (next.has(side)) next.get(side).push(other);
+    else next.set(side, [other]);
+  };
   for (let row = 0; row + 1 < rows; row++) {
+    const [below, above] = [values[row], values[row + 1]];
     for (let column = 0; column + 1 < columns; column++) {
-      const corners = [[row, column], [row, column + 1], [row + 1, column + 1], [row + 1, column]];
-      const over = corners.map(([r, c]) => values[r][c] - level);
-      const crossings = [];
-      for (let side = 0; side < 4; side++) {
-        const [one, two] = [over[side], over[(side + 1) % 4]];
-        if (one < 0 === two < 0) continue;
-        const share = one / (one - two);
-        const [a, b] = [place(...corners[side]), place(...corners[(side + 1) % 4])];
-        crossings.push([a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])]);
+      const corners = [below[column] < level, below[column + 1] < level, above[column + 1] < level, above[column] < level];
+      if (corners[0] === corners[1] && corners[1] === corners[2] && corners[2] === corners[3]) continue;
+      const place = row * columns + column;
+      const sides = [place, upright + place + 1, place + columns, upright + place];
+      const crossed = sides.filter((_, side) => corners[side] !== corners[(side + 1) % 4]);
+      for (let k = 0; k + 1 < crossed.length; k += 2) {
+        join(crossed[k], crossed[k + 1]);
+        join(crossed[k + 1], crossed[k]);
       }
-      for (let k = 0; k + 1 < crossings.length; k += 2) segments.push([crossings[k], crossings[k + 1]]);
     }
   }
-  return segments;
+  const point = (side) => {
+    const along = side < upright;
+    const place = along ? side : side - upright;
+    const [row, column] = [Math.floor(place / columns), place % columns];
+    const first = values[row][column] - level;
+    const second = (along ? values[row][column + 1] : values[row + 1][column]) - level;
+    const share = first / (first - second);
+    return [x0 + ((x1 - x0) * (column + (along ? share : 0))) / (columns - 1), y0 + ((y1 - y0) * (row + (along ? 0 : share))) / (rows - 1)];
+  };
+  // Ways that end at an edge begin there; what is left is closed.
+  const ends = [...next.keys()].filter((side) => next.get(side).length === 1);
+  const ways = [];
+  for (const start of [...ends, ...next.keys()]) {
+    if (!next.has(start)) continue;
+    const way = [];
+    for (let side = start; side !== undefined;) {
+      way.push(point(side));
+      const others = next.get(side) ?? [];
+      next.delete(side);
+      side = others.find((other) => next.has(other));
+      if (side === undefined && way.length > 2 && others.includes(start)) way.push(way[0]);
+    }
+    ways.push(way);
+  }
+  return ways;
 }
 
 /** The attribute d of level lines on a plot. */
 export function levelWay(plot, values, level) {
-  return levelLines(values, level, plot.x, plot.y).map((segment) => plot.way(segment)).join("");
+  return levelLines(values, level, plot.x, plot.y).map((way) => plot.way(way)).join("");
 }
 
 /** The colour of a variable of the style sheet as [red, green, blue]. */
@@ -462,22 +490,31 @@ export function colourOf(name, element = document.body) {
   return [1, 3, 5].map((place) => parseInt(words.slice(place, place + 2), 16));
 }
 
+const SHADES = 256; // more, the eye does not tell apart
+
 /**
  * The attributes of an image of values on a grid over the whole plot, as for levelLines. colour(value)
- * gives [red, green, blue].
+ * gives [red, green, blue], for values from low to high; those beyond look like these two.
  */
-export function heat(plot, values, colour, smooth = true) {
+export function heat(plot, values, colour, [low, high], smooth = true) {
   const [rows, columns] = [values.length, values[0].length];
+  const shades = Array.from({ length: SHADES }, (_, k) => colour(low + ((high - low) * k) / (SHADES - 1)));
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [columns, rows];
   const context = canvas.getContext("2d");
-  const pixels = context.createImageData(columns, rows);
-  values.forEach((line, row) => {
-    line.forEach((value, column) => {
-      pixels.data.set([...colour(value), 255], 4 * ((rows - 1 - row) * columns + column));
-    });
-  });
-  context.putImageData(pixels, 0, 0);
+  const { data } = context.createImageData(columns, rows);
+  let place = 0;
+  for (let row = rows - 1; row >= 0; row--) {
+    for (const value of values[row]) {
+      const share = Math.round(((value - low) / (high - low)) * (SHADES - 1));
+      const [red, green, blue] = shades[Math.min(SHADES - 1, Math.max(0, share))];
+      data[place++] = red;
+      data[place++] = green;
+      data[place++] = blue;
+      data[place++] = 255;
+    }
+  }
+  context.putImageData(new ImageData(data, columns), 0, 0);
   // Values belong to the middles of pixels, so that half a pixel sticks out on every side.
   const [dx, dy] = smooth ? [plot.inner / (columns - 1) / 2, plot.depth / (rows - 1) / 2] : [0, 0];
   return {
@@ -492,11 +529,12 @@ export function unpacked({ columns, low, high, steps }) {
   const text = atob(steps);
   const rows = [];
   for (let start = 0; start < text.length; start += 2 * columns) {
-    rows.push(Array.from({ length: columns }, (_, k) => {
+    const row = new Float64Array(columns);
+    for (let k = 0; k < columns; k++) {
       const place = start + 2 * k;
-      const step = text.charCodeAt(place) + 256 * text.charCodeAt(place + 1);
-      return low + ((high - low) * step) / 65535;
-    }));
+      row[k] = low + ((high - low) * (text.charCodeAt(place) + 256 * text.charCodeAt(place + 1))) / 65535;
+    }
+    rows.push(row);
   }
   return rows;
 }

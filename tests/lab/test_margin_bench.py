@@ -24,8 +24,7 @@ from maxmargin.lab.messages import reply
 
 ASK = {"data": "outlier", "points": [], "C": 1.0, "loss": "hinge", "intercept": "exact", "hulls": True}
 LATEST = 50.0
-"""Milliseconds from a drag to its answer on the screen. On a quiet machine 95 answers of 100 come by then;
-beside other tests, half of them."""
+"""Milliseconds from a drag to its answer on the screen, of 95 answers in 100."""
 
 
 def shown(**values):
@@ -140,15 +139,4 @@ def test_pictures_are_saved(browse):
 
 def test_a_drag_among_200_points_is_answered_at_once(browse):
     with browse("margin?data=many") as opened:
-        latest = []
-        for _ in range(5):  # the machine may have had something else to do
-            opened.page.evaluate("performance.clearMeasures('answer')")
-            opened.drag(3, 120, 60, steps=60)
-            taken = opened.page.evaluate(
-                "performance.getEntriesByName('answer').map(each => each.duration)"
-            )
-            assert len(taken) >= 10
-            latest.append(np.percentile(taken, 50))
-            if latest[-1] <= LATEST:
-                break
-    assert min(latest) <= LATEST
+        opened.assert_quick("answer", LATEST, lambda: opened.drag(3, 120, 60, steps=60))

@@ -140,3 +140,29 @@ def test_pictures_are_saved(browse):
 def test_a_drag_among_200_points_is_answered_at_once(browse):
     with browse("margin?data=many") as opened:
         opened.assert_quick("answer", LATEST, lambda: opened.drag(3, 120, 60, steps=60))
+
+
+def test_a_finger_moves_the_point_and_not_the_page(browse):
+    with browse("margin", has_touch=True, is_mobile=True) as opened:
+        page = opened.page
+        page.set_viewport_size({"width": 360, "height": 600})
+        box = page.locator(".handle").first.locator("path").last.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        touch = page.context.new_cdp_session(page)
+        for kind, moved in (
+            ("touchStart", 0),
+            *(("touchMove", 5 * k) for k in range(1, 9)),
+            ("touchEnd", None),
+        ):
+            points = [] if moved is None else [{"x": x, "y": y - moved}]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        opened.settle()
+        after = page.locator(".handle").first.locator("path").last.bounding_box()
+        assert after["y"] + after["height"] / 2 == pytest.approx(y - 40, abs=2)
+        assert page.evaluate("scrollY") == 0
+        page.get_by_text("adds △").tap()
+        page.evaluate("scrollTo(0, 0)")
+        count, plot = page.locator(".handle").count(), page.locator(".plot svg").first.bounding_box()
+        page.touchscreen.tap(plot["x"] + 0.5 * plot["width"], plot["y"] + 0.15 * plot["height"])
+        opened.settle()
+        assert page.locator(".handle").count() == count + 1

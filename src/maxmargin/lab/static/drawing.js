@@ -276,11 +276,13 @@ export class Handles {
     plot.over.append(this.#group);
     const { svg: surface } = plot;
     surface.addEventListener("pointerdown", (event) => this.#press(event));
+    surface.addEventListener("touchstart", (event) => {
+      if (this.#index(event.target) >= 0) event.preventDefault(); // the point moves, and not the page
+    }, { passive: false });
     surface.addEventListener("keydown", (event) => this.#key(event));
     surface.addEventListener("focusin", (event) => this.#focus(event));
     surface.addEventListener("click", (event) => {
       if (this.#index(event.target) < 0 && !this.dragged) options.empty?.(plot.from(event));
-      this.dragged = false;
     });
   }
 
@@ -338,6 +340,7 @@ export class Handles {
   }
 
   #press(event) {
+    this.dragged = false; // after a drag by finger no click follows
     let index = this.#index(event.target);
     if (index < 0 || event.button) return;
     index = this.#nearest(event, index);

@@ -27,6 +27,12 @@ def report_on(
     estimator: Any, path: str | os.PathLike[str], X: Any, y: Any, test: tuple[Any, Any] | None
 ) -> None:
     """Write the report on a fitted estimator; see ``CertifiedClassifier.report``."""
+    text = page_about(estimator, X, y, test).encode()
+    write_whole(path, lambda file: file.write(text))
+
+
+def page_about(estimator: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None) -> str:
+    """The page of that report."""
     model = from_estimator(estimator)
     kind = type(estimator).__name__
     data = _rows(model, X, y, "the data given")
@@ -39,8 +45,7 @@ def report_on(
             facts.judge(verdict, model.problem.get("class_weight"), judging.max_time, bars)
         except NoProof as reason:
             facts.no_proof = str(reason)
-    text = page(facts).encode()
-    write_whole(path, lambda file: file.write(text))
+    return page(facts)
 
 
 def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Rows:

@@ -155,8 +155,9 @@ def trace_section(found: Facts) -> list[Markup]:
     # Runs of several problems go side by side, so that their times do not add up.
     time = f", the last after {traces[0][-1].seconds:.3g} s" if len(traces) == 1 else ""
     words = f"{total:,} {what} made, as the training recorded it{time}."
-    titles = [each.name for each in found.measures.row_counts]
-    named = sorted(zip(titles, traces, strict=False), key=lambda pair: -pair[1][-1].relative_gap)
+    named = sorted(
+        zip(found.measures.problems, traces, strict=False), key=lambda pair: -pair[1][-1].relative_gap
+    )
     drawn = pictures.trace(named[:_MOST_LINES], model.tol, "trace")
     if drawn is None:
         return [paragraph(f"{words} All steps were taken in one go and proven at their end.")]

@@ -45,12 +45,12 @@ def _shares(found: Facts, measures: Measures, *, training: bool) -> Markup:
     lines.append(("interval for new rows", _interval(found, measures, training=training)))
     if measures.sure is not None:
         low, high = measures.sure.right, rows - measures.sure.wrong
-        words = (
-            f"is right for at least {low:,} and at most {high:,} of these rows, {in_percent(low / rows)} "
-            f"to {in_percent(high / rows)}. That is proven: the gap bounds how far its scores are from "
-            "these (is_sure)."
-        )
-        lines.append(("the best model", words))
+        right = f"at least {low:,} and at most {high:,} of these rows"
+        right += f", {in_percent(low / rows)} to {in_percent(high / rows)}"
+        if low == high:
+            right = f"exactly {low:,} of these rows, {in_percent(low / rows)}"
+        why = "That is proven: the gap bounds how far its scores are from these (is_sure)."
+        lines.append(("the best model", f"is right for {right}. {why}"))
     return facts(lines)
 
 
@@ -103,6 +103,8 @@ def _frequent_confusions(measures: Measures, where: str) -> Markup:
         for at in order.tolist()
         if counts.flat[at]
     ]
+    if not rows:
+        return paragraph(f"No row of {where} is taken for another class.")
     caption = f"The most frequent confusions of {width} classes on {where}"
     return table(caption, ("true and predicted class", "rows"), rows)
 

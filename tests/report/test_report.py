@@ -144,6 +144,8 @@ def test_training_rows_have_no_interval_and_test_rows_have_one(tmp_path):
     assert "Clopper" not in page_of(tmp_path / "page.html").words
     model.report(tmp_path / "page.html", X[::2], y[::2], test=(X[1::2], y[1::2]))
     assert "Clopper" in page_of(tmp_path / "page.html").words
+    model.report(tmp_path / "page.html", X[::2], y[::2], test=(X[::2], y[::2]))
+    assert "Clopper" not in page_of(tmp_path / "page.html").words
 
 
 def test_a_fit_that_fell_short_says_so(tmp_path):

@@ -17,7 +17,7 @@ from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import bytes_in_words
 
 if TYPE_CHECKING:
-    from maxmargin.report.facts import Facts, Rows
+    from maxmargin.report.facts import Facts, Sample
 
 
 @in_words
@@ -80,11 +80,11 @@ def report(
     return DONE if facts.holds else DOES_NOT_HOLD
 
 
-def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: Bars) -> Rows:
-    from maxmargin.report.facts import Rows, Source
+def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: Bars) -> Sample:
+    from maxmargin.report.facts import Sample, Source
 
     found = reading.read(path, bars.reading(path.name))
-    return Rows(Source(path.name, path), aligned(found, model, path), found.y, found.skipped)
+    return Sample(Source(path.name, path), aligned(found, model, path), found.y, found.skipped)
 
 
 def _checks(

@@ -150,11 +150,6 @@ class Measures:
         return self.right / self.rows if self.known else None
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's, for rows that the model has not seen."""
-        return interval(self.right, self.rows)
-
-    @property
     def largest_class(self) -> tuple[str, float]:
         """The most frequent class, and the accuracy of always naming it."""
         counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels))

@@ -19,7 +19,7 @@ from maxmargin.features.lazy import LazyMonomials
 from maxmargin.files.models.fitted import from_estimator
 from maxmargin.files.models.stored import StoredModel
 from maxmargin.files.whole import write_whole
-from maxmargin.report.facts import Facts, Rows, Source
+from maxmargin.report.facts import Facts, Sample, Source
 from maxmargin.report.page import page
 
 
@@ -48,7 +48,7 @@ def page_about(estimator: Any, X: Any, y: Any, test: tuple[Any, Any] | None = No
     return page(facts)
 
 
-def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Rows:
+def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Sample:
     """Rows and labels in memory; columns of a table are taken by their names, if the model has any."""
     if isinstance(X, LazyMonomials):
         X = X.base
@@ -62,4 +62,4 @@ def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Rows:
                 f"X must have the columns of the training. It lacks {some(missing)}. Add them."
             )
         matrix = matrix[:, [names.index(column) for column in model.feature_names]]
-    return Rows(Source(name), matrix, np.asarray(labels))
+    return Sample(Source(name), matrix, np.asarray(labels))

@@ -63,8 +63,8 @@ def _interval(found: Facts, measures: Measures) -> str:
         )
     words = (
         f"{in_percent(ends[0])} to {in_percent(ends[1])}, Clopper and Pearson's exact interval at the "
-        f"level {100 * LEVEL:g} %. It is about rows that are drawn independently, like those the model is used "
-        "on, and that it was not fitted to."
+        f"level {100 * LEVEL:g} %. It is about rows that are drawn independently, like those the model is "
+        "used on, and that it was not fitted to."
     )
     unknown = found.verdict is None or found.verdict.same_data is None
     if measures is found.measures and unknown:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures of more than one file: the command in this process, in words and as JSON, and a browser."""
+"""Fixtures of more than one file: the command in this process, in words and as JSON; a browser; Ctrl-C."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
 
 import pytest
 from hypothesis import settings
@@ -60,3 +61,11 @@ def chromium():
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler of SIGINT, which whatever runs the tests may have replaced."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

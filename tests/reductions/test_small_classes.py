@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from functools import cache
 
 import numpy as np
@@ -182,12 +183,12 @@ def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
     assert all(proof.relative_gap <= 1e-4 for proof in model.certificate_)
 
 
-def test_an_interrupt_keeps_what_there_is(monkeypatch):
+def test_an_interrupt_keeps_what_there_is(monkeypatch, ctrl_c):
     original = core.solve_small_classes
 
     def interrupted(data, loss, classes, *arguments):
         original(data, loss, classes[:1], *arguments)  # the others had no turn
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")
@@ -199,11 +200,11 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch):
     assert not model.coef_[1:].any()
 
 
-def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch):
+def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch, ctrl_c):
     def interrupted(data, loss, classes, *_):
         for one in classes:
             one.v[:] = 100.0
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")

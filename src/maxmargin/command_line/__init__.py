@@ -18,6 +18,7 @@ from maxmargin.command_line.choose import choose
 from maxmargin.command_line.compare import compare
 from maxmargin.command_line.demo import demo
 from maxmargin.command_line.info import info
+from maxmargin.command_line.lab import lab
 from maxmargin.command_line.predict import predict
 from maxmargin.command_line.report import report
 from maxmargin.command_line.reproduce import reproduce
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Support vector machines in which every fit comes with a proof.",
 )
-_COMMANDS = (train, choose, predict, certify, report, compare, info, demo, reproduce)
+_COMMANDS = (train, choose, predict, certify, report, compare, info, demo, lab, reproduce)
 for command in _COMMANDS:
     app.command()(command)
 

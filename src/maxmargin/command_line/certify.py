@@ -113,7 +113,8 @@ def certify(
     saved = files.load_model(model)
     verdict, weight = judging.verdict(saved, model, data), judging.weights(saved, model)
     with Bars(quiet=as_json) as bars:
-        verdict.look_at(reading.read(data, bars.reading(data.name)), weight, judging.max_time, bars)
+        data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()
     return verdict.tell(as_json=as_json)
 

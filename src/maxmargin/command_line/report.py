@@ -83,7 +83,7 @@ def report(
 def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: Bars) -> Sample:
     from maxmargin.report.facts import Sample, Source
 
-    found = reading.read(path, bars.reading(path.name))
+    found = reading.read(path, bars.reading(path.name), model.encoding)
     return Sample(Source(path.name, path), aligned(found, model, path), found.y, found.skipped)
 
 

@@ -39,7 +39,7 @@ class RowSpace(ABC):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     """The type of the stored values."""
     kernel_is_none: bool = False
-    """Whether the rows are seen through a function that is known not to be a kernel: it proves nothing."""
+    """Whether the rows are seen through a function that is not shown to be a kernel: it proves nothing."""
 
     @property
     @abstractmethod

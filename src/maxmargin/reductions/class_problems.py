@@ -30,6 +30,7 @@ from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
+from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
 _OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
@@ -421,7 +422,7 @@ class KernelProblems(ClassProblems):
     """The problems of one fit on rows seen through a kernel; all of them share the rows."""
 
     kernel_is_none: bool = False
-    """Whether some rows have shown that the function is not a kernel."""
+    """Whether the function is not shown to be a kernel on these rows."""
     left_out: float = 0.0
     """The largest value of a pair of rows that some problem leaves out."""
 
@@ -557,7 +558,8 @@ def all_values(kernel: Kernel, X: Any, cache_size: float, threads: int) -> NDArr
     if isinstance(kernel, Function):
         from sklearn.utils import assert_all_finite
 
-        values = kernel(X)
+        with let_through():  # without these values nothing can be kept
+            values = kernel(X)
         assert_all_finite(values, input_name="kernel(X, X)")
         return values
     count = X.shape[0]

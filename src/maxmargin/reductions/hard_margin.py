@@ -41,6 +41,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback, Limits, Progress, solve
 from maxmargin.solving.ways import find_way
+from maxmargin.tools.interrupts import held_back, let_through
 
 _MOST_ROUNDS = 60
 """Soft margins that are solved at most: C has then grown beyond what float64 tells apart."""
@@ -100,13 +101,14 @@ def solve_hard_margin(
     if solver != "auto":
         find_way(solver, soft, tol)  # now, lest a wrong name is told of late
     search = _Search(soft, solver, seed, limits)
-    try:
-        status = search.run(start)
-    except KeyboardInterrupt:
-        limits.budget.stop()
-        status = Status.INTERRUPTED
-    interrupted = status is Status.INTERRUPTED
-    certificate = search.best or search.certify_zero()
+    with held_back(limits.budget.stop):
+        try:
+            status = search.run(start)
+        except KeyboardInterrupt:  # of a callback
+            limits.budget.stop()
+            status = Status.INTERRUPTED
+        certificate = search.best or search.certify_zero()
+    interrupted = limits.budget.stopped
     certificate = replace(certificate, problem=problem)
     if certificate.relative_gap <= tol:
         status = Status.CERTIFIED
@@ -212,7 +214,10 @@ class _Search:
         self.trace.records.append(
             Record(self.steps, now - self.started, best.primal, best.dual, best.relative_gap)
         )
-        return self.callback is not None and bool(self.callback(self._progress(self.steps)))
+        if self.callback is None:
+            return False
+        with let_through():
+            return bool(self.callback(self._progress(self.steps)))
 
     def certify_zero(self) -> HardMarginCertificate:
         """The certificate of w = 0, for a run that ended before its first round."""

@@ -40,6 +40,7 @@ from maxmargin.solvers import AnySolver, sizes
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
+from maxmargin.tools.interrupts import held_back
 from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
@@ -264,7 +265,8 @@ class KernelFit:
             values = self._memory.values = np.empty(size**2)
         matrix = values[: size**2].reshape(size, size)
         data = rows.stored_data
-        core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
+        if not budget.stopped:  # multipliers of 0 are proven without a value of the kernel
+            core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
         parts = Parts(np.arange(size), y, problems.C * weights, np.array([0, size]))
         return replace(
             self._in_one_call(matrix, which, parts, budget)[0], notes=cache_notes(matrix.nbytes, size, 0)
@@ -289,7 +291,7 @@ class KernelFit:
         )
 
     def _solve_one(self, k: int, budget: Budget) -> Model:
-        start = None if self._starts is None else self._starts[k]
+        start = None if self._starts is None or budget.stopped else self._starts[k]
         small = self._quick and self.problems.count(k) <= sizes.QUICK_ROWS
         if small:
             once = self._at_once
@@ -412,7 +414,7 @@ def solve_each(
     workers = min(threads, count)
     threads_each = max(1, threads // workers)
     deadline = time.monotonic() + max_time
-    lock = threading.Lock()
+    lock = threading.RLock()  # Ctrl-C may call ``stop`` where this thread holds it already
     running: dict[int, Budget] = {}
     stopped_from = count
 
@@ -441,12 +443,8 @@ def solve_each(
                 if k >= first:
                     budget.stop()
 
-    if workers == 1:
-        return [run(k) for k in range(count)]
-    with ThreadPoolExecutor(workers, "maxmargin") as pool:
-        futures = [pool.submit(run, k) for k in range(count)]
-        while True:
-            try:
-                return [future.result() for future in futures]
-            except KeyboardInterrupt:
-                stop(0)
+    with held_back(partial(stop, 0)):
+        if workers == 1:
+            return [run(k) for k in range(count)]
+        with ThreadPoolExecutor(workers, "maxmargin") as pool:
+            return list(pool.map(run, range(count)))

@@ -26,6 +26,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
+from maxmargin.solvers.base import end_if_stopped
 from maxmargin.solvers.sizes import (
     FULL_STEP_COLUMNS,
     FULL_STEP_COLUMNS_OF_HINGE,
@@ -114,6 +115,7 @@ class NewtonSystem:
 
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """Make the system ready for the curvatures h."""
+        end_if_stopped(budget)
         few = np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE)
         data = compiled(self.problem.rows)
         if few and data is not None:
@@ -168,6 +170,7 @@ class Hessian:
     ) -> None:
         """BLAS adds up rows that are nearly full, many at a time."""
         for first in range(0, len(order), _BLOCK):
+            end_if_stopped(budget)
             some = order[first : first + _BLOCK]
             block = np.empty((len(some), len(self.lower)))
             core.gather(data, some, np.sqrt(np.abs(changes[some])), block, budget)

@@ -321,6 +321,21 @@ def test_files_of_others_are_measured(folder, answer, tmp_path):
     assert "The distance from the best model is bounded" in page_of(page).words
 
 
+def test_columns_of_a_table_are_explained(run, answer, tmp_path):
+    rows = ["red,1.5,yes", "<b>green</b>,0.5,no", "red,2.5,yes", "<b>green</b>,-1.0,no", "red,,yes"]
+    (tmp_path / "table.csv").write_text("\n".join(["colour,size,label", *rows, ""]))
+    model, data, page = tmp_path / "model.mm", tmp_path / "table.csv", tmp_path / "page.html"
+    assert run("train", data, "-o", model)[0] == 0
+    code, said = answer("report", model, data, "--label", "label", "-o", page)
+    assert code == 0
+    assert said["commands"] == [f"maxmargin certify {model} {data} --label label"]
+    assert run(*said["commands"][0].split()[1:])[0] == 0
+    found = page_of(page)
+    assert "category, a column for each of <b>green</b>, red" in found.words
+    assert "b" not in found.tags
+    assert [column["name"] for column in said["model"]["table"]["columns"]] == ["colour", "size"]
+
+
 @pytest.mark.parametrize("model", ["liblinear_crammer_singer", "liblinear_l1"])
 def test_problems_with_another_dual_are_measured(answer, tmp_path, model):
     (tmp_path / "data.svm").write_text("1 1:1\n2 1:-1\n3 1:1\n1 1:2\n")

@@ -23,6 +23,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from maxmargin import core
 from maxmargin.command_line.predict import sureness_of
 from maxmargin.command_line.shared.answer import Failure
+from maxmargin.command_line.shared.columns import encoding_as_json
 from maxmargin.command_line.shared.model_info import Weight, heaviest, problem_in_words
 from maxmargin.command_line.shared.verdict import Verdict, kernel_described
 from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
@@ -254,6 +255,7 @@ class Facts:
                 "problem": model.problem,
                 "in_words": problem_in_words(model),
                 "kernel": kernel_described(model),
+                "table": encoding_as_json(model.encoding),
                 "classes": [label_text(label) for label in model.classes],
                 "columns": model.features,
                 "solver": model.solver,
@@ -296,6 +298,6 @@ def fitting(X: Any, model: StoredModel, name: str) -> Any:
 
 def command(*words: Any) -> str:
     """A command that a shell reads as it is meant, whatever the files are called."""
-    minus = [isinstance(word, Path) and str(word).startswith("-") for word in words]
+    minus = [isinstance(word, Path) and str(word).startswith("-") and len(str(word)) > 1 for word in words]
     texts = [f"./{word}" if first else str(word) for word, first in zip(words, minus, strict=True)]
     return shlex.join(texts)

@@ -86,6 +86,7 @@ def certify(
     verdict = Verdict(model, data, saved, cost, tol=1e-2 if tol is None else tol)
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        bars.waiting("recomputing the proof")
         verdict.look_at(data_set, weight, max_time, bars)
         bars.finish()
     return verdict.tell(as_json=as_json)

@@ -551,7 +551,7 @@ def hopeless(folder, tmp_path):
     yield ["train", tmp_path / "no.svm", "-o", out], "no.svm"
     yield ["train", tmp_path / "bad.svm", "-o", out], "line 2"
     yield ["train", tmp_path / "empty.svm", "-o", out], "empty.svm"
-    yield ["train", tmp_path / "one.svm", "-o", out], "only one class"
+    yield ["train", tmp_path / "one.svm", "-o", out], "All rows have the same label"
     yield ["train", data], "-o MODEL"
     yield ["train", data, "-o", tmp_path], "must name a file"
     yield ["train", data, "-o", data], "must not name a file that is read"

@@ -111,6 +111,8 @@ def train(
     Exit code 0: the gap is certified; 3: it is not, the model is written all the same; 2: wrong input;
     130: interrupted.
 
+    Example: maxmargin train churn.csv --label churn -o model.mm --hold-out 0.2
+
     Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
 
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
@@ -157,6 +159,7 @@ def train(
         known = None if earlier is None else earlier.encoding
         training_set = reading.read_for_training(data, bars.reading(data.name), known)
         data_set = training_set.data
+        bars.waiting("looking at the data")
         _check_table(data_set, model_format)
         classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
@@ -171,9 +174,11 @@ def train(
             parts = [expanded(part, asked, earlier) for part in training_set.split(kept, out, reading)]
             held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
             seconds["hold out"] = clock.lap()
+        bars.waiting("preparing")
         with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
+            bars.waiting("writing")
             files.save_model(
                 options.with_encoding(estimator, data_set),
                 target,

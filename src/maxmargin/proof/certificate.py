@@ -232,7 +232,7 @@ class Certificate:
         support, rows = np.count_nonzero(self.alpha > 0), len(self.alpha)
         if self.alpha_from == FROM_MARGINS or support == counts[1:].sum():
             return f"{counts[1:].sum()} of {rows} rows are support vectors: {classes}"
-        return f"{support} of {rows} rows are support vectors. By their margins, rows are: {classes}"
+        return f"{support} of {rows} rows are support vectors. Counted by margins: {classes}"
 
     @property
     def _claim(self) -> str:

@@ -46,7 +46,7 @@ def choose(
     option: Options = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach in every fit.")] = 1e-4,
     max_time: Annotated[float, typer.Option(help="Seconds for all fits; inf: no limit.")] = float("inf"),
-    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit.")] = 100_000,
+    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit; -1: no limit.")] = -1,
     intercept: Annotated[
         str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
     ] = "exact",

@@ -59,7 +59,7 @@ _FEWEST_VIOLATORS = 500
 """Rows at a wall that a step may take into W, at least; else half as many as are inside."""
 _ROUNDING = 1e-13
 """The share of the dual value that a step may gain and count as nothing."""
-_PATIENCE = 4
+_PATIENCE = 8
 """Steps in a row without any gain after which rounding is all that is left."""
 _TINY = 1e-12
 """A push that is rounding: f is a difference of numbers around 1."""
@@ -254,6 +254,8 @@ class _OnSet:
         if problem.intercept is Intercept.REGULARISED:
             self.give = problem.intercept_scaling**-2
         self.target = self.beta
+        self.tiny = _TINY / scale
+        """What beta changes by where f is rounding."""
 
     def solve(self, budget: Budget) -> bool:
         """Lines 3 to 6; whether hardly a row would still change."""
@@ -266,7 +268,7 @@ class _OnSet:
             change, shift = system.solve(J, self.target - beta)
             pushed = f + self.matrix @ change + self.diagonal * change + shift
             target = beta + change
-            beyond = J & ((target < low) | (target > high))
+            beyond = J & ((target < low - self.tiny) | (target > high + self.tiny))
             away = ((pushed < -_TINY) & (self.target < high)) | ((pushed > _TINY) & (self.target > low))
             away &= ~J
             self.target = np.where(J, np.clip(target, low, high), self.target)

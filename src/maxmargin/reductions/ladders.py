@@ -138,7 +138,7 @@ class LinearFit:
             solver,
             self.way.reason,
             tol=self.tol,
-            max_steps=running.max_steps,
+            max_steps=min(running.max_steps, sizes.STEPS_TO_ROUNDING),
             # To draw from a number would take as long as to solve a small class.
             seed=running.random_state if isinstance(running.random_state, int) else running.seed,
             budget=Budget(math.inf, 1),
@@ -160,6 +160,8 @@ class LinearFit:
         options |= {"callback": running.told_of(self.problems.name(k)), "budget": budget}
         way = self.way.with_seed(seed)
         if not self.problems.hard:
+            if self.tol == 0.0 and running.max_steps == NO_LIMIT:
+                return self._to_rounding(problem, way, known, options)
             return solve(problem, way, known=known, **options)
         # "auto" is chosen for each of the soft margins on the way.
         solver = "auto" if running.automatic else way.solver
@@ -167,6 +169,20 @@ class LinearFit:
             return solve_hard_margin(problem, solver, seed=seed, **options)
         except InseparableError as error:
             raise self._inseparable(error.certificate, k) from None
+
+    def _to_rounding(
+        self, problem: Problem, way: Way, known: Certificate | None, options: dict[str, Any]
+    ) -> Model:
+        """A tiny problem, to rounding as far as some steps lead; to ``tol`` however many that takes."""
+        tol = self.running.tol
+        model = solve(problem, way, known=known, **options | {"max_steps": sizes.STEPS_TO_ROUNDING})
+        if model.status is not Status.STEPS_SPENT:
+            return model
+        if model.certificate.relative_gap <= tol:
+            return replace(model, status=Status.within_tol(model.certificate), tol=tol)
+        proof = model.certificate
+        start = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
+        return solve(problem, way, known=proof, **options | {"tol": tol, "start": start})
 
     def _refuse_equal_rows(self) -> None:
         """Look at all classes before any of them takes its time."""

@@ -2,25 +2,23 @@
 """What a proof says about the margin of a row when it is left out, without another fit.
 
 Let P_i be the objective without row i, u = (w, b) any point, z_j = (x_j, 1), or x_j without intercept, and
-1/2 u'Ru the regulariser. The minimisers u + d of P_i are near u, since P_i is curved:
+1/2 u'Ru the regulariser. Where losses are smooth, the minimisers u + d of P_i are near u, since P_i is
+curved:
 
-    P_i(u + d) >= P_i(u) + <g, d> + 1/2 d'Hd - slack        g = Ru - sum_{j != i} a_j y_j z_j
-                                                            H = R + sum_{j != i} k_j z_j z_j'
+    P_i(u + d) >= P_i(u) + <g, d> + 1/2 d'Hd        g = Ru - sum_{j != i} a_j y_j z_j, the gradient
+                                                    H = R + sum_{j != i} k_j z_j z_j'
 
-* Smooth losses: a_j = -C_j loss'(m_j), so g is the gradient, and slack = 0. The curvature k_j is one that
-  row j keeps as long as its margin moves by at most t_j: 2 C_j for a squared hinge with t_j = 1 - m_j > 0,
-  and ``C_j loss''(|m_j| + t_j)`` for the logistic loss.
-* The hinge: a_j is any multiplier in its box, slack the sum of ``C_j loss(m_j) - gain(a_j) + a_j m_j``,
-  which is a part of the gap, and there is no curvature but R.
+with a_j = -C_j loss'(m_j). The curvature k_j is one that row j keeps as long as its margin moves by at most
+t_j: 2 C_j for a squared hinge with t_j = 1 - m_j > 0, ``C_j loss''(|m_j| + t_j)`` for the logistic loss.
 
-Let ``|g|^2 = g'H^-1 g`` and ``|d|^2 = d'Hd``. Where |d| is above ``|g| + sqrt(|g|^2 + 2 slack)``,
-P_i(u + d) is above P_i(u). If no margin moves by more than its t_j up to there, all minimisers are inside,
-as P_i is convex. There P_i(u) >= P_i(u + d) + 1/2 |d|^2 as well, since u + d is a minimiser. The two lines
-add up to
+Let ``|g|^2 = g'H^-1 g`` and ``|d|^2 = d'Hd``. Where |d| is above ``2 |g|``, P_i(u + d) is above P_i(u). If
+no margin moves by more than its t_j up to there, all minimisers are inside, as P_i is convex. There
+P_i(u) >= P_i(u + d) + 1/2 |d|^2 as well, since u + d is a minimiser. The two lines add up to
 
-    |d|^2 + <g, d> <= slack        or        |d + H^-1 g / 2|^2 <= |g|^2 / 4 + slack.
+    |d|^2 + <g, d> <= 0        or        |d + H^-1 g / 2| <= |g| / 2.
 
 At an optimum u of P, g = a_i y_i z_i. Then the margin of row i is between m_i - a_i z_i'H^-1 z_i and m_i.
+The hinge has no curvature: left_out_hinge.py bounds its rows by multipliers.
 
 All bounds are rounded outwards. docs/certificate.md has the proof at more leisure.
 """
@@ -57,13 +55,41 @@ class Interval(NamedTuple):
     high: Vector
 
 
+def errors_of_margins(problem: Problem, proof: Certificate) -> Vector:
+    """How far the margins of a certificate can be off."""
+    off = proof.off(problem.rows)
+    errors: Vector = off.per_length * problem.rows.lengths + off.constant
+    return errors + 4.0 * UNIT * (np.abs(proof.margins) + 2.0 * abs(proof.b))
+
+
+def no_better_without(problem: Problem, proof: Certificate) -> Vector:
+    """At most the margins that rows have at any minimiser u' of the problem without them, one at a time.
+
+    ``P(u') >= D`` and ``P_i(u') <= P_i(u)``: the difference is that the loss of the row is at least the one
+    at u, less a gap. No loss rises with its margin.
+    """
+    costs, gap = problem.costs, proof.primal - proof.dual
+    gap = (max(gap, 0.0) + 4.0 * UNIT * proof.primal) if proof.proven else math.inf
+    counted = costs > 0.0
+    errors = errors_of_margins(problem, proof)
+    losses = problem.loss.value(proof.margins + errors) * (1.0 - _ROUNDINGS * UNIT)
+    losses -= np.divide(gap, costs, out=np.full(len(costs), math.inf), where=counted)
+    seen = losses > 0.0
+    least = np.where(seen, losses, 1.0) * (1.0 - _ROUNDINGS * UNIT)
+    if problem.loss.name == "logistic":
+        margins = -least - np.log(-np.expm1(-least))
+    else:
+        margins = 1.0 - (np.sqrt(least) if problem.loss.name == "squared_hinge" else least)
+    highest: Vector = np.where(seen, margins + _ROUNDINGS * UNIT * (1.0 + np.abs(margins)), math.inf)
+    return highest
+
+
 class _Bent(NamedTuple):
     """What every row adds to the lower bound on the objective."""
 
     multipliers: Vector
     off: Vector
     """How far rounding can put each multiplier off."""
-    slack: float
     curvatures: Vector
     ranges: Vector
     """By how much a margin may move until its curvature is lost."""
@@ -72,14 +98,6 @@ class _Bent(NamedTuple):
 def _bent(problem: Problem, proof: Certificate, errors: Vector, reach: float) -> _Bent:
     """What rows add; of the squared hinge, those count whose margins lack at least ``reach``."""
     margins, costs, loss = proof.margins, problem.costs, problem.loss
-    nothing = np.zeros(len(margins))
-    if loss.name == "hinge":
-        alpha = proof.alpha
-        terms = costs * loss.value(margins - errors) - loss.dual_gain(alpha, costs)
-        terms += alpha * (margins + errors)
-        rounding = _ROUNDINGS * UNIT * ((costs + alpha) * (2.0 + np.abs(margins)))
-        slack = float((np.maximum(terms, 0.0) + rounding).sum()) * (1.0 + len(margins) * UNIT)
-        return _Bent(alpha, nothing, slack, nothing, nothing)
     alpha = loss.multiplier(margins, costs)
     if loss.name == "squared_hinge":
         ranges = 1.0 - margins - errors
@@ -89,7 +107,7 @@ def _bent(problem: Problem, proof: Certificate, errors: Vector, reach: float) ->
         ranges = np.full(len(margins), reach)
         slopes = -LOSSES["logistic"].derivative(np.abs(margins) + errors + reach)
         curvatures, steepest = costs * slopes * (1.0 - slopes), 0.25
-    return _Bent(alpha, steepest * costs * errors + _ROUNDINGS * UNIT * alpha, 0.0, curvatures, ranges)
+    return _Bent(alpha, steepest * costs * errors + _ROUNDINGS * UNIT * alpha, curvatures, ranges)
 
 
 class _Metric:
@@ -142,11 +160,10 @@ def left_out_bounds(problem: Problem, proof: Certificate, which: Indices, reach:
     """
     nothing = Interval(np.full(len(which), -math.inf), np.full(len(which), math.inf))
     rows, y, d = problem.rows, problem.y, problem.rows.columns
-    if rows.has_kernel or d > MOST_COLUMNS or not proof.proven:
+    smooth = problem.loss.name in ("squared_hinge", "logistic")
+    if not smooth or rows.has_kernel or d > MOST_COLUMNS or not proof.proven:
         return nothing
-    off = proof.off(rows)
-    errors = off.per_length * rows.lengths + off.constant
-    errors = errors + 4.0 * UNIT * (np.abs(proof.margins) + 2.0 * abs(proof.b))
+    errors = errors_of_margins(problem, proof)
     bent = _bent(problem, proof, errors, reach)
     metric = _Metric(problem, bent.curvatures)
     if not metric.is_sound:
@@ -177,8 +194,8 @@ def left_out_bounds(problem: Problem, proof: Certificate, which: Indices, reach:
     # Without its own curvature, z'(H - k z z')^-1 z = z'H^-1 z / (1 - k z'H^-1 z); no other grows by more.
     own, rest_of = np.sqrt(own / left), rest / np.sqrt(left)
     pull = rest_of + a * own
-    known &= (pull + np.sqrt(pull**2 + 2.0 * bent.slack)) * nearest < (1.0 - 1e-9) * np.sqrt(left)
+    known &= 2.0 * pull * nearest < (1.0 - 1e-9) * np.sqrt(left)
     centre = m - 0.5 * a * own**2
-    away = own * (0.5 * rest_of + np.sqrt(0.25 * pull**2 + bent.slack))
+    away = own * 0.5 * (rest_of + pull)
     away = away * (1.0 + 2.0 * _ROUNDINGS * UNIT) + errors[which] + 4.0 * UNIT * np.abs(centre)
     return Interval(np.where(known, centre - away, -math.inf), np.where(known, centre + away, math.inf))

@@ -3,9 +3,12 @@
 
 #include "linear/left_out.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include <vector>
 
 #include "bindings/data.hpp"
+#include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
 
 namespace maxmargin {
@@ -89,6 +92,29 @@ void bind_left_out(nb::module_& m) {
         hinges_of_points(data.rows(), data.per_row(labels), data.per_row(costs), span(points),
                          data.row_numbers(left_out), per_row(out, length(left_out)), budget);
       });
+  define_loop(
+      m, "pulls_of_points",
+      {"data", "loss", "labels", "costs", "points", "left_out", "lengths", "out", "sizes", "budget"},
+      [](const AnyData& data, const std::string& loss, const ConstVector& labels, const ConstVector& costs,
+         const ConstTable& points, const ConstIndices& left_out, const ConstVector& lengths,
+         const Table& out, const Vector& sizes, const Budget& budget) {
+        data.require_columns(points.shape(0));
+        require(points.shape(1) == left_out.size() && out.shape(0) == points.shape(0) &&
+                    out.shape(1) == points.shape(1),
+                "a column for every point is needed");
+        pulls_of_points(data.rows(), any_loss(loss), data.per_row(labels), data.per_row(costs),
+                        span(points), data.row_numbers(left_out), data.per_row(lengths), span(out),
+                        per_row(sizes, length(left_out)), budget);
+      });
+  define_loop(m, "squared_lengths_through", {"data", "which", "table", "out", "budget"},
+              [](const AnyData& data, const ConstIndices& which, const ConstTable& table, const Vector& out,
+                 const Budget& budget) {
+                data.require_columns(table.shape(0));
+                require(table.shape(0) == table.shape(1), "a square matrix is needed");
+                squared_lengths_through(data.rows(), data.row_numbers(which), span(table),
+                                        static_cast<Integer>(table.shape(0)), per_row(out, length(which)),
+                                        budget);
+              });
 }
 
 }  // namespace maxmargin

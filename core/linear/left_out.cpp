@@ -49,8 +49,7 @@ struct Tables {
 //   3      the walls are reached after  step = min of (wall - beyond) / (k g)
 //   4      if the row's margin is low enough before, or the dual value high enough: end there
 //   5      beyond += step k g;  margin -= step own;  taken += step
-//   6      the group at its wall leaves it or stays there: H -+= k z z', by a change of rank one of g and
-//   own
+//   6      the group at its wall leaves it or stays there: H changes by k z z', g and own by rank one
 template <class Rows>
 class Path {
  public:
@@ -81,6 +80,15 @@ class Path {
     }
     moved_ = full;
     difference_ = full + tables.size;
+    std::ranges::copy(followers.down, down_);
+    std::ranges::copy(followers.up, up_);
+    for (Integer j = 0; j < count_; ++j) {
+      beyond_[j] = static_cast<float>(followers.beyond[j]);
+      slopes_[j] = static_cast<float>(followers.slopes[j]);
+      set_walls(j, beyond_[j] == 0 && down_[j] > 0 && up_[j] > 0);
+    }
+    start_.assign(beyond_, beyond_ + 4 * tables.length);  // with slopes and walls, which follow
+    start_between_ = between_walls_;
   }
 
   Departure follow(const Leaving& one, double* point) {
@@ -147,11 +155,8 @@ class Path {
     own_ = one.label * rows_[one.row].dot(moved_, from_.bias != 0 ? from_.bias * moved_[size_ - 1] : 0.0);
     std::ranges::copy(followers_.down, down_);
     std::ranges::copy(followers_.up, up_);
-    for (Integer j = 0; j < count_; ++j) {
-      beyond_[j] = static_cast<float>(followers_.beyond[j]);
-      slopes_[j] = static_cast<float>(followers_.slopes[j]);
-      set_walls(j, beyond_[j] == 0 && down_[j] > 0 && up_[j] > 0);
-    }
+    std::ranges::copy(start_, beyond_);
+    between_walls_ = start_between_;
     events_ = 0;
     moved_intercept_ = 0;
     if (one.group >= 0) leave_group(one);
@@ -336,6 +341,8 @@ class Path {
   std::vector<float> singles_;
   std::vector<double> doubles_;
   std::vector<char> between_walls_;
+  std::vector<float> start_;
+  std::vector<char> start_between_;
   decltype(room_for_a_row(std::declval<const Rows&>())) room_;
   float *g_, *beyond_, *slopes_, *low_, *high_, *steps_, *pivots_, *factors_;
   double *down_, *up_, *deltas_, *moved_, *difference_;
@@ -369,53 +376,149 @@ void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint
   });
 }
 
+namespace {
+
+// Many points, held by columns.
+struct Points {
+  std::span<const double> values;
+  Integer count, size;
+
+  Points(std::span<const double> values, std::size_t count)
+      : values(values), count(static_cast<Integer>(count)), size(0) {
+    if (count > 0) size = static_cast<Integer>(values.size() / count);
+  }
+  // The scores of a row at all of them.
+  template <class Row>
+  void scores(const Row& row, bool has_intercept, double* out) const {
+    if (has_intercept) {
+      std::copy_n(values.data() + (size - 1) * count, count, out);
+    } else {
+      std::fill_n(out, count, 0.0);
+    }
+    for_each_value(row, [&](Integer column, auto value) {
+      const double x = static_cast<double>(value);
+      const double* const line = values.data() + column * count;
+#pragma omp simd
+      for (Integer p = 0; p < count; ++p) out[p] += x * line[p];
+    });
+  }
+};
+
+// Numbers of each thread, which are added up in the end.
+class Parts {
+ public:
+  Parts(Integer threads, Integer size) : threads_(threads), size_(size), all_(threads * size) {}
+  double* of(Integer thread) { return all_.data() + thread * size_; }
+  void add_up(std::span<double> out) const {
+    std::ranges::fill(out, 0.0);
+    for (Integer t = 0; t < threads_; ++t) {
+      for (Integer k = 0; k < static_cast<Integer>(out.size()); ++k) out[k] += all_[t * size_ + k];
+    }
+  }
+
+ private:
+  Integer threads_, size_;
+  std::vector<double> all_;
+};
+
+}  // namespace
+
 void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::span<const double> costs,
                       std::span<const double> points, std::span<const Integer> left_out,
                       std::span<double> out, const Budget& budget) {
-  const Integer count = static_cast<Integer>(left_out.size());
-  const Integer size = static_cast<Integer>(points.size()) / std::max<Integer>(count, 1);
-  const bool has_intercept = size > rows.columns;
-  const Integer threads = budget.threads_for(rows.stored * count);
-  std::vector<double> own(2 * threads * count);
+  const Points all(points, left_out.size());
+  const Integer count = all.count, threads = budget.threads_for(rows.stored * count);
+  const bool has_intercept = all.size > rows.columns;
+  Parts sums(threads, count), scores(threads, count);
+  const auto add = [&](Integer i, const double* its, double sign, Integer first, Integer last, double* to) {
+    const double y = labels[i], C = sign * costs[i];
+#pragma omp simd
+    for (Integer p = first; p < last; ++p) to[p] += C * std::max(1 - y * its[p], 0.0);
+  };
   rows.visit([&](const auto& kind) {
     in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
       auto room = room_for_a_row(kind);
-      double* const scores = own.data() + 2 * t * count;
-      double* const sums = scores + count;
       for (; i < last; ++i) {
         if (costs[i] == 0) continue;
-        if (has_intercept) {
-          std::copy_n(points.data() + (size - 1) * count, count, scores);
-        } else {
-          std::fill_n(scores, count, 0.0);
-        }
-        for_each_value(written_out(kind[i], room), [&](Integer column, auto value) {
-          const double x = static_cast<double>(value);
-          const double* const line = points.data() + column * count;
-#pragma omp simd
-          for (Integer p = 0; p < count; ++p) scores[p] += x * line[p];
-        });
-        const double y = labels[i], C = costs[i];
-#pragma omp simd
-        for (Integer p = 0; p < count; ++p) {
-          const double lacking = 1 - y * scores[p];
-          sums[p] += lacking > 0 ? C * lacking : 0.0;
-        }
+        all.scores(written_out(kind[i], room), has_intercept, scores.of(t));
+        add(i, scores.of(t), 1, 0, count, sums.of(t));
       }
     });
-    std::fill(out.begin(), out.end(), 0.0);
-    for (Integer t = 0; t < threads; ++t) {
-      for (Integer p = 0; p < count; ++p) out[p] += own[(2 * t + 1) * count + p];
-    }
     auto room = room_for_a_row(kind);
     for (Integer p = 0; p < count; ++p) {
-      const Integer i = left_out[p];
-      double score = has_intercept ? points[(size - 1) * count + p] : 0.0;
-      for_each_value(written_out(kind[i], room), [&](Integer column, auto value) {
-        score += static_cast<double>(value) * points[column * count + p];
-      });
-      out[p] -= costs[i] * std::max(1 - labels[i] * score, 0.0);
+      all.scores(written_out(kind[left_out[p]], room), has_intercept, scores.of(0));
+      add(left_out[p], scores.of(0), -1, p, p + 1, sums.of(0));
     }
+  });
+  sums.add_up(out);
+}
+
+void pulls_of_points(const AnyRows& rows, AnyLoss loss, std::span<const double> labels,
+                     std::span<const double> costs, std::span<const double> points,
+                     std::span<const Integer> left_out, std::span<const double> lengths,
+                     std::span<double> out, std::span<double> sizes, const Budget& budget) {
+  const Points all(points, left_out.size());
+  const Integer count = all.count, size = all.size, threads = budget.threads_for(rows.stored * count);
+  const bool has_intercept = size > rows.columns;
+  Parts sums(threads, size * count), of_lengths(threads, count), pulls(threads, count);
+  std::vector<std::vector<Integer>> out_of(left_out.empty() ? 0 : rows.count);
+  for (Integer p = 0; p < count; ++p) out_of[left_out[p]].push_back(p);
+  rows.visit([&](const auto& kind) {
+    in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
+      auto room = room_for_a_row(kind);
+      double *const sum = sums.of(t), *const length = of_lengths.of(t), *const pull = pulls.of(t);
+      for (; i < last; ++i) {
+        if (costs[i] == 0) continue;
+        const auto stored = kind[i];
+        const auto& row = written_out(stored, room);
+        all.scores(row, has_intercept, pull);
+        const double y = labels[i], C = costs[i], its = lengths[i];
+        for (Integer p = 0; p < count; ++p) pull[p] = -C * derivative(loss, y * pull[p]);
+        for (const Integer p : out_of[i]) pull[p] = 0;
+#pragma omp simd
+        for (Integer p = 0; p < count; ++p) {
+          length[p] += its * pull[p];
+          pull[p] *= y;
+        }
+        const auto add = [&](Integer column, auto value) {
+          const double x = static_cast<double>(value);
+          double* const line = sum + column * count;
+#pragma omp simd
+          for (Integer p = 0; p < count; ++p) line[p] += x * pull[p];
+        };
+        for_each_value(row, add);
+        if (has_intercept) add(size - 1, 1.0);
+      }
+    });
+  });
+  sums.add_up(out);
+  of_lengths.add_up(sizes);
+}
+
+void squared_lengths_through(const AnyRows& rows, std::span<const Integer> which, std::span<const double> T,
+                             Integer size, std::span<double> out, const Budget& budget) {
+  const Integer count = static_cast<Integer>(which.size()), threads = budget.threads_for(count * size);
+  std::vector<double> own(threads * size);
+  rows.visit([&](const auto& kind) {
+    in_parallel(threads, count, [&](Integer t, Integer k, Integer last) {
+      auto room = room_for_a_row(kind);
+      double* const sum = own.data() + t * size;
+      const auto add = [&](Integer column, auto value) {
+        const double x = static_cast<double>(value);
+        const double* const line = T.data() + column * size;
+#pragma omp simd
+        for (Integer j = 0; j < size; ++j) sum[j] += x * line[j];
+      };
+      for (; k < last; ++k) {
+        std::fill_n(sum, size, 0.0);
+        for_each_value(written_out(kind[which[k]], room), add);
+        if (size > rows.columns) add(size - 1, 1.0);
+        double squared = 0;
+#pragma omp simd reduction(+ : squared)
+        for (Integer j = 0; j < size; ++j) squared += sum[j] * sum[j];
+        out[k] = squared;
+      }
+    });
   });
 }
 

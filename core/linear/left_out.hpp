@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The hinge without one of its rows: the row's multiplier is taken away, and those of rows near the margin
-// follow. What they are worth in the end bounds the margin that the row has without itself.
+// Problems without one of their rows. The hinge: the row's multiplier is taken away, and those of rows near
+// the margin follow. What they are worth in the end bounds the margin that the row has without itself. And
+// passes over all rows for many points at once, each of which belongs to a problem of its own.
 #pragma once
 
 #include <span>
 
 #include "data/any_rows.hpp"
 #include "machine/budget.hpp"
+#include "passes/any_loss.hpp"
 
 namespace maxmargin {
 
@@ -54,10 +56,21 @@ void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint
                std::span<const Leaving> leaving, Integer most_events, std::span<Departure> ends,
                std::span<double> points, const Budget& budget);
 
-// out_p = sum_i C_i max(0, 1 - y_i (<w_p, x_i> + b_p)) over all rows but left_out_p, for the points
-// (w_p, b_p) that are the columns of `points`.
+// For the points (w_p, b_p) that are the columns of `points`, over all rows but left_out_p:
+// out_p = sum_i C_i max(0, 1 - y_i (<w_p, x_i> + b_p)).
 void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::span<const double> costs,
                       std::span<const double> points, std::span<const Integer> left_out,
                       std::span<double> out, const Budget& budget);
+
+// The same for the sums of a_i y_i z_i with a_i = -C_i loss'(m_i), which are the columns of `out`, and of
+// a_i |z_i|.
+void pulls_of_points(const AnyRows& rows, AnyLoss loss, std::span<const double> labels,
+                     std::span<const double> costs, std::span<const double> points,
+                     std::span<const Integer> left_out, std::span<const double> lengths,
+                     std::span<double> out, std::span<double> sizes, const Budget& budget);
+
+// out_k = |T'z|^2 for the rows of `which`, with z = x or (x, 1), as long as T has lines.
+void squared_lengths_through(const AnyRows& rows, std::span<const Integer> which, std::span<const double> T,
+                             Integer size, std::span<double> out, const Budget& budget);
 
 }  // namespace maxmargin

@@ -29,7 +29,7 @@ from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
-from maxmargin.proof.left_out import left_out_bounds, no_better_without
+from maxmargin.proof.left_out import SmoothWithoutRows, no_better_without
 from maxmargin.proof.left_out_hinge import HingeWithoutRows
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
@@ -203,13 +203,21 @@ class _Search:
         return core.Budget(self.deadline - time.monotonic(), self.threads)
 
     def _by_curvature(self) -> None:
-        """How far the optimum can move where the objective is curved."""
+        """How far the optimum can move where the objective is curved; then from points that are nearer."""
+        near: dict[int, SmoothWithoutRows] = {}
         for reach in _REACHES:
             for k, (problem, proof) in enumerate(self.parts):
                 which = self._open()
                 if len(which) and self._has_time():
-                    self._narrow(k, which, *left_out_bounds(problem, proof, which, reach))
+                    near[k] = SmoothWithoutRows(problem, proof, reach)
+                    self._narrow(k, which, *near[k].bounds(which))
             self._decide("by curvature")
+        for k, bounds in near.items():
+            which = self._open()
+            if len(which) and self._has_time():
+                targets = self._targets(which, k)
+                self._narrow(k, which, *bounds.closer_bounds(which, targets, self._budget()))
+        self._decide("by curvature")
 
     def _by_fits(self, i: int) -> None:
         """Fits without row i, closer and closer, until it is decided.
@@ -233,7 +241,7 @@ class _Search:
                 self._narrow(k, which, low[which], high[which])
                 smooth = problem.loss.name != "hinge"
                 if smooth and tol == _SMALLEST_TOL and self._verdicts(which)[0] == OPEN:
-                    self._narrow(k, which, *left_out_bounds(without, proof, which, _REACHES[-1]))
+                    self._narrow(k, which, *SmoothWithoutRows(without, proof, _REACHES[-1]).bounds(which))
             if self._verdicts(which)[0] != OPEN or tol == _SMALLEST_TOL or not self._has_time():
                 break
             tol *= _CLOSER

@@ -34,7 +34,7 @@ from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import Way
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import Positive, check_choice, check_options
+from maxmargin.tools.parameters import check_choice, check_options
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class LinearParameters(ClassifierMixin, ShowsProof):
     tol: takes.Tolerance = 1e-4
     multi_class: takes.OneVsRest = "ovr"
     fit_intercept: takes.Flag = True
-    intercept_scaling: Positive = 1.0
+    intercept_scaling: takes.ConstantFeature = 1.0
     class_weight: takes.ClassWeight = None
     verbose: takes.Verbose = 0
     random_state: takes.RandomState = None

@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
+from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
@@ -217,6 +217,7 @@ class KernelFit:
         starts: Sequence[Vector] | None,
     ) -> None:
         self.problems, self.running = problems, running
+        problems.refuse_extremes()
         self._cache_size, self._shrinking, self._starts = cache_size, shrinking, starts
         # Steps of small problems are too short for threads to take turns.
         self._threads = 1 if len(problems.codes) <= sizes.ALL_KERNEL_VALUES else running.threads()
@@ -395,10 +396,10 @@ class KernelFit:
         shared_bytes = shared_rows = 0
         if problems.matrix is not None and not isinstance(kernel, Precomputed):
             shared_bytes, shared_rows = int(problems.matrix.nbytes), len(problems.codes)
-        budget_bytes = int(self._cache_size * 1e6)
+        budget_bytes = bytes_of(self._cache_size)
         if not isinstance(solver, str):  # it brings its own, for each problem
             own = getattr(solver, "cache_size", 0.0)
-            budget_bytes = shared_bytes + self._side_by_side * int(own * 1e6)
+            budget_bytes = shared_bytes + self._side_by_side * bytes_of(own)
         return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, self._side_by_side)
 
 
@@ -447,4 +448,5 @@ def solve_each(
         if workers == 1:
             return [run(k) for k in range(count)]
         with ThreadPoolExecutor(workers, "maxmargin") as pool:
-            return list(pool.map(run, range(count)))
+            futures = [pool.submit(run, k) for k in range(count)]
+            return [future.result() for future in futures]

@@ -38,6 +38,9 @@ from maxmargin.types import Indices, Vector
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
+_RIDGES = 12
+"""Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
+anything definite that is so but for rounding."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -323,7 +326,9 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
     """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
     largest = float(np.einsum("ii->i", lower).max())
     ridge = 0.0
-    while math.isfinite(largest) and math.isfinite(ridge):
+    for _ in range(_RIDGES):
+        if not (math.isfinite(largest) and math.isfinite(ridge)):
+            break
         matrix = lower.copy()
         on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += diagonal + ridge
@@ -334,5 +339,5 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
         if not failed:
             return np.asarray(factor)
         # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.
-        ridge = max(100.0 * ridge, 1e-15 * largest)
+        ridge = max(100.0 * ridge, 1e-15 * (largest if largest > 0.0 else 1.0))
     raise FloatingPointError(TOO_LARGE)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures of more than one file: the command in this process, in words and as JSON."""
+"""Fixtures of more than one file: the command in this process, in words and as JSON; a browser; Ctrl-C."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 
 import pytest
 from hypothesis import settings
@@ -71,3 +73,24 @@ def answer(run):
         return code, json.loads(out)
 
     return answer
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The system's Chromium, driven by Playwright; without one, tests skip and say so."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright drives the browser")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler of SIGINT, which whatever runs the tests may have replaced."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

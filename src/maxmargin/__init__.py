@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from maxmargin.solving.loop import Progress as Progress
     from maxmargin.solving.loop import solve as solve
     from maxmargin.solving.ways import choose_solver as choose_solver
+    from maxmargin.tables.transformer import Table as Table
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
@@ -51,6 +52,7 @@ _HOME = {
     "SVC": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
+    "Table": "tables.transformer",
     "Trace": "proof.model",
     "certify": "proof.certificate",
     "certify_hard_margin": "proof.hard_margin",

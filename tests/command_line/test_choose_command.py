@@ -65,6 +65,21 @@ def test_it_says_what_is_best_and_what_is_as_good(run, folder, tmp_path):
     assert "of which certify" not in out
 
 
+def test_a_best_C_at_the_end_of_the_grid_is_told_and_the_grid_widened(run, answer, tmp_path):
+    """The smaller class is told apart by differences of 1e-3: only a large C will do."""
+    random = np.random.default_rng(0)
+    y = np.where(np.arange(120) % 3 == 0, 1.0, -1.0)
+    np.savez(tmp_path / "small.npz", X=1e-3 * (random.normal(size=(120, 2)) + y[:, None]), y=y)
+    arguments = ["choose", tmp_path / "small.npz", "-o", tmp_path / "m.mm", "--values", "3", "--folds", "3"]
+    _, said = answer(*arguments)
+    assert max(at["C"] for at in said["choice"]["values"]) > 2e4
+    _, said = answer(*arguments, "--high", "1e4")
+    assert max(at["C"] for at in said["choice"]["values"]) == pytest.approx(1e4)
+    assert any(
+        "at the end of the grid: more may be better still. Raise --high." in w for w in said["warnings"]
+    )
+
+
 def test_several_classes(run, answer, folder, tmp_path):
     arguments = ["choose", folder / "three.svm", "-o", tmp_path / "model.mm", "--values", "4"]
     code, found = answer(*arguments, "--class-weight", "1:2", "--intercept", "regularised")

@@ -164,7 +164,7 @@ def test_a_run_that_falls_short_exits_with_3_and_can_be_resumed(run, answer, fol
 
 def test_what_falls_short_without_proof_claims_no_more_than_its_gap(answer, folder, tmp_path):
     model = tmp_path / "model.mm"
-    options = ["--max-iter", "10", "--no-proof"]
+    options = ["--max-iter", "10", "--no-proof", "--loss", "hinge"]
     code, said = answer("train", folder / "cancer.svm", "-o", model, *options)
     assert (code, said["status"]) == (3, "steps_spent")
     assert said["relative_gap"] > 0.05
@@ -200,7 +200,55 @@ def test_no_proof_makes_a_small_file_whose_claim_can_be_checked(run, answer, fol
     assert model.stat().st_size < (folder / "cancer.mm").stat().st_size
     code, said = answer("certify", model, folder / "cancer.svm")
     assert (code, said["holds"]) == (0, True)
+    assert said["problems"][0]["bound_from"] == "the margins"
+    run("train", folder / "cancer.svm", "-o", model, "--no-proof", "--loss", "hinge")
+    code, said = answer("certify", model, folder / "cancer.svm")
+    assert (code, said["holds"]) == (0, True)
     assert said["problems"][0]["bound_from"].startswith("solving")
+
+
+def test_train_has_the_loss_of_the_estimator(answer, folder, tmp_path):
+    code, said = answer("train", folder / "cancer.svm", "-o", tmp_path / "m.mm")
+    assert (code, said["loss"]) == (0, maxmargin.LinearSVC().loss)
+    for options in (["--solver", "pegasos", "--tol", "0.5"], ["--kernel", "gaussian"]):
+        assert (
+            answer("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", *options)[1]["loss"] == "hinge"
+        )
+
+
+def test_train_tells_the_accuracy_beside_that_of_the_largest_class(run, answer, folder, tmp_path):
+    code, out, _ = run("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", "--hold-out", "0.2")
+    assert code == 0
+    assert "Always to say 1 would give 64.12 %." in out
+    assert "Predicted by a model of the other 303 rows." in out
+    _, said = answer("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", "--hold-out", "0.2")
+    assert said["majority_share"] == pytest.approx(243 / 379)
+    assert said["training_accuracy"] > said["held_out_accuracy"] > 0.9
+    assert said["held_out_rows"] == 76
+    for name, kernel in (("three", []), ("three", ["--kernel", "gaussian"]), ("cancer", ["-C", "inf"])):
+        _, said = answer("train", folder / f"{name}.svm", "-o", tmp_path / "m.mm", *kernel)
+        data = maxmargin.files.read(folder / f"{name}.svm")
+        right = np.mean(load_model(tmp_path / "m.mm").predict(data.X) == data.y)
+        assert said["training_accuracy"] == right
+    assert "--hold-out" in run("train", folder / "cancer.svm", "-o", tmp_path / "m", "--hold-out", "1")[2]
+
+
+def test_what_makes_a_model_useless_is_told_with_the_cure(run, answer, tmp_path):
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1], [130, 170])
+    X = np.column_stack([1e5 * random.normal(size=300), 1e-3 * (y + random.normal(size=300))])
+    np.savez(tmp_path / "bad.npz", X=X, y=y)
+    code, _, err = run("train", tmp_path / "bad.npz", "-o", tmp_path / "m.mm")
+    assert code == 0
+    assert "Warning: Columns are seven orders of magnitude apart: column 1 reaches" in err
+    assert err.count("Warning: The model is useless: it gets ") == 1
+    _, said = answer(
+        "choose", tmp_path / "bad.npz", "-o", tmp_path / "m.mm", "--values", "2", "--high", "1"
+    )
+    assert any("orders of magnitude" in warning for warning in said["warnings"])
+    np.savez(tmp_path / "copy.npz", X=np.column_stack([random.normal(size=300), 3.0 * y]), y=y)
+    _, _, err = run("train", tmp_path / "copy.npz", "-o", tmp_path / "m.mm")
+    assert "Column 2 alone separates the classes" in err
 
 
 # predict

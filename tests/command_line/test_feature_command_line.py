@@ -38,6 +38,7 @@ def folder(tmp_path_factory):
     write_libsvm(folder / "three.svm", X, three)
     for name, features in (("two", KERNEL), ("three", "monomials:2")):
         command = ["train", folder / f"{name}.svm", "-o", folder / f"{name}.mm", "--features", features]
+        command += ["--loss", "hinge"]
         with pytest.raises(SystemExit) as ended:
             main([*map(str, command), "--json"])
         assert ended.value.code == 0
@@ -68,7 +69,7 @@ def objective(X, y, w, b):
 
 
 def test_the_optimum_is_that_of_the_polynomial_kernel(answer, folder, tmp_path):
-    options = ["--features", KERNEL, "--tol", "1e-7"]
+    options = ["--features", KERNEL, "--tol", "1e-7", "--loss", "hinge"]
     code, said = answer("train", folder / "two.svm", "-o", tmp_path / "m", *options)
     assert (code, said["certified"], said["columns"], said["kernel"]) == (0, True, COLUMNS, None)
     X, y = read_dense(folder / "two.svm")

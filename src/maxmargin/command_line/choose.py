@@ -16,7 +16,7 @@ from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
-from maxmargin.command_line.shared.solver_options import Options, configured
+from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
 
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_LOW, _HIGH = 1e-4, 1e4
+"""The ends of the grid of C, as in LinearSVCCV, unless the best is found at one of them."""
+_MORE_VALUES = 3
+"""Values of C that are added where the best is at an end."""
+_MOST_WIDENINGS = 2
+"""How often, at most: further out the model hardly changes any more."""
 _FEWEST_ROWS = 1.0
 """Rows by which a score may differ, in the mean over the folds, and be as good as another."""
 
@@ -33,15 +39,25 @@ def choose(
     data: options.DataFile,
     output: Annotated[Path, options.MODEL_OUTPUT],
     *,
-    low: Annotated[float, typer.Option(help="The smallest C.")] = 1e-4,
-    high: Annotated[float, typer.Option(help="The largest C.")] = 1e4,
+    low: Annotated[
+        float | None, typer.Option(help="The smallest C.", show_default="1e-4, or less where that is best")
+    ] = None,
+    high: Annotated[
+        float | None, typer.Option(help="The largest C.", show_default="1e4, or more where that is best")
+    ] = None,
     values: Annotated[int, typer.Option(help="How many values of C, on a logarithmic scale.", min=1)] = 10,
     folds: Annotated[int, typer.Option(help="Parts that are held out in turn.", min=2)] = 5,
     picture: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Score against C, PNG or SVG by its suffix.", show_default=False),
     ] = None,
-    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="squared_hinge, hinge or logistic.",
+            show_default="squared_hinge; hinge where the solver has no other",
+        ),
+    ] = None,
     solver: Annotated[str, typer.Option(help="auto, or a solver's name.")] = "auto",
     option: Options = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach in every fit.")] = 1e-4,
@@ -71,17 +87,15 @@ def choose(
     from maxmargin.command_line.shared.report import Training, report
 
     options.check_files(output, data, test)
+    reading.check(data)
     if picture is not None:
         check_picture("--picture", picture)
         options.check_writable(picture, data, test, output)
-    if not 0.0 < low <= high < float("inf"):
-        raise Failure(
-            f"--low and --high must be finite numbers above 0, the first not above the second. Got {low:g} "
-            f"and {high:g} instead."
-        )
+    ends = _Ends(low, high)
+    loss = loss or usual_loss(solver)
     model = maxmargin.LinearSVCCV(
         loss=loss,
-        Cs=np.geomspace(low, high, values),
+        Cs=np.geomspace(ends.low, ends.high, values),
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         solver=configured(solver, option) or "auto",
         tol=tol,
@@ -94,7 +108,8 @@ def choose(
     model._check_parameters()  # now, and not after an hour of reading
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name))
+        training_set = reading.read_for_training(data, bars.reading(data.name))
+        data_set = training_set.data
         classes = np.unique(data_set.y)
         _check_folds(folds, data_set.y)
         if class_weight is not None:
@@ -104,19 +119,76 @@ def choose(
         model.callback = bars.counting("choosing C", (folds + 1) * values * problems)
         with one_interrupt():
             warned = _fit(model, data_set)
+            while (wider := ends.wider(model)) is not None:
+                model.set_params(Cs=wider)
+                warned = _fit(model, data_set)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                files.save_model(
-                    model.best_estimator_, output, data=files.fingerprint(data_set.X, data_set.y)
-                )
+                best = options.with_encoding(model.best_estimator_, data_set)
+                files.save_model(best, output, data=files.fingerprint(data_set.X, data_set.y))
         seconds["write"] = clock.lap()
-    choice = Choice(model, data_set.X.shape[0], picture)
+    choice = Choice(model, data_set.X.shape[0], picture, ends)
+    warned += choice.doubts
     if picture is not None:
         choice.draw(picture, f"{data.name}: {loss.replace('_', ' ')} loss, {folds} folds")
     training = Training(
-        model.best_estimator_, data_set, data, output, "maxmargin", seconds, warned, choice=choice
+        model.best_estimator_,
+        data_set,
+        data,
+        output,
+        "maxmargin",
+        seconds,
+        warned,
+        choice=choice,
+        training_set=training_set,
     )
     return report(training, reading, test, as_json=as_json)
+
+
+@dataclass
+class _Ends:
+    """The smallest and the largest C; where the best is at an end that nobody asked for, it moves."""
+
+    asked_low: float | None
+    asked_high: float | None
+    widened: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.low <= self.high < float("inf"):
+            raise Failure(
+                "--low and --high must be finite numbers above 0, the first not above the second. Got "
+                f"{self.low:g} and {self.high:g} instead."
+            )
+
+    @property
+    def low(self) -> float:
+        return _LOW if self.asked_low is None else self.asked_low
+
+    @property
+    def high(self) -> float:
+        return _HIGH if self.asked_high is None else self.asked_high
+
+    def wider(self, model: maxmargin.LinearSVCCV) -> NDArray[Any] | None:
+        """The grid with more values beyond the end at which the best is; None where that will not do."""
+        import numpy as np
+
+        end, ratio = at_end(model), float(model.Cs_[-1] / model.Cs_[0]) ** (1 / max(len(model.Cs_) - 1, 1))
+        asked = {"--low": self.asked_low, "--high": self.asked_high}
+        if end is None or asked[end] is not None or self.widened == _MOST_WIDENINGS:
+            return None
+        self.widened += 1
+        steps = ratio ** np.arange(1, _MORE_VALUES + 1)
+        if end == "--low":
+            return np.concatenate([model.Cs_[0] / steps[::-1], model.Cs_])
+        return np.concatenate([model.Cs_, model.Cs_[-1] * steps])
+
+
+def at_end(model: maxmargin.LinearSVCCV) -> str | None:
+    """The option of the end of the grid at which the best C is, if it is and others are worse."""
+    scores = model.cv_results_["mean_test_score"]
+    if len(scores) == 1 or scores.min() == scores.max():
+        return None
+    return {0: "--low", len(scores) - 1: "--high"}.get(model.best_index_)
 
 
 def _check_folds(folds: int, labels: NDArray[Any]) -> None:
@@ -152,6 +224,20 @@ class Choice:
     model: maxmargin.LinearSVCCV
     rows: int
     picture: Path | None
+    ends: _Ends
+
+    @property
+    def doubts(self) -> list[str]:
+        """That the best C is at an end of the grid, if it is."""
+        end = at_end(self.model)
+        if end is None:
+            return []
+        what = "less" if end == "--low" else "more"
+        widened = ", which was widened for it" if self.ends.widened else ""
+        return [
+            f"C = {self.model.C_:.4g} is at the end of the grid{widened}: {what} may be better still. "
+            f"{'Lower' if end == '--low' else 'Raise'} {end}."
+        ]
 
     @property
     def as_good(self) -> list[float]:

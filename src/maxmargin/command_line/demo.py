@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @in_words
 def demo(
     C: Annotated[float, typer.Option("-C", help="Weight of the losses.")] = 1.0,
-    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    loss: Annotated[
+        str, typer.Option(help="hinge, which every solver has, squared_hinge or logistic.")
+    ] = "hinge",
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-4,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 2.0,
     save_data: Annotated[

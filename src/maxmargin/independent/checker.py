@@ -232,6 +232,11 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
             "The model weighs features that are formed from the columns, which this checker does not know. "
             "Use maxmargin certify without --independent."
         )
+    if "encoding" in described:
+        raise Unreadable(
+            "The model weighs columns that are made from those of a table, which this checker does not "
+            "know. Use maxmargin certify without --independent."
+        )
     if described.get("kernel", {}).get("kernel") == "precomputed":
         raise Unreadable(
             "The kernel of the model is precomputed: its values are taken as they are given, and there is "

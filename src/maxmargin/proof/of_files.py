@@ -302,7 +302,7 @@ def judge_alone(
             start=Solution(w=part.w, b=part.b, alpha=certificate.alpha),
             callback=callback,
         )
-        if solved.status.name == "INTERRUPTED":
+        if solved.interrupted:
             raise KeyboardInterrupt
         if solved.certificate.dual > certificate.dual:
             bound_from = f"solving the problem here ({solved.solver.split(':')[0]})"

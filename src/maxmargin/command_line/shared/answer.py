@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import math
 import os
 import signal
 import sys
@@ -21,6 +20,9 @@ from itertools import zip_longest
 from typing import Any, get_type_hints
 
 import typer
+
+from maxmargin.command_line.shared.words import as_options
+from maxmargin.tools.plain_values import plain
 
 # The exit codes; 130 is what shells report for Ctrl-C.
 DONE = 0
@@ -55,7 +57,7 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
         for name, group in groups.items():
             options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
         try:
-            return command(**options)
+            return command(**_with_standard_input(options))
         except KeyboardInterrupt:
             print_error("Interrupted: no file was written.", as_json=as_json)
             return INTERRUPTED
@@ -69,6 +71,19 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
     parameters = [option for each in given for option in _options_of(each)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _with_standard_input(options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a command, with standard input in a file where one of them names it."""
+    named = [name for name in ("data", "file", "test") if str(options.get(name)) == "-"]
+    if len(named) > 1:
+        raise Failure("Only one file can be standard input. Got - twice. Save one of them as a file.")
+    if not named:
+        return options
+    from maxmargin.command_line.shared.standard_input import kept
+
+    format = getattr(options.get("reading"), "format", None)
+    return options | {named[0]: kept(options[named[0]], format)}
 
 
 def _options_of(argument: inspect.Parameter) -> list[inspect.Parameter]:
@@ -89,7 +104,12 @@ def _words_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         # Only what is written to stdout has no name.
         return f"{error.filename or 'The answer could not be written'}: {error.strerror}."
-    return str(error)
+    message = str(error) if isinstance(error, Failure) else as_options(str(error))
+    if "maxmargin-" not in message:
+        return message
+    from maxmargin.command_line.shared.standard_input import in_its_name
+
+    return in_its_name(message)
 
 
 def _forget_stdout() -> None:
@@ -111,22 +131,7 @@ def print_error(message: str, *, as_json: bool) -> None:
 
 def print_json(answer: dict[str, Any]) -> None:
     """Exactly one object on stdout; numbers that JSON does not have become null."""
-    typer.echo(json.dumps(_plain(answer), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """The value in JSON's own types."""
-    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    typer.echo(json.dumps(plain(answer), indent=2, allow_nan=False))
 
 
 def attributes(source: Any, *names: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager
 
@@ -59,6 +60,26 @@ class Opened:
         self.page.mouse.move(x + dx, y + dy, steps=steps)
         self.page.mouse.up()
         self.settle()
+
+    def assert_quick(self, name, most, act):
+        """Of the measures of that name while ``act`` runs, 95 in 100 take at most so many milliseconds.
+
+        A machine with more to do than it has cores for is tried again, and then proves nothing.
+        """
+        found = []
+        for _ in range(5):
+            self.page.evaluate("name => performance.clearMeasures(name)", name)
+            act()
+            taken = self.page.evaluate(
+                "name => performance.getEntriesByName(name).map((each) => each.duration)", name
+            )
+            assert len(taken) >= 10
+            found.append(sorted(taken)[int(0.95 * len(taken))])
+            if found[-1] <= most:
+                return
+        if os.getloadavg()[0] > os.cpu_count():
+            pytest.skip(f"the machine is busy: {min(found):.0f} ms at a load of {os.getloadavg()[0]:.1f}")
+        assert min(found) <= most
 
     def script(self):
         """The script of "copy as Python"."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from maxmargin.lab.benches import benches
+from maxmargin.lab.tour import anchor
 
 NAMES = list(benches())
 ROOT = Path(__file__).parent.parent.parent
@@ -27,6 +28,18 @@ def test_a_bench_has_its_files_and_its_words(name):
     assert bench.invitation.endswith(".")
     assert {"show", "script"} <= set(bench.answers)
     assert [each.order for each in benches().values()].count(bench.order) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documentation_shows_the_bench(name):
+    bench = benches()[name]
+    page = (ROOT / "docs/lab.md").read_text()
+    assert f"### {bench.title}\n" in page
+    assert f"(lab/{name}.png)" in page
+    assert (ROOT / "docs/lab" / f"{name}.png").stat().st_size < 80_000
+    explains = (ROOT / "docs/tour" / f"{bench.tour}.md").read_text()
+    assert f"](../lab.md#{anchor(bench.title)})" in explains
+    assert f"(../lab/{name}.png)" in explains
 
 
 MOVE_EVERY_CONTROL = """async () => {

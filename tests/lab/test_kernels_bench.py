@@ -86,3 +86,8 @@ def test_every_kernel_has_a_script_that_computes_the_same(name, capsys):
     )
     assert float(printed["P"]) == pytest.approx(answer["primal"], rel=1e-6)
     assert float(printed["smallest eigenvalue"]) == pytest.approx(answer["smallest_eigenvalue"], abs=1e-6)
+
+
+def test_a_drag_among_200_points_is_answered_at_once(browse):
+    with browse("kernels?data=many") as opened:
+        opened.assert_quick("answer", 50.0, lambda: opened.drag(3, 60, 40, steps=40))

@@ -35,6 +35,15 @@ def test_a_copied_link_is_opened_at_the_new_address(run, opened):
     assert len(opened) == 1
 
 
+def test_ctrl_c_is_how_it_ends(run, opened, monkeypatch):
+    def interrupted(self, sockets):
+        sockets[0].close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("uvicorn.Server.run", interrupted)
+    assert run("lab")[0] == 0
+
+
 def test_what_is_wrong_is_said_with_the_cure(run, opened, monkeypatch):
     code, _, err = run("lab", "nonsense")
     assert code == 2

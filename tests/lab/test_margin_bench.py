@@ -24,8 +24,7 @@ from maxmargin.lab.messages import reply
 
 ASK = {"data": "outlier", "points": [], "C": 1.0, "loss": "hinge", "intercept": "exact", "hulls": True}
 LATEST = 50.0
-"""Milliseconds from a drag to its answer on the screen. On a quiet machine 95 answers of 100 come by then;
-beside other tests, half of them."""
+"""Milliseconds from a drag to its answer on the screen, of 95 answers in 100."""
 
 
 def shown(**values):
@@ -140,15 +139,30 @@ def test_pictures_are_saved(browse):
 
 def test_a_drag_among_200_points_is_answered_at_once(browse):
     with browse("margin?data=many") as opened:
-        latest = []
-        for _ in range(5):  # the machine may have had something else to do
-            opened.page.evaluate("performance.clearMeasures('answer')")
-            opened.drag(3, 120, 60, steps=60)
-            taken = opened.page.evaluate(
-                "performance.getEntriesByName('answer').map(each => each.duration)"
-            )
-            assert len(taken) >= 10
-            latest.append(np.percentile(taken, 50))
-            if latest[-1] <= LATEST:
-                break
-    assert min(latest) <= LATEST
+        opened.assert_quick("answer", LATEST, lambda: opened.drag(3, 120, 60, steps=60))
+
+
+def test_a_finger_moves_the_point_and_not_the_page(browse):
+    with browse("margin", has_touch=True, is_mobile=True) as opened:
+        page = opened.page
+        page.set_viewport_size({"width": 360, "height": 600})
+        box = page.locator(".handle").first.locator("path").last.bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        touch = page.context.new_cdp_session(page)
+        for kind, moved in (
+            ("touchStart", 0),
+            *(("touchMove", 5 * k) for k in range(1, 9)),
+            ("touchEnd", None),
+        ):
+            points = [] if moved is None else [{"x": x, "y": y - moved}]
+            touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        opened.settle()
+        after = page.locator(".handle").first.locator("path").last.bounding_box()
+        assert after["y"] + after["height"] / 2 == pytest.approx(y - 40, abs=2)
+        assert page.evaluate("scrollY") == 0
+        page.get_by_text("adds △").tap()
+        page.evaluate("scrollTo(0, 0)")
+        count, plot = page.locator(".handle").count(), page.locator(".plot svg").first.bounding_box()
+        page.touchscreen.tap(plot["x"] + 0.5 * plot["width"], plot["y"] + 0.15 * plot["height"])
+        opened.settle()
+        assert page.locator(".handle").count() == count + 1

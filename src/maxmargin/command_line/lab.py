@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -47,5 +48,6 @@ def lab(
     typer.echo(f"The laboratory is at {address}\nCtrl-C ends it.")
     if open_browser:
         typer.launch(address)
-    server.run()
+    with suppress(KeyboardInterrupt):  # which is how it ends
+        server.run()
     return DONE

@@ -10,6 +10,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from maxmargin.lab.benches import benches
+
 _LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL)
 _BENCH_PICTURE = re.compile(r'<img [^>]*src="\.\./lab/[^"]*"[^>]*>')
 _STYLE = re.compile(r'style="text-align: (left|right|center);?"')
@@ -69,14 +71,20 @@ def page(stem: str, token: str) -> str:
     return _PAGE.format(title=title, ways=_ways(stem, token), content=content)
 
 
+def anchor(title: str) -> str:
+    """What a heading can be called by in a link."""
+    return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title.lower())).strip("-")
+
+
 def _linked(target: str, words: str, token: str) -> str:
     """A link to what the laboratory has; of others the words alone."""
-    if target.startswith("../lab.md#"):
-        return f'<a href="../?token={token}#{target.partition("#")[2]}">{words or "The bench"}</a>'
-    path, _, anchor = target.partition("#")
+    path, _, place = target.partition("#")
+    bench = next((name for name, bench in benches().items() if anchor(bench.title) == place), None)
+    if path == "../lab.md" and bench is not None:
+        return f'<a href="../?token={token}#{bench}">{words}</a>' if words else ""
     stem = path.removesuffix(".md")
     if path.endswith(".md") and stem in stems():
-        return f'<a href="{stem}.html?token={token}{"#" + anchor if anchor else ""}">{words}</a>'
+        return f'<a href="{stem}.html?token={token}{"#" + place if place else ""}">{words}</a>'
     return words
 
 

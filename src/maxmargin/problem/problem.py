@@ -232,7 +232,9 @@ class Problem:
         where it comes from other sums, and ``upper`` a bound from above on the best value, if one is known.
         Where b is exact, what alpha lacks for balance counts as often as b can be large.
         """
-        squared = self.rows.squared_norm_of(alpha * self.y, w, error)
+        # Through a kernel, w is its coefficients; otherwise only the sizes of these count, without signs.
+        coefficients = w if self.rows.has_kernel else alpha
+        squared = self.rows.squared_norm_of(coefficients, w, error)
         return self.objective.dual(alpha, squared, self.reach(upper))
 
     def reach(self, upper: float | None = None) -> float:

@@ -53,7 +53,7 @@ export function shortNumber(value, digits = 4) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const words = size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 2) : String(Number(value.toPrecision(digits)));
+  const words = size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 2).replace(/\.?0+e/, "e") : String(Number(value.toPrecision(digits)));
   return words.replace("e+", "e").replaceAll("-", "−");
 }
 
@@ -61,6 +61,7 @@ export function shortNumber(value, digits = 4) {
 export class Plot {
   #layers;
   #axes;
+  unit = 16; // pixels: the size of type
 
   /**
    * Options: title (for screen readers), x and y ([low, high] each), xLabel, yLabel, equal (one unit is
@@ -105,7 +106,7 @@ export class Plot {
     this.#layout();
   }
 
-  /** Pixels of a point of the plane. */
+  /** Pixels of a point of the plane, within the SVG. */
   at([x, y]) {
     return [this.left + this.inner * this.#share(x, this.x, this.options.logX),
       this.top + this.depth * (1 - this.#share(y, this.y, this.options.logY))];
@@ -114,13 +115,19 @@ export class Plot {
   /** The point of the plane under a pointer. */
   from(event) {
     const box = this.svg.getBoundingClientRect();
-    return [this.#value((event.clientX - box.left - this.left) / this.inner, this.x, this.options.logX),
-      this.#value(1 - (event.clientY - box.top - this.top) / this.depth, this.y, this.options.logY)];
+    const [x, y] = [(event.clientX - box.left) / this.zoom, (event.clientY - box.top) / this.zoom];
+    return [this.#value((x - this.left) / this.inner, this.x, this.options.logX),
+      this.#value(1 - (y - this.top) / this.depth, this.y, this.options.logY)];
   }
 
   /** Pixels for a length of the plane. */
   length(value) {
     return (value * this.inner) / (this.x[1] - this.x[0]);
+  }
+
+  /** The length of the plane from corner to corner. */
+  get across() {
+    return Math.hypot(this.x[1] - this.x[0], this.y[1] - this.y[0]);
   }
 
   /** The attribute d of a way through points of the plane. */
@@ -140,14 +147,13 @@ export class Plot {
 
   /** Whether the size has changed. */
   #measure() {
-    const available = this.frame.clientWidth;
-    const unit = parseFloat(getComputedStyle(this.frame).fontSize);
-    const view = window.innerHeight;
-    const measured = [available, unit, view].join();
-    if (measured === this.measured || !available) return false;
+    const { clientWidth } = this.frame;
+    // Where type is larger than usual, so are points and lines: all is drawn for type of 16 pixels.
+    this.zoom = parseFloat(getComputedStyle(this.frame).fontSize) / this.unit;
+    const measured = [clientWidth, this.zoom, window.innerHeight].join();
+    if (measured === this.measured || !clientWidth) return false;
     this.measured = measured;
-    this.unit = unit;
-    this.available = available;
+    this.available = clientWidth / this.zoom;
     this.#layout();
     return true;
   }
@@ -160,7 +166,7 @@ export class Plot {
     const bottom = options.bare ? 1 : options.xLabel ? 3.1 * unit : options.xTicks === false ? 0.5 * unit : 1.8 * unit;
     const span = ([low, high]) => high - low;
     const ratio = options.equal ? span(this.y) / span(this.x) : options.ratio;
-    const deepest = Math.max(16 * unit, 0.7 * window.innerHeight);
+    const deepest = Math.max(16 * unit, (0.7 * window.innerHeight) / this.zoom);
     this.inner = this.available - this.left - right;
     this.depth = options.equal ? this.inner * ratio : Math.max(this.inner * ratio, 6 * unit);
     if (this.depth > deepest) {
@@ -169,7 +175,8 @@ export class Plot {
     }
     const width = this.left + this.inner + right;
     const height = this.top + this.depth + bottom;
-    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) {
+    const size = { width: width * this.zoom, height: height * this.zoom, viewBox: `0 0 ${width} ${height}` };
+    for (const [name, value] of Object.entries(size)) {
       this.svg.setAttribute(name, value);
     }
     const box = { x: this.left, y: this.top, width: this.inner, height: this.depth };
@@ -269,11 +276,13 @@ export class Handles {
     plot.over.append(this.#group);
     const { svg: surface } = plot;
     surface.addEventListener("pointerdown", (event) => this.#press(event));
+    surface.addEventListener("touchstart", (event) => {
+      if (this.#index(event.target) >= 0) event.preventDefault(); // the point moves, and not the page
+    }, { passive: false });
     surface.addEventListener("keydown", (event) => this.#key(event));
     surface.addEventListener("focusin", (event) => this.#focus(event));
     surface.addEventListener("click", (event) => {
       if (this.#index(event.target) < 0 && !this.dragged) options.empty?.(plot.from(event));
-      this.dragged = false;
     });
   }
 
@@ -322,15 +331,16 @@ export class Handles {
 
   /** Of handles that lie close together, the nearest. */
   #nearest(event, found) {
-    const box = this.plot.svg.getBoundingClientRect();
+    const [left, top] = this.plot.at(this.plot.from(event));
     const away = this.#items.map((item) => {
       const [x, y] = this.plot.at(item.at);
-      return Math.hypot(x - event.clientX + box.left, y - event.clientY + box.top);
+      return Math.hypot(x - left, y - top);
     });
     return away.reduce((best, value, index) => (value < away[best] ? index : best), found);
   }
 
   #press(event) {
+    this.dragged = false; // after a drag by finger no click follows
     let index = this.#index(event.target);
     if (index < 0 || event.button) return;
     index = this.#nearest(event, index);
@@ -407,44 +417,74 @@ export function arrow(plot, from, to, colour, width = 1.5) {
   ];
 }
 
-/** Both ends, far outside, of the line <w, x> + b = level; nothing where w is 0. */
-export function lineOf(w, b, level = 0) {
+/** Both ends, outside the plot, of the line <w, x> + b = level; nothing where w is 0. */
+export function lineOf(plot, w, b, level = 0) {
   const squared = w[0] ** 2 + w[1] ** 2;
   if (squared < 1e-18) return [];
-  const foot = [((level - b) * w[0]) / squared, ((level - b) * w[1]) / squared];
-  const far = 100 / Math.sqrt(squared);
+  const middle = [(plot.x[0] + plot.x[1]) / 2, (plot.y[0] + plot.y[1]) / 2];
+  const away = (level - b - w[0] * middle[0] - w[1] * middle[1]) / squared;
+  const foot = [middle[0] + away * w[0], middle[1] + away * w[1]];
+  const far = plot.across / Math.sqrt(squared);
   return [[foot[0] - far * w[1], foot[1] + far * w[0]], [foot[0] + far * w[1], foot[1] - far * w[0]]];
 }
 
 /**
- * Where values on a grid cross a level, as segments [[x, y], [x, y]] of the plane. values[row][column],
- * rows from low y to high y, over the whole of [x] and [y].
+ * Where values on a grid cross a level, as ways of points of the plane. values[row][column], rows from low
+ * y to high y, over the whole of [x] and [y].
  */
 export function levelLines(values, level, [x0, x1], [y0, y1]) {
   const [rows, columns] = [values.length, values[0].length];
-  const place = (row, column) => [x0 + ((x1 - x0) * column) / (columns - 1), y0 + ((y1 - y0) * row) / (rows - 1)];
-  const segments = [];
+  // The sides of the cells are numbered, those along x first; a line crosses from side to side.
+  const upright = rows * columns;
+  const next = new Map();
+  const join = (side, other) => {
+    if (next.has(side)) next.get(side).push(other);
+    else next.set(side, [other]);
+  };
   for (let row = 0; row + 1 < rows; row++) {
+    const [below, above] = [values[row], values[row + 1]];
     for (let column = 0; column + 1 < columns; column++) {
-      const corners = [[row, column], [row, column + 1], [row + 1, column + 1], [row + 1, column]];
-      const over = corners.map(([r, c]) => values[r][c] - level);
-      const crossings = [];
-      for (let side = 0; side < 4; side++) {
-        const [one, two] = [over[side], over[(side + 1) % 4]];
-        if (one < 0 === two < 0) continue;
-        const share = one / (one - two);
-        const [a, b] = [place(...corners[side]), place(...corners[(side + 1) % 4])];
-        crossings.push([a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])]);
+      const corners = [below[column] < level, below[column + 1] < level, above[column + 1] < level, above[column] < level];
+      if (corners[0] === corners[1] && corners[1] === corners[2] && corners[2] === corners[3]) continue;
+      const place = row * columns + column;
+      const sides = [place, upright + place + 1, place + columns, upright + place];
+      const crossed = sides.filter((_, side) => corners[side] !== corners[(side + 1) % 4]);
+      for (let k = 0; k + 1 < crossed.length; k += 2) {
+        join(crossed[k], crossed[k + 1]);
+        join(crossed[k + 1], crossed[k]);
       }
-      for (let k = 0; k + 1 < crossings.length; k += 2) segments.push([crossings[k], crossings[k + 1]]);
     }
   }
-  return segments;
+  const point = (side) => {
+    const along = side < upright;
+    const place = along ? side : side - upright;
+    const [row, column] = [Math.floor(place / columns), place % columns];
+    const first = values[row][column] - level;
+    const second = (along ? values[row][column + 1] : values[row + 1][column]) - level;
+    const share = first / (first - second);
+    return [x0 + ((x1 - x0) * (column + (along ? share : 0))) / (columns - 1), y0 + ((y1 - y0) * (row + (along ? 0 : share))) / (rows - 1)];
+  };
+  // Ways that end at an edge begin there; what is left is closed.
+  const ends = [...next.keys()].filter((side) => next.get(side).length === 1);
+  const ways = [];
+  for (const start of [...ends, ...next.keys()]) {
+    if (!next.has(start)) continue;
+    const way = [];
+    for (let side = start; side !== undefined;) {
+      way.push(point(side));
+      const others = next.get(side) ?? [];
+      next.delete(side);
+      side = others.find((other) => next.has(other));
+      if (side === undefined && way.length > 2 && others.includes(start)) way.push(way[0]);
+    }
+    ways.push(way);
+  }
+  return ways;
 }
 
 /** The attribute d of level lines on a plot. */
 export function levelWay(plot, values, level) {
-  return levelLines(values, level, plot.x, plot.y).map((segment) => plot.way(segment)).join("");
+  return levelLines(values, level, plot.x, plot.y).map((way) => plot.way(way)).join("");
 }
 
 /** The colour of a variable of the style sheet as [red, green, blue]. */
@@ -453,22 +493,31 @@ export function colourOf(name, element = document.body) {
   return [1, 3, 5].map((place) => parseInt(words.slice(place, place + 2), 16));
 }
 
+const SHADES = 256; // more, the eye does not tell apart
+
 /**
  * The attributes of an image of values on a grid over the whole plot, as for levelLines. colour(value)
- * gives [red, green, blue].
+ * gives [red, green, blue], for values from low to high; those beyond look like these two.
  */
-export function heat(plot, values, colour, smooth = true) {
+export function heat(plot, values, colour, [low, high], smooth = true) {
   const [rows, columns] = [values.length, values[0].length];
+  const shades = Array.from({ length: SHADES }, (_, k) => colour(low + ((high - low) * k) / (SHADES - 1)));
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [columns, rows];
   const context = canvas.getContext("2d");
-  const pixels = context.createImageData(columns, rows);
-  values.forEach((line, row) => {
-    line.forEach((value, column) => {
-      pixels.data.set([...colour(value), 255], 4 * ((rows - 1 - row) * columns + column));
-    });
-  });
-  context.putImageData(pixels, 0, 0);
+  const { data } = context.createImageData(columns, rows);
+  let place = 0;
+  for (let row = rows - 1; row >= 0; row--) {
+    for (const value of values[row]) {
+      const share = Math.round(((value - low) / (high - low)) * (SHADES - 1));
+      const [red, green, blue] = shades[Math.min(SHADES - 1, Math.max(0, share))];
+      data[place++] = red;
+      data[place++] = green;
+      data[place++] = blue;
+      data[place++] = 255;
+    }
+  }
+  context.putImageData(new ImageData(data, columns), 0, 0);
   // Values belong to the middles of pixels, so that half a pixel sticks out on every side.
   const [dx, dy] = smooth ? [plot.inner / (columns - 1) / 2, plot.depth / (rows - 1) / 2] : [0, 0];
   return {
@@ -483,11 +532,12 @@ export function unpacked({ columns, low, high, steps }) {
   const text = atob(steps);
   const rows = [];
   for (let start = 0; start < text.length; start += 2 * columns) {
-    rows.push(Array.from({ length: columns }, (_, k) => {
+    const row = new Float64Array(columns);
+    for (let k = 0; k < columns; k++) {
       const place = start + 2 * k;
-      const step = text.charCodeAt(place) + 256 * text.charCodeAt(place + 1);
-      return low + ((high - low) * step) / 65535;
-    }));
+      row[k] = low + ((high - low) * (text.charCodeAt(place) + 256 * text.charCodeAt(place + 1))) / 65535;
+    }
+    rows.push(row);
   }
   return rows;
 }

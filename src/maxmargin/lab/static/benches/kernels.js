@@ -46,7 +46,7 @@ export default {
     function drawScores(answer) {
       const values = unpacked(answer.scores);
       const colour = scale(0.45);
-      draw(colours, [["image", heat(plane, values, (score) => colour(score / 2))]]);
+      draw(colours, [["image", heat(plane, values, (score) => colour(score / 2), [-2, 2])]]);
       const line = { stroke: "var(--ink)", fill: "none" };
       draw(levels, [
         ["path", { d: levelWay(plane, values, 0), "stroke-width": 2.5, ...line }],
@@ -59,8 +59,8 @@ export default {
       const values = unpacked(answer.matrix).reverse();
       const most = Math.max(Math.abs(answer.matrix.low), Math.abs(answer.matrix.high), 1e-12);
       const colour = scale(1);
-      draw(cells, [["image", heat(matrix, values, (value) => colour(value / most), false)]]);
-      const share = answer.first_class / answer.points.length;
+      draw(cells, [["image", heat(matrix, values, (value) => colour(value / most), [-most, most], false)]]);
+      const share = answer.negative_share;
       const line = { stroke: "var(--ink)", "stroke-width": 1, "stroke-dasharray": "4 3", fill: "none" };
       draw(borders, [
         ["path", { d: matrix.way([[share, 0], [share, 1]]) + matrix.way([[0, 1 - share], [1, 1 - share]]), ...line }],

@@ -5,7 +5,7 @@ import { arrow, draw, labelStyle, lineOf, shape, shortNumber } from "../drawing.
 import { CLASSES, dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
 
 export default {
-  initial: { data: "outlier", points: [], C: 1, loss: "hinge", intercept: "exact", hulls: false, tool: "move" },
+  initial: { data: "outlier", points: [], C: 1, loss: "hinge", intercept: "exact", hulls: false, tool: "move", view: [] },
 
   controls: [
     TOOL,
@@ -17,12 +17,13 @@ export default {
     { kind: "check", name: "hulls", label: "Convex hulls and their nearest points" },
   ],
 
-  asks: ({ tool, ...values }) => values,
+  asks: ({ tool, view, ...values }) => values,
 
   build(stage) {
+    const { view } = stage.state.values; // the lower left and the upper right corner of the plane
     const plot = stage.plot({
       title: `Points in the plane. ${POINTS_HELP}`,
-      x: [-4, 4], y: [-3, 3], xLabel: "x₁", yLabel: "x₂", equal: true,
+      x: [view[0]?.[0] ?? -4, view[1]?.[0] ?? 4], y: [view[0]?.[1] ?? -3, view[1]?.[1] ?? 3], xLabel: "x₁", yLabel: "x₂", equal: true,
     });
     const [areas, hulls, lines, slacks] = Array.from({ length: 4 }, () => plot.layer());
     const weights = stage.plot({ title: "The weight of every support vector", x: [0, 1], y: [0, 1], ratio: 0.2, yLabel: "α", xTicks: false });
@@ -36,16 +37,15 @@ export default {
     const points = new PlanePoints(stage, plot, { choose: () => showChosen(stage.answer) });
 
     function drawLine({ w, b }) {
-      const [width, tall] = [plot.x[1] * 4, plot.y[1] * 4];
-      const line = w ? lineOf(w, b) : [];
+      const line = w ? lineOf(plot, w, b) : [];
       if (!line.length) {
         draw(areas, []);
         draw(lines, []);
         return;
       }
-      const far = 2 * Math.hypot(width, tall) / Math.hypot(...w);
+      const far = (2 * plot.across) / Math.hypot(...w);
       const beyond = (sign, level) => {
-        const [one, two] = lineOf(w, b, level);
+        const [one, two] = lineOf(plot, w, b, level);
         const move = ([x, y]) => [x + sign * far * w[0], y + sign * far * w[1]];
         return plot.way([one, two, move(two), move(one)], true);
       };
@@ -58,8 +58,8 @@ export default {
       const dashes = { stroke: "var(--ink)", "stroke-width": 1.3, "stroke-dasharray": "7 4" };
       draw(lines, [
         ["path", { d: plot.way(line), stroke: "var(--ink)", "stroke-width": 2.5 }],
-        ["path", { d: plot.way(lineOf(w, b, 1)), ...dashes }],
-        ["path", { d: plot.way(lineOf(w, b, -1)), ...dashes }],
+        ["path", { d: plot.way(lineOf(plot, w, b, 1)), ...dashes }],
+        ["path", { d: plot.way(lineOf(plot, w, b, -1)), ...dashes }],
       ]);
     }
 

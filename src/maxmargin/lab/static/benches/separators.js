@@ -34,7 +34,7 @@ export default {
       ["line", "var(--ink)", "the largest margin"],
     ]);
     const points = new PlanePoints(stage, plot, {});
-    const way = ([w1, w2, b], level = 0) => plot.way(lineOf([w1, w2], b, level));
+    const way = ([w1, w2, b], level = 0) => plot.way(lineOf(plot, [w1, w2], b, level));
 
     function drawLines(answer, chosen, pass) {
       const lines = answer.lines.filter((_, index) => index !== chosen);

@@ -22,6 +22,7 @@ FOLDER = Path(__file__).parent
 PLACES = {
     "margin": "margin?hulls=true",
     "kernels": "kernels?data=spiral&gamma=3.16&C=100",
+    "optimisers": "optimisers?method=pegasos&average=T_0",
     "smo": "smo?step=12",
 }
 """Where a bench shows more than at its beginning."""

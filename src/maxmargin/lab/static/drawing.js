@@ -53,7 +53,7 @@ export function shortNumber(value, digits = 4) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  const words = size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 2) : String(Number(value.toPrecision(digits)));
+  const words = size >= 1e5 || size < 1e-3 ? value.toExponential(digits - 2).replace(/\.?0+e/, "e") : String(Number(value.toPrecision(digits)));
   return words.replace("e+", "e").replaceAll("-", "−");
 }
 

@@ -35,6 +35,7 @@ from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback, Limits, Watch, solve_after
 from maxmargin.solving.ways import find_way
+from maxmargin.tools.interrupts import held_back
 from maxmargin.types import Vector
 
 _WORTH_A_LEAP = 1000.0
@@ -86,7 +87,8 @@ def path(
     values = _checked(Cs)
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
     walk = _Walk(problem, solver, limits, Watch(callback))
-    walk.along(np.unique(values).tolist())
+    with held_back(limits.budget.stop):
+        walk.along(np.unique(values).tolist())
     models = tuple(walk.models[C] for C in values.tolist())
     return Path(values, models, time.perf_counter() - started, problem)
 
@@ -134,12 +136,8 @@ def whole_path(
         )
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
     walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), Watch(callback))
-    try:
+    with held_back(limits.budget.stop):
         walk.everywhere(low, high, tol)
-    except KeyboardInterrupt:  # between two fits, which take one themselves
-        limits.budget.stop()
-        walk.end = Status.INTERRUPTED
-        walk.visit(high)
     values = sorted(walk.models)
     models = tuple(walk.models[C] for C in values)
     return Path(np.array(values), models, time.perf_counter() - started, problem)
@@ -221,15 +219,12 @@ class _Walk:
     def visit(self, C: float) -> float:
         """Solve the problem at C, or see that nothing is left to do; the gap of the start."""
         here = self.problem.with_costs_times(C)
-        try:
-            known = self.start(C, here)
-        except KeyboardInterrupt:
-            self.end = Status.INTERRUPTED
-            known = self.start(C, here)
+        known = self.start(C, here)
         way = find_way(self.solver, here, self.tol)
         if self.end is not None and known is not None:
             status = Status.within_tol(known) if known.relative_gap <= self.tol else self.end
-            self.models[C] = Model(known, Trace(), status, self.tol, 0, way.reason, {})
+            interrupted = self.end is Status.INTERRUPTED
+            self.models[C] = Model(known, Trace(), status, self.tol, 0, way.reason, {}, "", interrupted)
             return known.relative_gap
         model, state = solve_after(
             self.last[1] if self.last[0] == way.solver else None,

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command ``maxmargin``. Heavy imports wait until a command needs them, so that help is quick.
 
-Exit codes: 0 done (``train``, ``choose``: certified; ``certify``: holds), 1 ``certify``: does not hold, 2
-wrong usage or input that cannot be read, 3 ``train`` or ``choose`` ended without reaching its tolerance
-(the model is written), 130 interrupted.
+Exit codes: 0 done (``train``, ``choose``: certified; ``certify``, ``report``: holds), 1 ``certify``,
+``report``: does not hold, 2 wrong usage or input that cannot be read, 3 ``train`` or ``choose`` ended
+without reaching its tolerance (the model is written), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from maxmargin.command_line.choose import choose
 from maxmargin.command_line.compare import compare
 from maxmargin.command_line.demo import demo
 from maxmargin.command_line.info import info
+from maxmargin.command_line.lab import lab
 from maxmargin.command_line.predict import predict
+from maxmargin.command_line.report import report
 from maxmargin.command_line.reproduce import reproduce
 from maxmargin.command_line.shared.answer import WRONG_USAGE, print_error
 from maxmargin.command_line.train import train
@@ -59,7 +61,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Support vector machines in which every fit comes with a proof.",
 )
-_COMMANDS = (train, choose, predict, certify, compare, info, demo, reproduce)
+_COMMANDS = (train, choose, predict, certify, report, compare, info, demo, lab, reproduce)
 for command in _COMMANDS:
     app.command(cls=_Command)(command)
 

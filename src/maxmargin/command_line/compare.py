@@ -223,7 +223,7 @@ def race(
     for name in (name for name in solvers if refusals[name] is None):
         show = bars.solving(name, tol=tol, max_time=max_time)
         model = maxmargin.solve(problem, solvers[name], tol=tol, max_time=max_time, callback=show, **limits)
-        if model.status.name == "INTERRUPTED":
+        if model.interrupted:
             raise KeyboardInterrupt
         models[name] = model
     return models, [refusal for refusal in refusals.values() if refusal is not None]

@@ -12,10 +12,11 @@ import typer
 import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
+from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
+from maxmargin.tools.interrupts import held_back
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,18 +175,17 @@ def train(
             held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
             seconds["hold out"] = clock.lap()
         bars.waiting("preparing")
-        with one_interrupt():
+        with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
             bars.waiting("writing")
-            with no_interrupt():
-                files.save_model(
-                    options.with_encoding(estimator, data_set),
-                    target,
-                    data=fingerprint,
-                    proof=not no_proof,
-                    format=cast(Any, model_format),
-                )
+            files.save_model(
+                options.with_encoding(estimator, data_set),
+                target,
+                data=fingerprint,
+                proof=not no_proof,
+                format=cast(Any, model_format),
+            )
         seconds["write"] = clock.lap()
     training = Training(
         estimator,

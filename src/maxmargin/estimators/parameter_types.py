@@ -23,6 +23,11 @@ CostOrHardMargin = Annotated[
     Expected("a float in the range (0, inf)"),
     "C weighs the losses: a larger C fits the data harder; numpy.inf is the hard margin.",
 ]
+ConstantFeature = Annotated[
+    float,
+    Range("[1e-100, 1e100]"),
+    "It is the value of the constant feature, which is as large as others as a rule; 1 does.",
+]
 Tolerance = Annotated[NotNegative, "tol is the relative gap to reach."]
 Seconds = Annotated[
     NotNegative | None, Expected("a float in the range [0, inf)"), "None sets no limit on the seconds."

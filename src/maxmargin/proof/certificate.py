@@ -139,10 +139,10 @@ class Certificate:
 
     @cached_property
     def proven(self) -> bool:
-        """Whether the dual value is a lower bound: not if the function is not a kernel, as most sigmoids.
+        """Whether the dual value is a lower bound: not if the function is no kernel, as most sigmoids.
 
-        False where the rows' function is known not to be a kernel, or where these very points show it: for
-        a kernel, no dual value is above a primal one. True means that nothing speaks against the kernel.
+        False where it is not shown to be a kernel on these rows, or where these very points refute it: for
+        a kernel, no dual value is above a primal one. Values that are given are taken to be a kernel's.
         """
         if self.problem is not None and self.problem.rows.kernel_is_none:
             return False
@@ -239,8 +239,8 @@ class Certificate:
         if not self.proven:
             return (
                 f"The objective is {self.primal:.8g}. How far it is from the best is not known: the "
-                f"function is not a kernel,\nso the dual value of {self.dual:.8g}, at a relative distance "
-                f"of {self.relative_gap:.2e}, is no lower bound."
+                f"function is not shown to be a kernel,\nso the dual value of {self.dual:.8g}, at a "
+                f"relative distance of {self.relative_gap:.2e}, is no lower bound."
             )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"

@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
+from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
@@ -40,6 +40,7 @@ from maxmargin.solvers import AnySolver, sizes
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
+from maxmargin.tools.interrupts import held_back
 from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
@@ -216,6 +217,7 @@ class KernelFit:
         starts: Sequence[Vector] | None,
     ) -> None:
         self.problems, self.running = problems, running
+        problems.refuse_extremes()
         self._cache_size, self._shrinking, self._starts = cache_size, shrinking, starts
         # Steps of small problems are too short for threads to take turns.
         self._threads = 1 if len(problems.codes) <= sizes.ALL_KERNEL_VALUES else running.threads()
@@ -264,7 +266,8 @@ class KernelFit:
             values = self._memory.values = np.empty(size**2)
         matrix = values[: size**2].reshape(size, size)
         data = rows.stored_data
-        core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
+        if not budget.stopped:  # multipliers of 0 are proven without a value of the kernel
+            core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
         parts = Parts(np.arange(size), y, problems.C * weights, np.array([0, size]))
         return replace(
             self._in_one_call(matrix, which, parts, budget)[0], notes=cache_notes(matrix.nbytes, size, 0)
@@ -289,7 +292,7 @@ class KernelFit:
         )
 
     def _solve_one(self, k: int, budget: Budget) -> Model:
-        start = None if self._starts is None else self._starts[k]
+        start = None if self._starts is None or budget.stopped else self._starts[k]
         small = self._quick and self.problems.count(k) <= sizes.QUICK_ROWS
         if small:
             once = self._at_once
@@ -393,10 +396,10 @@ class KernelFit:
         shared_bytes = shared_rows = 0
         if problems.matrix is not None and not isinstance(kernel, Precomputed):
             shared_bytes, shared_rows = int(problems.matrix.nbytes), len(problems.codes)
-        budget_bytes = int(self._cache_size * 1e6)
+        budget_bytes = bytes_of(self._cache_size)
         if not isinstance(solver, str):  # it brings its own, for each problem
             own = getattr(solver, "cache_size", 0.0)
-            budget_bytes = shared_bytes + self._side_by_side * int(own * 1e6)
+            budget_bytes = shared_bytes + self._side_by_side * bytes_of(own)
         return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, self._side_by_side)
 
 
@@ -412,7 +415,7 @@ def solve_each(
     workers = min(threads, count)
     threads_each = max(1, threads // workers)
     deadline = time.monotonic() + max_time
-    lock = threading.Lock()
+    lock = threading.RLock()  # Ctrl-C may call ``stop`` where this thread holds it already
     running: dict[int, Budget] = {}
     stopped_from = count
 
@@ -441,12 +444,9 @@ def solve_each(
                 if k >= first:
                     budget.stop()
 
-    if workers == 1:
-        return [run(k) for k in range(count)]
-    with ThreadPoolExecutor(workers, "maxmargin") as pool:
-        futures = [pool.submit(run, k) for k in range(count)]
-        while True:
-            try:
-                return [future.result() for future in futures]
-            except KeyboardInterrupt:
-                stop(0)
+    with held_back(partial(stop, 0)):
+        if workers == 1:
+            return [run(k) for k in range(count)]
+        with ThreadPoolExecutor(workers, "maxmargin") as pool:
+            futures = [pool.submit(run, k) for k in range(count)]
+            return [future.result() for future in futures]

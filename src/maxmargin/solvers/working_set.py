@@ -128,6 +128,8 @@ class WorkingSet(Solver[State]):
             level.rounds.move_free(level.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget)
         rounds = 8 if short else 1
         idle = level.rounds.run(level.dual, rounds, budget) < rounds and not budget.spent
+        if budget.stopped:
+            return state
         if state.part is not None:
             if idle or level.dual.violation <= _COME_BACK * state.before:
                 del level  # its rows' memory is needed

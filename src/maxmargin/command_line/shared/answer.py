@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import math
 import os
 import signal
 import sys
@@ -27,6 +26,7 @@ from typer.models import ArgumentInfo
 
 from maxmargin.command_line.shared.voice import VOICE, speaking
 from maxmargin.command_line.shared.words import as_options
+from maxmargin.tools.plain_values import plain
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
@@ -186,22 +186,7 @@ def print_error(message: str, *, as_json: bool) -> None:
 
 def print_json(answer: dict[str, Any]) -> None:
     """Exactly one object on stdout; numbers that JSON does not have become null."""
-    typer.echo(json.dumps(_plain(answer), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """The value in JSON's own types."""
-    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    typer.echo(json.dumps(plain(answer), indent=2, allow_nan=False))
 
 
 def attributes(source: Any, *names: str) -> dict[str, Any]:

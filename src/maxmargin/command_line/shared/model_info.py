@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import typer
@@ -63,9 +63,9 @@ def _lines(model: StoredModel) -> dict[str, str]:
     if model.encoding is not None:
         label = model.encoding.label
         lines["table"] = f"{len(model.encoding.columns)} columns" + (f", label '{label}'" if label else "")
-    lines["problem"] = _problem(model)
+    lines["problem"] = problem_in_words(model)
     if isinstance(model, SavedModel):
-        lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight in heaviest(model))
+        lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight, *_ in heaviest(model))
     if isinstance(model, SavedKernelModel):
         lines |= _kernel_lines(model)
     if model.solver is not None:
@@ -105,7 +105,8 @@ def _kernel_lines(model: SavedKernelModel) -> dict[str, str]:
     return {"kernel": str(model.kernel), "vectors": f"{total}, {held}: {some(each, 10)}"}
 
 
-def _problem(model: StoredModel) -> str:
+def problem_in_words(model: StoredModel) -> str:
+    """What was minimised."""
     problem = model.problem
     cost = problem.get("C")
     words = [
@@ -128,13 +129,27 @@ def _problem(model: StoredModel) -> str:
     return ", ".join(words)
 
 
-def heaviest(model: SavedModel) -> list[tuple[str, float]]:
-    """The features of the largest weights, with their sign; of several problems, the largest of any."""
+class Weight(NamedTuple):
+    """A feature that weighs much."""
+
+    name: str
+    weight: float
+    """With its sign; of several problems, the largest of any."""
+    column: int
+    """Its place in coef."""
+    problem: int
+    """The problem that it weighs so much in."""
+
+
+def heaviest(model: SavedModel, most: int = _HEAVIEST) -> list[Weight]:
+    """The features of the largest weights."""
     size = np.abs(model.coef).max(axis=0)
-    order = np.argsort(-size, kind="stable")[:_HEAVIEST]
+    order = np.argsort(-size, kind="stable")[:most]
     row = np.abs(model.coef[:, order]).argmax(axis=0)
-    weights = [float(model.coef[row[k], column]) for k, column in enumerate(order.tolist())]
-    return [(_name(model, column), weight) for column, weight in zip(order.tolist(), weights, strict=True)]
+    return [
+        Weight(_name(model, column), float(model.coef[k, column]), column, k)
+        for column, k in zip(order.tolist(), row.tolist(), strict=True)
+    ]
 
 
 def _name(model: SavedModel, column: int) -> str:
@@ -159,7 +174,7 @@ def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
         "table": encoding_as_json(model.encoding),
     }
     if isinstance(model, SavedModel):
-        answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight in heaviest(model)]
+        answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight, *_ in heaviest(model)]
     if isinstance(model, SavedKernelModel):
         answer["support_vectors"] = dict(
             zip(map(label_text, model.classes), model.counts.tolist(), strict=True)

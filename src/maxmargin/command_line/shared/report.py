@@ -52,9 +52,9 @@ _ENDINGS = {
     "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
     "NOT_PROVEN": (
         "Not proven: the relative distance of {gap:.1e} between the two values is within the --tol of "
-        "{tol:g}, but the function is not a kernel on these rows, or its values are too large for float64, "
-        "so that it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at least 0 and "
-        "scaled columns."
+        "{tol:g}, but the function is not shown to be a kernel on these rows, or its values are too large "
+        "for float64, so that it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at "
+        "least 0 and scaled columns."
     ),
     "STEPS_SPENT": (
         "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. "

@@ -26,6 +26,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
+from maxmargin.solvers.base import end_if_stopped
 from maxmargin.solvers.sizes import (
     FULL_STEP_COLUMNS,
     FULL_STEP_COLUMNS_OF_HINGE,
@@ -37,6 +38,9 @@ from maxmargin.types import Indices, Vector
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
+_RIDGES = 12
+"""Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
+anything definite that is so but for rounding."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -114,6 +118,7 @@ class NewtonSystem:
 
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """Make the system ready for the curvatures h."""
+        end_if_stopped(budget)
         few = np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE)
         data = compiled(self.problem.rows)
         if few and data is not None:
@@ -168,6 +173,7 @@ class Hessian:
     ) -> None:
         """BLAS adds up rows that are nearly full, many at a time."""
         for first in range(0, len(order), _BLOCK):
+            end_if_stopped(budget)
             some = order[first : first + _BLOCK]
             block = np.empty((len(some), len(self.lower)))
             core.gather(data, some, np.sqrt(np.abs(changes[some])), block, budget)
@@ -320,7 +326,9 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
     """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
     largest = float(np.einsum("ii->i", lower).max())
     ridge = 0.0
-    while math.isfinite(largest) and math.isfinite(ridge):
+    for _ in range(_RIDGES):
+        if not (math.isfinite(largest) and math.isfinite(ridge)):
+            break
         matrix = lower.copy()
         on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += diagonal + ridge
@@ -331,5 +339,5 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
         if not failed:
             return np.asarray(factor)
         # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.
-        ridge = max(100.0 * ridge, 1e-15 * largest)
+        ridge = max(100.0 * ridge, 1e-15 * (largest if largest > 0.0 else 1.0))
     raise FloatingPointError(TOO_LARGE)

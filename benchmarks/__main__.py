@@ -183,6 +183,7 @@ def _add_sceptic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     parser.add_argument("--first", type=int, default=0, help="the number of the first fit")
     parser.add_argument("--processes", type=int, default=2, help="that fit and examine side by side")
+    parser.add_argument("--batches", type=Path, help="a file that keeps what was found, to go on from")
 
 
 def _measure_path(options: argparse.Namespace, tell: Tell) -> tuple[Any, Any]:
@@ -238,9 +239,11 @@ PAGES = {
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",
         _add_sceptic_options,
-        lambda given, tell: sceptic.measure(given.minutes, given.seed, given.first, given.processes, tell),
-        lambda given, found, command, warning: sceptic.markdown(found, command, given.seed),
-        lambda found: bool(found.findings),
+        lambda given, tell: sceptic.measure(
+            given.minutes, given.seed, given.first, given.processes, tell, given.batches
+        ),
+        lambda given, found, command, warning: sceptic.markdown(found, command),
+        lambda found: bool(found.total.findings),
     ),
     "path": Page(
         "the path along C, and the choice of C against scikit-learn's",
@@ -252,12 +255,13 @@ PAGES = {
 
 
 def _command(given: list[str]) -> str:
-    """As it was called, without the place of the output: pages name no paths."""
+    """As it was called, without files and folders: pages name no paths."""
     kept = list(given)
-    if "--output" in kept:
-        place = kept.index("--output")
-        del kept[place : place + 2]
-    kept = [word for word in kept if not word.startswith("--output=")]
+    for option in ("--output", "--batches"):
+        if option in kept:
+            place = kept.index(option)
+            del kept[place : place + 2]
+        kept = [word for word in kept if not word.startswith(f"{option}=")]
     return shlex.join(["python", "-m", "benchmarks", *kept])
 
 

@@ -232,9 +232,9 @@ class KernelRows(RowSpace):
     def squared_norm(self, w: Vector) -> float:
         """An upper bound on ``|w|^2``, with what rounding takes and what the blocks leave out."""
         sizes = np.abs(w)
-        error = (self._relative_error(w) + core.sum_rounding(len(w))) * core.dot(sizes, self.lengths) ** 2
-        total = float(sizes.sum())
-        left_out = self.blocks.left_out * total**2 + total * self._off_by_moving(w, total)
+        length, total = core.dot(sizes, self.lengths), float(sizes.sum())
+        error = (self._relative_error(w) + core.sum_rounding(len(w))) * length * length
+        left_out = self.blocks.left_out * total * total + total * self._off_by_moving(w, total)
         return core.dot(w, self.scores(w)) + 1.01 * error + left_out
 
     def score_error(self, w: Vector) -> tuple[float, float]:

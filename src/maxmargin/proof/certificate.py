@@ -58,7 +58,7 @@ class RowClass(IntEnum):
     INSIDE_MARGIN = 2
     """alpha = C, margin in (0, 1]: right side, but slack is needed."""
     MISCLASSIFIED = 3
-    """alpha = C, margin at most 0: slack of 1 or more."""
+    """alpha = C, margin at most 0: slack of 1 or more. Where a fit was cut short, whatever alpha is."""
 
 
 class Off(NamedTuple):
@@ -125,10 +125,11 @@ class Certificate:
 
     @cached_property
     def row_classes(self) -> NDArray[np.int8]:
-        """The ``RowClass`` of every row: by its multiplier (003's table, 004's three cases).
+        """The ``RowClass`` of every row: by its margin (003's table, 004's three cases).
 
-        By its margin where multipliers do not tell: for losses without an upper wall, and for
-        multipliers that were themselves made from the margins.
+        Within a hundredth of the margin, where 003 has equality, the multiplier tells; but not for losses
+        without an upper wall, nor where multipliers were themselves made from the margins. Those of a fit
+        that was cut short do not say which rows are misclassified; the margins always do.
         """
         problem = self._its_problem()
         by_margins = problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS
@@ -138,10 +139,10 @@ class Certificate:
 
     @cached_property
     def proven(self) -> bool:
-        """Whether the dual value is a lower bound: not if the function is not a kernel, as most sigmoids.
+        """Whether the dual value is a lower bound: not if the function is no kernel, as most sigmoids.
 
-        False where the rows' function is known not to be a kernel, or where these very points show it: for
-        a kernel, no dual value is above a primal one. True means that nothing speaks against the kernel.
+        False where it is not shown to be a kernel on these rows, or where these very points refute it: for
+        a kernel, no dual value is above a primal one. Values that are given are taken to be a kernel's.
         """
         if self.problem is not None and self.problem.rows.kernel_is_none:
             return False
@@ -214,25 +215,32 @@ class Certificate:
         return np.flatnonzero(self.alpha > 0)
 
     def __str__(self) -> str:
-        counts = np.bincount(self.row_classes, minlength=4)
-        support, on, inside, wrong = counts[1:].sum(), counts[1], counts[2], counts[3]
         bound = "lower bound" if self.proven else "dual value"
         lines = [
             self._claim,
             f"Largest KKT violation {self.kkt_violation:.2e}; the {bound} comes from {self.alpha_from}.",
-            f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
-            f"{inside} inside it, {wrong} misclassified.",
+            self._rows_in_words,
             self.other_intercepts,
         ]
         return "\n".join(filter(None, lines))
+
+    @property
+    def _rows_in_words(self) -> str:
+        """The support vectors, and what the margins say: of a fit cut short they are not the same rows."""
+        counts = np.bincount(self.row_classes, minlength=4)
+        classes = f"{counts[1]} on the margin, {counts[2]} inside it, {counts[3]} misclassified."
+        support, rows = np.count_nonzero(self.alpha > 0), len(self.alpha)
+        if self.alpha_from == FROM_MARGINS or support == counts[1:].sum():
+            return f"{counts[1:].sum()} of {rows} rows are support vectors: {classes}"
+        return f"{support} of {rows} rows are support vectors. Counted by margins: {classes}"
 
     @property
     def _claim(self) -> str:
         if not self.proven:
             return (
                 f"The objective is {self.primal:.8g}. How far it is from the best is not known: the "
-                f"function is not a kernel,\nso the dual value of {self.dual:.8g}, at a relative distance "
-                f"of {self.relative_gap:.2e}, is no lower bound."
+                f"function is not shown to be a kernel,\nso the dual value of {self.dual:.8g}, at a "
+                f"relative distance of {self.relative_gap:.2e}, is no lower bound."
             )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"

@@ -38,9 +38,9 @@ class Status(Enum):
     )
     NOT_PROVEN = (
         "Not proven: the relative distance of {gap:.1e} between the two values is within tol = {tol:.1e}, "
-        "but the function is not a kernel on these rows, or its values are too large for float64, so that "
-        "it bounds nothing. Use a Gaussian kernel, or a polynomial one with coef0 >= 0, and scale the "
-        "features."
+        "but the function is not shown to be a kernel on these rows, or its values are too large for "
+        "float64, so that it bounds nothing. Use a Gaussian kernel, or a polynomial one with coef0 >= 0, "
+        "and scale the features."
     )
     VALUES_ROUNDED = (
         "Budget spent: after {steps} steps the relative gap is {gap:.1e}, above tol = {tol:.1e}. The "

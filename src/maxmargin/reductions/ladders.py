@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
+from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
@@ -41,6 +41,7 @@ from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
+from maxmargin.tools.interrupts import held_back
 from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
@@ -138,7 +139,7 @@ class LinearFit:
             solver,
             self.way.reason,
             tol=self.tol,
-            max_steps=running.max_steps,
+            max_steps=min(running.max_steps, sizes.STEPS_TO_ROUNDING),
             # To draw from a number would take as long as to solve a small class.
             seed=running.random_state if isinstance(running.random_state, int) else running.seed,
             budget=Budget(math.inf, 1),
@@ -160,6 +161,8 @@ class LinearFit:
         options |= {"callback": running.told_of(self.problems.name(k)), "budget": budget}
         way = self.way.with_seed(seed)
         if not self.problems.hard:
+            if self.tol == 0.0 and running.max_steps == NO_LIMIT:
+                return self._to_rounding(problem, way, known, options)
             return solve(problem, way, known=known, **options)
         # "auto" is chosen for each of the soft margins on the way.
         solver = "auto" if running.automatic else way.solver
@@ -167,6 +170,20 @@ class LinearFit:
             return solve_hard_margin(problem, solver, seed=seed, **options)
         except InseparableError as error:
             raise self._inseparable(error.certificate, k) from None
+
+    def _to_rounding(
+        self, problem: Problem, way: Way, known: Certificate | None, options: dict[str, Any]
+    ) -> Model:
+        """A tiny problem, to rounding as far as some steps lead; to ``tol`` however many that takes."""
+        tol = self.running.tol
+        model = solve(problem, way, known=known, **options | {"max_steps": sizes.STEPS_TO_ROUNDING})
+        if model.status is not Status.STEPS_SPENT:
+            return model
+        if model.certificate.relative_gap <= tol:
+            return replace(model, status=Status.within_tol(model.certificate), tol=tol)
+        proof = model.certificate
+        start = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
+        return solve(problem, way, known=proof, **options | {"tol": tol, "start": start})
 
     def _refuse_equal_rows(self) -> None:
         """Look at all classes before any of them takes its time."""
@@ -217,6 +234,7 @@ class KernelFit:
         starts: Sequence[Vector] | None,
     ) -> None:
         self.problems, self.running = problems, running
+        problems.refuse_extremes()
         self._cache_size, self._shrinking, self._starts = cache_size, shrinking, starts
         # Steps of small problems are too short for threads to take turns.
         self._threads = 1 if len(problems.codes) <= sizes.ALL_KERNEL_VALUES else running.threads()
@@ -265,7 +283,8 @@ class KernelFit:
             values = self._memory.values = np.empty(size**2)
         matrix = values[: size**2].reshape(size, size)
         data = rows.stored_data
-        core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
+        if not budget.stopped:  # multipliers of 0 are proven without a value of the kernel
+            core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
         parts = Parts(np.arange(size), y, problems.C * weights, np.array([0, size]))
         return replace(
             self._in_one_call(matrix, which, parts, budget)[0], notes=cache_notes(matrix.nbytes, size, 0)
@@ -290,7 +309,7 @@ class KernelFit:
         )
 
     def _solve_one(self, k: int, budget: Budget) -> Model:
-        start = None if self._starts is None else self._starts[k]
+        start = None if self._starts is None or budget.stopped else self._starts[k]
         small = self._quick and self.problems.count(k) <= sizes.QUICK_ROWS
         if small:
             once = self._at_once
@@ -439,10 +458,10 @@ class KernelFit:
         shared_bytes = shared_rows = 0
         if problems.matrix is not None and not isinstance(kernel, Precomputed):
             shared_bytes, shared_rows = int(problems.matrix.nbytes), len(problems.codes)
-        budget_bytes = int(self._cache_size * 1e6)
+        budget_bytes = bytes_of(self._cache_size)
         if not isinstance(solver, str):  # it brings its own, for each problem
             own = getattr(solver, "cache_size", 0.0)
-            budget_bytes = shared_bytes + self._side_by_side * int(own * 1e6)
+            budget_bytes = shared_bytes + self._side_by_side * bytes_of(own)
         return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, self._side_by_side)
 
 
@@ -458,7 +477,7 @@ def solve_each(
     workers = min(threads, count)
     threads_each = max(1, threads // workers)
     deadline = time.monotonic() + max_time
-    lock = threading.Lock()
+    lock = threading.RLock()  # Ctrl-C may call ``stop`` where this thread holds it already
     running: dict[int, Budget] = {}
     stopped_from = count
 
@@ -487,12 +506,9 @@ def solve_each(
                 if k >= first:
                     budget.stop()
 
-    if workers == 1:
-        return [run(k) for k in range(count)]
-    with ThreadPoolExecutor(workers, "maxmargin") as pool:
-        futures = [pool.submit(run, k) for k in range(count)]
-        while True:
-            try:
-                return [future.result() for future in futures]
-            except KeyboardInterrupt:
-                stop(0)
+    with held_back(partial(stop, 0)):
+        if workers == 1:
+            return [run(k) for k in range(count)]
+        with ThreadPoolExecutor(workers, "maxmargin") as pool:
+            futures = [pool.submit(run, k) for k in range(count)]
+            return [future.result() for future in futures]

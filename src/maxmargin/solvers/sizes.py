@@ -12,6 +12,9 @@ from __future__ import annotations
 TINY_VALUES = 2_000
 """Stored values up to which a sweep takes microseconds: such problems are solved to rounding error, so that
 equal problems (a row twice, a row of weight two) give equal models."""
+STEPS_TO_ROUNDING = 1_000
+"""Steps that such problems get for that, where no limit is set: a method that is slower than this gains
+nothing that anybody waits for."""
 ONE_THREAD_VALUES = 50_000
 """Stored values up to which threads would cost more than the problems of a fit."""
 FEW_VALUES = 130_000

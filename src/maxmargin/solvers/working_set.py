@@ -131,6 +131,8 @@ class WorkingSet(Solver[State]):
             level.rounds.move_free(level.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget)
         rounds = 8 if short else 1
         idle = level.rounds.run(level.dual, rounds, budget) < rounds and not budget.spent
+        if budget.stopped:
+            return state
         given_up = sum(each.rounds.work for each in (state.whole, state.part) if each) > self.most_work
         if state.part is not None:
             if idle or given_up or level.dual.violation <= _COME_BACK * state.before:

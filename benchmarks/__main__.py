@@ -23,6 +23,7 @@ from benchmarks import (
     datasets,
     degree2,
     features,
+    intelex,
     kernel,
     machine,
     memory,
@@ -165,6 +166,11 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
     return 1 if page.failed(found) else 0
 
 
+def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=intelex.DATA, repeat=3, longest=60.0)
+    parser.add_argument("--rows", type=int, default=20_000, help="of larger data sets as many are drawn")
+
+
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, losses=True, repeat=50)
     parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
@@ -212,6 +218,14 @@ PAGES = {
         _add_small_options,
         lambda given, tell: small.measure(given.loss, given.kernel, given.repeat, tell),
         lambda given, found, command, warning: small.markdown(found, command, given.repeat, warning),
+    ),
+    "intelex": Page(
+        "kernel fits of thousands of rows against scikit-learn-intelex",
+        _add_intelex_options,
+        lambda given, tell: intelex.measure(given.data, given.rows, given.longest, given.repeat, tell),
+        lambda given, found, command, warning: intelex.markdown(
+            found, command, given.rows, given.longest, given.repeat, warning
+        ),
     ),
     "features": Page(
         "monomials, Nystroem, and bounds on the exact kernel",

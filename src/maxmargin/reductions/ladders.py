@@ -377,7 +377,7 @@ class KernelFit:
     @property
     def _columns(self) -> Rung:
         reason = "Second-order steps on columns hardly depend on how the data are scaled."
-        return Rung(partial(self._on_columns, sizes.FEW_FACTOR_COLUMNS), reason)
+        return Rung(partial(self._on_columns, 0), reason)
 
     @property
     def _active_sets(self) -> Rung:
@@ -423,17 +423,17 @@ class KernelFit:
             budget=attempt.budget,
         )
 
-    def _on_columns(self, most: int, attempt: Attempt, known: Certificate | None) -> Model | None:
+    def _on_columns(self, more: int, attempt: Attempt, known: Certificate | None) -> Model | None:
         """A linear problem on the columns of the data, or of a factor of the kernel matrix.
 
-        None where the factor would have more columns than ``most``.
+        A factor may have few columns, or more, up to that number; None where it has not.
         """
+        few = max(sizes.FEW_FACTOR_COLUMNS, attempt.problem.rows.count // sizes.ROWS_PER_FACTOR_COLUMN)
         seed = self.running.seed + attempt.k
-        columns = self._columns_of(attempt.k, attempt.problem, most)
+        columns = self._columns_of(attempt.k, attempt.problem, more or few)
         if columns is None:
             return None
-        again = most > sizes.FEW_FACTOR_COLUMNS
-        if again and isinstance(columns, Factor) and columns.rows.shape[1] <= sizes.FEW_FACTOR_COLUMNS:
+        if more and isinstance(columns, Factor) and columns.rows.shape[1] <= few:
             return None  # these have had their turn
         budget, told = attempt.budget, attempt.callback
         return solve_on_columns(attempt.problem, columns, self.running.tol, seed, budget, told)

@@ -168,6 +168,10 @@ def solve_on_columns(
         few = plain.rows.count * plain.rows.columns <= _MOST_VALUES
         if isinstance(columns, Factor):
             proof = _better_w(seen, columns.coefficients_of, found.w, proof, budget, tol)
+            if np.count_nonzero(proof.w) > len(columns.pivots):  # a model that predicts sooner
+                few_terms = Solution(w=columns.coefficients_of(found.w), alpha=proof.alpha)
+                sparse = certify(seen, few_terms, budget=budget, tol=tol)
+                proof = sparse if sparse.relative_gap <= tol else proof
             rows = columns.rows if few else None
         elif few and proof.relative_gap > _MUCH_WORSE * accuracy:
             rows = plain.rows.dense(np.arange(plain.rows.count))

@@ -82,5 +82,7 @@ FACTORED_ROWS = 6_000
 FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500
 """Columns of such a factor. Up to the first number the interior point is the fastest way; with the second,
 and as many rows, one of its steps takes half a second."""
+ROWS_PER_FACTOR_COLUMN = 4
+"""Rows for each column of a factor, from which it is the fastest way with more columns, too."""
 STEPS_AFTER_COLUMNS = 200
 """Steps on pairs of rows where columns have failed: they hardly do better."""

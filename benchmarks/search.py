@@ -34,6 +34,8 @@ FINDINGS = {
     "crash": "an exception",
     "warning": "a warning that is not about convergence",
 }
+_UNIT = 100.0 * float(np.finfo(np.longdouble).eps)
+"""What a value of a kernel, or a product, may be off by in extended precision, relatively."""
 _SLOW = 10.0
 """Seconds of a processor that no fit with fewer than a million values should take."""
 _ROUNDED = 1e-9
@@ -94,6 +96,14 @@ class Stated(NamedTuple):
             share = np.divide(alpha, C, out=np.zeros_like(alpha), where=C > 0)
             gains = -C * (_entropy(share) + _entropy(1.0 - share))
         return float(gains.sum() - square / 2.0)
+
+    def rounding(self, w: Any) -> float:
+        """How far extended precision may leave the value of w from the exact one, about."""
+        sizes, magnitudes = np.abs(np.asarray(w, np.longdouble)), np.abs(self.rows)
+        scores = magnitudes @ sizes
+        square = sizes @ scores if self.kernel else sizes @ sizes
+        # With a kernel, a value is off by as many roundings as its formula has.
+        return float(len(sizes) * _UNIT * (square + self.costs @ scores))
 
     def is_feasible(self, alpha: Any) -> bool:
         """Whether alpha is in its box, and in balance where b is free, but for rounding."""
@@ -222,13 +232,14 @@ def _interior_point(P: Any, q: Any, A: Any, limits: Any, *, equalities: int) -> 
 def untrue(problem: Stated, proof: Any, *, with_rival: bool) -> Iterator[Fault]:
     """What is wrong with a certificate."""
     primal, dual = problem.primal(proof.w, proof.b), problem.dual(proof.alpha)
-    allowed = _ROUNDED * abs(primal)
+    allowed = _ROUNDED * abs(primal) + problem.rounding(proof.w)
     if not proof.primal >= primal - allowed:
         share = (primal - proof.primal) / abs(primal)
         yield Fault("untrue", share, f"primal {proof.primal!r}, and the point has {primal!r}")
     if not problem.is_feasible(proof.alpha):
         yield Fault("untrue", 1.0, "alpha is not feasible")
-    if not proof.dual <= max(dual, 0.0) + allowed:
+    combined = proof.alpha if problem.kernel else np.abs(proof.alpha) @ np.abs(problem.rows)
+    if not proof.dual <= max(dual, 0.0) + allowed + problem.rounding(combined):
         share = (proof.dual - dual) / abs(primal)
         yield Fault("untrue", share, f"dual {proof.dual!r}, and alpha proves {dual!r}")
     if with_rival and problem.rows.size <= _MOST_OF_RIVAL:

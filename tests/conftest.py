@@ -17,10 +17,35 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from maxmargin.command_line import main
+from saved_models import SavedModels
 
 # The same examples in every run, and no clock: the tests also run under the sanitizers.
 settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
 settings.load_profile("maxmargin")
+
+
+SAVED = SavedModels()
+SAVED.watch()
+
+
+def pytest_sessionfinish(session):
+    """A process of the tests hands its counts to the one that tells them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["saved"] = [dict(SAVED.counts), SAVED.seconds]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """They are added up here."""
+    counts, seconds = getattr(node, "workeroutput", {}).get("saved", [{}, 0.0])
+    SAVED.counts.update(counts)
+    SAVED.seconds += seconds
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many saved models were judged, and why others were not."""
+    if SAVED.counts:
+        terminalreporter.write_line(SAVED.lines())
 
 
 @pytest.fixture

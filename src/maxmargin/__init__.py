@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.tools.lazy_names import lazy_names
@@ -65,7 +66,10 @@ _HOME = {
 
 __all__ = list(_HOME)
 
-_get, __dir__ = lazy_names(__name__, _HOME)
+_MODULES = ("features", "files", "kernels", "plot", "solvers")
+"""The modules that are for everybody, too."""
+
+_get, _names = lazy_names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -73,4 +77,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("maxmargin")
+    if name in _MODULES:
+        return import_module(f"maxmargin.{name}")
     return _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_names(), *_MODULES, "__version__"])

@@ -452,5 +452,5 @@ def test_rows_are_counted_by_their_margins_where_a_fit_was_cut_short():
     assert np.array_equal(certificate.row_classes == RowClass.MISCLASSIFIED, wrong)
     assert np.array_equal(certificate.row_classes == RowClass.INSIDE_MARGIN, inside)
     support = np.count_nonzero(certificate.alpha > 0)
-    assert f"{support} of 200 rows are support vectors. By their margins, rows are:" in str(certificate)
+    assert f"{support} of 200 rows are support vectors. Counted by margins:" in str(certificate)
     assert f"{wrong.sum()} misclassified." in str(certificate)

@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -19,12 +22,17 @@ from maxmargin.features import Monomials
 from maxmargin.files import load_model
 from maxmargin.kernels import Gaussian
 from maxmargin.proof.model import each_of
+from maxmargin.report.of_estimators import page_about
 from well_formed import read
 from written_files import write_libsvm
 
 IRIS = load_iris(return_X_y=True)
 PLANE = make_moons(100, noise=0.25, random_state=0)
 APART = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]]), np.array([0, 0, 1, 1])
+KNOWN = """html head meta link title style body header h1 h2 h3 p main div strong dl dt dd span nav ul li a
+    section table thead tbody tr th td bdi figure figcaption pre code br svg defs pattern path line text
+    circle rect polyline footer"""
+"""All elements of a page with points in the plane."""
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "a&b' --\u202e\x07"]
 
 
@@ -100,6 +108,15 @@ def test_names_from_the_data_are_text_and_nothing_else(tmp_path):
         assert "onerror=alert(2)>" not in text
 
 
+@settings(max_examples=10)
+@given(st.lists(st.text(min_size=1, max_size=60), min_size=4, max_size=4, unique=True))
+def test_any_text_can_be_a_name(texts):
+    X, y = APART
+    table, labels = pd.DataFrame(X, columns=texts[:2]), np.array(texts[2:], object)[y]
+    page = read(page_about(LinearSVC().fit(table, labels), table, labels))
+    assert set(page.tags) == set(KNOWN.split())
+
+
 def test_what_does_not_hold_is_said_first(tmp_path):
     X, y = PLANE
     model = LinearSVC().fit(X, y)
@@ -127,6 +144,8 @@ def test_training_rows_have_no_interval_and_test_rows_have_one(tmp_path):
     assert "Clopper" not in page_of(tmp_path / "page.html").words
     model.report(tmp_path / "page.html", X[::2], y[::2], test=(X[1::2], y[1::2]))
     assert "Clopper" in page_of(tmp_path / "page.html").words
+    model.report(tmp_path / "page.html", X[::2], y[::2], test=(X[::2], y[::2]))
+    assert "Clopper" not in page_of(tmp_path / "page.html").words
 
 
 def test_a_fit_that_fell_short_says_so(tmp_path):
@@ -144,14 +163,18 @@ def test_a_function_that_is_no_kernel_proves_nothing(tmp_path):
     with pytest.warns(UserWarning, match="No kernel"):
         model = SVC(kernel="sigmoid", gamma=1.0).fit(X, y)
     model.report(tmp_path / "page.html", X, y)
-    assert "The proof does not hold on these data" in page_of(tmp_path / "page.html").words
+    words = page_of(tmp_path / "page.html").words
+    assert "The proof does not hold on these data" in words
+    assert "no better fit would change" not in words
 
 
 def test_weights_of_rows_are_missed(tmp_path):
     X, y = PLANE
     model = LinearSVC().fit(X, y, sample_weight=1.0 + (y > 0))
     model.report(tmp_path / "page.html", X, y)
-    assert "sample weights" in page_of(tmp_path / "page.html").words
+    words = page_of(tmp_path / "page.html").words
+    assert "The proof could not be recomputed on these data" in words
+    assert "trained with sample weights, which are not in its file" in words
 
 
 def test_the_chosen_model_of_a_search_reports(tmp_path):
@@ -296,6 +319,33 @@ def test_files_of_others_are_measured(folder, answer, tmp_path):
     assert code == 0
     assert said["commands"] == [f"maxmargin certify {files[0]} {files[1]} -C 1.0"]
     assert "The distance from the best model is bounded" in page_of(page).words
+
+
+def test_columns_of_a_table_are_explained(run, answer, tmp_path):
+    rows = ["red,1.5,yes", "<b>green</b>,0.5,no", "red,2.5,yes", "<b>green</b>,-1.0,no", "red,,yes"]
+    (tmp_path / "table.csv").write_text("\n".join(["colour,size,label", *rows, ""]))
+    model, data, page = tmp_path / "model.mm", tmp_path / "table.csv", tmp_path / "page.html"
+    assert run("train", data, "-o", model)[0] == 0
+    code, said = answer("report", model, data, "--label", "label", "-o", page)
+    assert code == 0
+    assert said["commands"] == [f"maxmargin certify {model} {data} --label label"]
+    assert run(*said["commands"][0].split()[1:])[0] == 0
+    found = page_of(page)
+    assert "category, a column for each of <b>green</b>, red" in found.words
+    assert "b" not in found.tags
+    assert [column["name"] for column in said["model"]["table"]["columns"]] == ["colour", "size"]
+
+
+@pytest.mark.parametrize("model", ["liblinear_crammer_singer", "liblinear_l1"])
+def test_problems_with_another_dual_are_measured(answer, tmp_path, model):
+    (tmp_path / "data.svm").write_text("1 1:1\n2 1:-1\n3 1:1\n1 1:2\n")
+    corpus = Path(__file__).parent.parent.parent / "fuzz" / "corpus" / "model"
+    page = tmp_path / "page.html"
+    code, said = answer("report", corpus / model, tmp_path / "data.svm", "-C", "1", "-o", page)
+    assert code == 1
+    assert "another dual" in said["no_proof"]
+    assert said["measures"]["rows"] == 4
+    assert "There is no proof" in page_of(page).words
 
 
 def test_models_of_libsvm_take_data_with_more_columns(answer, tmp_path):

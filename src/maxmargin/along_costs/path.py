@@ -82,6 +82,7 @@ def path(
     with what they would have started from: that is certified too, and its gap says how far it may be off.
     """
     started = time.perf_counter()
+    _refuse_data(problem, "path", "[0.1, 1.0, 10.0]")
     limits = Limits.of(tol, max_steps, max_time, threads=threads)
     values = _checked(Cs)
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
@@ -122,6 +123,7 @@ def whole_path(
 
     Where it ends early, by max_time, Ctrl-C or the callback, ``largest_gap`` says what is proven so far.
     """
+    _refuse_data(problem, "whole_path", "0.1, 10.0")
     started = time.perf_counter()
     limits = Limits.of(tol, max_steps, max_time, threads=threads)
     low, high = _checked([low, high]).tolist()
@@ -253,6 +255,15 @@ class _Walk:
         if len(near) == 1 or not can_combine(here):
             return carried_over(proofs[-1], here, factors[-1])
         return combined((proofs[0], proofs[1]), here, (factors[0], factors[1]), self.budget, self.tol)
+
+
+def _refuse_data(problem: Any, name: str, costs: str) -> None:
+    """Refuse X in the place of a problem: the data and the labels make one together."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"The first argument of {name} must be a Problem. Got {type(problem).__name__} instead. Make "
+            f"one of the data and of labels that are 1 and -1: {name}(Problem.of(X, y), {costs})."
+        )
 
 
 def _checked(Cs: ArrayLike) -> Vector:

@@ -114,6 +114,7 @@ def certify(
     verdict, weight = judging.verdict(saved, model, data), judging.weights(saved, model)
     with Bars(quiet=as_json) as bars:
         data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        bars.waiting("recomputing the proof")
         verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()
     return verdict.tell(as_json=as_json)

@@ -14,6 +14,7 @@ import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
+from maxmargin.command_line.shared.grid_search import GridSearch
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
@@ -45,7 +46,18 @@ def choose(
     high: Annotated[
         float | None, typer.Option(help="The largest C.", show_default="1e4, or more where that is best")
     ] = None,
-    values: Annotated[int, typer.Option(help="How many values of C, on a logarithmic scale.", min=1)] = 10,
+    values: Annotated[
+        int | None,
+        typer.Option(
+            help="How many values of C, on a logarithmic scale.", min=1, show_default="10; with a kernel 5"
+        ),
+    ] = None,
+    gammas: Annotated[
+        int | None,
+        typer.Option(
+            help="How many values of the kernel's gamma, around that of --gamma.", min=1, show_default="5"
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(help="Parts that are held out in turn.", min=2)] = 5,
     picture: Annotated[
         Path | None,
@@ -60,9 +72,13 @@ def choose(
     ] = None,
     solver: Annotated[str, typer.Option(help="auto, or a solver's name.")] = "auto",
     option: Options = None,
-    tol: Annotated[float, typer.Option(help="Relative gap to reach in every fit.")] = 1e-4,
+    kernel: options.KernelChoice,
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Relative gap to reach in every fit.", show_default="1e-4; with a kernel 1e-3"),
+    ] = None,
     max_time: Annotated[float, typer.Option(help="Seconds for all fits; inf: no limit.")] = float("inf"),
-    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit.")] = 100_000,
+    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit; -1: no limit.")] = -1,
     intercept: Annotated[
         str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
     ] = "exact",
@@ -74,12 +90,15 @@ def choose(
 ) -> int:
     """Choose C by cross-validation, and write the model of all rows at that C with its proof.
 
-    Every fit of every fold is certified; those at the chosen C to a hundredth of --tol. Ctrl-C writes
-    nothing: nothing is chosen yet. The exit codes are those of train.
+    With --kernel, C and gamma are chosen together. Every fit of every fold is certified; those at the
+    chosen C to a hundredth of --tol. Ctrl-C writes nothing: nothing is chosen yet. The exit codes are those
+    of train.
 
     Example: maxmargin choose data.svm -o model.mm --picture choice.svg
 
     Example: maxmargin choose data.svm -o model.mm --low 0.01 --high 100 --values 20 --folds 10
+
+    Example: maxmargin choose churn.csv --label churn -o model.mm --kernel gaussian
     """
     import numpy as np
     from sklearn.model_selection import StratifiedKFold
@@ -91,14 +110,28 @@ def choose(
     if picture is not None:
         check_picture("--picture", picture)
         options.check_writable(picture, data, test, output)
-    ends = _Ends(low, high)
+    if kernel.kernel is not None:
+        if picture is not None or intercept != "exact" or loss not in (None, "hinge"):
+            raise Failure(
+                "With --kernel, choose takes no --picture, no --loss but hinge, and no --intercept but "
+                "exact. Leave these or --kernel out."
+            )
+        own = kernel.given(needs_kernel=True)
+        search = GridSearch(own, low, high, values, gammas, folds, seed, options.seconds_or_none(max_time))
+        parameters = {"tol": 1e-3 if tol is None else tol, "solver": configured(solver, option) or "auto"}
+        parameters["max_iter"] = max_iter
+        return _choose_with_kernel(data, output, search, parameters, class_weight, test, reading, as_json)
+    kernel.given(needs_kernel=True)
+    if gammas is not None:
+        raise Failure("--gammas is for kernels. Got no kernel. Add --kernel gaussian, or leave it out.")
+    ends, values = _Ends(low, high), values or 10
     loss = loss or usual_loss(solver)
     model = maxmargin.LinearSVCCV(
         loss=loss,
         Cs=np.geomspace(ends.low, ends.high, values),
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         solver=configured(solver, option) or "auto",
-        tol=tol,
+        tol=1e-4 if tol is None else tol,
         max_iter=max_iter,
         max_time=options.seconds_or_none(max_time),
         random_state=seed,
@@ -140,6 +173,57 @@ def choose(
         seconds,
         warned,
         choice=choice,
+        training_set=training_set,
+    )
+    return report(training, reading, test, as_json=as_json)
+
+
+def _choose_with_kernel(
+    data: Path,
+    output: Path,
+    search: GridSearch,
+    parameters: dict[str, Any],
+    class_weight: str | None,
+    test: Path | None,
+    reading: options.TrainingData,
+    as_json: bool,
+) -> int:
+    """The same with C and gamma of a kernel."""
+    import numpy as np
+
+    from maxmargin.command_line.shared.report import Training, report
+
+    estimator = maxmargin.SVC(
+        **search.kernel, **parameters, n_jobs=reading.threads, random_state=search.seed
+    )
+    estimator._check_parameters()  # now, and not after an hour of reading
+    clock, seconds = Clock(), dict[str, float]()
+    with Bars(quiet=as_json) as bars:
+        training_set = reading.read_for_training(data, bars.reading(data.name))
+        data_set = training_set.data
+        _check_folds(search.folds, data_set.y)
+        if class_weight is not None:
+            weights = options.class_weight_of(class_weight, np.unique(data_set.y))
+            estimator.set_params(class_weight=weights)
+        seconds["read"] = clock.lap()
+        with one_interrupt():
+            found = search.run(estimator, data_set.X, data_set.y, bars)
+            seconds["train"] = clock.lap()
+            if data_set.feature_names is not None:
+                found.best.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
+            with no_interrupt():
+                best = options.with_encoding(found.best, data_set)
+                files.save_model(best, output, data=files.fingerprint(data_set.X, data_set.y))
+        seconds["write"] = clock.lap()
+    training = Training(
+        found.best,
+        data_set,
+        data,
+        output,
+        "maxmargin",
+        seconds,
+        found.doubts,
+        choice=found,
         training_set=training_set,
     )
     return report(training, reading, test, as_json=as_json)

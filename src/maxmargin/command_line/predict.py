@@ -20,6 +20,7 @@ from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_w
 from maxmargin.command_line.shared.columns import made_up_in_words
 from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files.data.labels import class_codes, label_text
 
@@ -89,7 +90,7 @@ def predict(
             if scores:
                 answer["scores"] = [[float(score) for score in row[1:]] if row else None for row in rows]
         print_json(answer)
-    else:
+    elif not VOICE.quiet:
         for sentence in tally.sentences(saved):
             typer.echo(sentence, err=True)
     return DONE

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +17,13 @@ from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, in_words, 
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import bytes_in_words
 
+_NO_MATTER = {"threads", "max_time"}
+"""Options that change nothing in what is found."""
+_FOR_BOTH = {"label", "zero_based"}
+"""Options that the independent checker has, too."""
+
 if TYPE_CHECKING:
-    from maxmargin.report.facts import Facts, Rows
+    from maxmargin.report.facts import Facts, Sample
 
 
 @in_words
@@ -80,11 +86,11 @@ def report(
     return DONE if facts.holds else DOES_NOT_HOLD
 
 
-def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: Bars) -> Rows:
-    from maxmargin.report.facts import Rows, Source
+def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: Bars) -> Sample:
+    from maxmargin.report.facts import Sample, Source
 
     found = reading.read(path, bars.reading(path.name), model.encoding)
-    return Rows(Source(path.name, path), aligned(found, model, path), found.y, found.skipped)
+    return Sample(Source(path.name, path), aligned(found, model, path), found.y, found.skipped)
 
 
 def _checks(
@@ -94,24 +100,20 @@ def _checks(
     from maxmargin.files.data.reading import file_format
     from maxmargin.report.facts import command
 
-    given: list[Any] = [] if judging.C is None else ["-C", judging.C]
-    simple: list[Any] = []
-    for option in ("class_weight", "tol"):
-        if (value := getattr(judging, option)) is not None:
-            given += [f"--{option.replace('_', '-')}", value]
-    for option in ("format", "columns"):
-        if (value := getattr(reading, option)) is not None:
-            given += [f"--{option}", value]
-    if reading.skip_bad_lines:
-        given.append("--skip-bad-lines")
-    if reading.label is not None:
-        simple += ["--label", reading.label]
-    if reading.zero_based:
-        simple.append("--zero-based")
-    commands = [command("maxmargin", "certify", model, data, *given, *simple)]
-    plain = file_format(str(data), reading.format) in ("libsvm", "csv")
-    if saved.certificates is not None and not given and plain:
-        commands.append(command("maxmargin", "certify", "--independent", model, data, *simple))
+    given = {
+        option.name: value
+        for group in (judging, reading)
+        for option in fields(group)
+        if (value := getattr(group, option.name)) != option.default and option.name not in _NO_MATTER
+    }
+    words: list[Any] = []
+    for name, value in given.items():
+        words.append("-C" if name == "C" else f"--{name.replace('_', '-')}")
+        words += [] if value is True else [value]
+    commands = [command("maxmargin", "certify", model, data, *words)]
+    plain = file_format(str(data), reading.format) in ("libsvm", "csv") and data.suffix != ".zst"
+    if saved.certificates is not None and saved.encoding is None and plain and given.keys() <= _FOR_BOTH:
+        commands.append(command("maxmargin", "certify", "--independent", model, data, *words))
     return commands
 
 

@@ -29,7 +29,7 @@ _DEFAULTS: dict[str, Any] = {
     "solver": "auto",
     "tol": 1e-4,
     "max_time": 60.0,
-    "max_iter": 100_000,
+    "max_iter": -1,
     "random_state": 0,
 }
 _KERNEL_DEFAULTS: dict[str, Any] = {"tol": 1e-3, "max_time": 60.0, "random_state": 0}
@@ -66,9 +66,7 @@ def train(
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(
-            help="Steps of the solver, for each problem.", show_default="100000; with a kernel no limit"
-        ),
+        typer.Option(help="Steps of the solver, for each problem; -1: no limit.", show_default="no limit"),
     ] = None,
     intercept: Annotated[
         str | None,
@@ -110,6 +108,8 @@ def train(
 
     Exit code 0: the gap is certified; 3: it is not, the model is written all the same; 2: wrong input;
     130: interrupted.
+
+    Example: maxmargin train churn.csv --label churn -o model.mm --hold-out 0.2
 
     Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
 
@@ -157,6 +157,7 @@ def train(
         known = None if earlier is None else earlier.encoding
         training_set = reading.read_for_training(data, bars.reading(data.name), known)
         data_set = training_set.data
+        bars.waiting("looking at the data")
         _check_table(data_set, model_format)
         classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
@@ -171,9 +172,11 @@ def train(
             parts = [expanded(part, asked, earlier) for part in training_set.split(kept, out, reading)]
             held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
             seconds["hold out"] = clock.lap()
+        bars.waiting("preparing")
         with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
+            bars.waiting("writing")
             files.save_model(
                 options.with_encoding(estimator, data_set),
                 target,

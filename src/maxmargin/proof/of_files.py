@@ -233,9 +233,10 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
     shown = neighbourhood(changed(certificate, w=part.w, b=part.b, **values), side)
     size = ROUNDING * (1.0 + float(np.abs([shown.low, shown.high]).max()))
     inside = place.low <= shown.low + size and place.high >= shown.high - size
-    # The radius counts how far w is from a sum over the rows, which may be added up in another order.
-    radius = (1.0 - ROUNDING) * shown.radius - problem.rows.combined_error(part.alpha)
-    return inside and place.radius >= radius and place.scaling >= shown.scaling
+    # Both radii allow for the rounding of w_of_alpha, which was summed up in another order for the file.
+    off = 2.0 * problem.rows.combined_error(part.alpha)
+    near = place.radius + off >= (1.0 - ROUNDING) * shown.radius
+    return inside and near and place.scaling >= shown.scaling
 
 
 def _certified(part: Part) -> tuple[Certificate, float]:

@@ -25,6 +25,7 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.magnitudes import refuse_extremes
 from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
@@ -517,6 +518,13 @@ class KernelProblems(ClassProblems):
         which, y, weights = self.part(k)
         rows = self.plain_rows if which is None else self.plain_rows.take(which)
         return Problem.of(rows, y, self.C, weights=weights)
+
+    def refuse_extremes(self) -> None:
+        """Raises where costs or values of the kernel are beyond what float64 can square."""
+        largest = float(self._lengths()[0].max(initial=0.0))
+        with np.errstate(over="ignore"):
+            total_cost = float((self.C * self._all_weights).sum())
+        refuse_extremes(total_cost, largest, kernel=True)
 
     def in_a_row(self) -> Parts:
         """All problems with their costs, one after the other, for one call of the core."""

@@ -27,6 +27,7 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import HINGE
+from maxmargin.problem.magnitudes import refuse_tiny
 from maxmargin.proof.hard_margin import HardMarginCertificate, certify_hard_margin, refuse_fixed_intercept
 from maxmargin.proof.inseparable import (
     InseparableError,
@@ -97,6 +98,7 @@ def solve_hard_margin(
             "The hard margin needs rows of both labels. Got one label only. Give y a row of each, with a "
             "weight above 0."
         )
+    refuse_tiny(problem.rows.largest_length)
     soft = replace(problem, loss=HINGE)
     if solver != "auto":
         find_way(solver, soft, tol)  # now, lest a wrong name is told of late

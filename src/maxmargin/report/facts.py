@@ -18,17 +18,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from maxmargin import core
 from maxmargin.command_line.predict import sureness_of
 from maxmargin.command_line.shared.answer import Failure
+from maxmargin.command_line.shared.columns import encoding_as_json
 from maxmargin.command_line.shared.model_info import Weight, heaviest, problem_in_words
 from maxmargin.command_line.shared.verdict import Verdict, kernel_described
 from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
 from maxmargin.files.data.labels import label_text
 from maxmargin.files.models.stored import widened
 from maxmargin.files.models.support_vectors import with_support_vectors
-from maxmargin.report.measures import Measures
+from maxmargin.report.measures import Measures, interval
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -36,8 +38,21 @@ if TYPE_CHECKING:
 
 HEAVIEST = 15
 """Columns, or support vectors, that are listed."""
-_BYTES_AT_A_TIME = 1 << 20
-_MODULES = ("maxmargin", "numpy", "scipy", "scikit-learn")
+_PACKAGES = ("maxmargin", "numpy", "scipy", "scikit-learn")
+"""What numbers depend on, besides Python and the machine."""
+
+
+def versions() -> dict[str, str]:
+    """What the report was made with."""
+    found = {name: version(name) for name in _PACKAGES}
+    system = f"{platform.system()} {platform.machine()}, core for {core.INSTRUCTION_SET}"
+    return found | {"Python": platform.python_version(), "machine": system}
+
+
+def made_now() -> datetime:
+    """The time; that of SOURCE_DATE_EPOCH where it is set, so that the same files give the same page."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
 
 
 @dataclass(frozen=True)
@@ -52,11 +67,8 @@ class Source:
         """SHA-256 of the file, which ``sha256sum`` prints; None where there is none to be read twice."""
         if self.path is None or not self.path.is_file():
             return None
-        found = hashlib.sha256()
         with open(self.path, "rb") as file:
-            while block := file.read(_BYTES_AT_A_TIME):
-                found.update(block)
-        return found.hexdigest()
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
     @property
     def bytes(self) -> int | None:
@@ -79,7 +91,7 @@ class Support(NamedTuple):
 
 
 @dataclass
-class Rows:
+class Sample:
     """Data that a report is about."""
 
     source: Source
@@ -132,16 +144,16 @@ class Facts:
     source: Source
     """Of the model."""
     model: StoredModel
-    data: Rows
-    test: Rows | None = None
+    data: Sample
+    test: Sample | None = None
     verdict: Verdict | None = None
     """What ``certify`` finds; None where nothing can be proven."""
     no_proof: str = ""
     """Why there is no verdict."""
     commands: Sequence[str] = ()
     """What the reader can run to check the proof."""
-    versions: dict[str, str] = field(default_factory=lambda: versions())
-    made: datetime = field(default_factory=lambda: made_now())
+    versions: dict[str, str] = field(default_factory=versions)
+    made: datetime = field(default_factory=made_now)
 
     def __post_init__(self) -> None:
         for rows in filter(None, (self.data, self.test)):
@@ -182,6 +194,13 @@ class Facts:
         """What it does on the test data."""
         return None if self.test is None else Measures(self.model, self.test.X, self.test.y, self._is_sure)
 
+    def interval_of(self, measures: Measures) -> tuple[float, float] | None:
+        """The interval of the accuracy on new rows; None where the model was fitted to these."""
+        test = self.test
+        same = test is None or measures is self.measures or test.fingerprint == self.data.fingerprint
+        fitted = same and self.is_training_data
+        return None if fitted or not measures.known else interval(measures.right, measures.rows)
+
     @cached_property
     def _is_sure(self) -> Callable[[Any], NDArray[Any]] | None:
         """Whether rows are sure, where the proof of that was recomputed and holds."""
@@ -205,9 +224,9 @@ class Facts:
         X = self.data.X
         if not isinstance(self.model, SavedModel) or self.model.expansion is not None:
             return None
-        mean = np.asarray(X.mean(axis=0), np.float64).ravel()
-        squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
-        return np.sqrt(np.maximum(np.asarray(squares.mean(axis=0)).ravel() - mean**2, 0.0))
+        if sparse.issparse(X):
+            return np.asarray(np.sqrt(mean_variance_axis(X.astype(np.float64), axis=0)[1]))
+        return np.asarray(X.std(axis=0, dtype=np.float64))
 
     @cached_property
     def support(self) -> tuple[int, list[Support]]:
@@ -236,6 +255,7 @@ class Facts:
                 "problem": model.problem,
                 "in_words": problem_in_words(model),
                 "kernel": kernel_described(model),
+                "table": encoding_as_json(model.encoding),
                 "classes": [label_text(label) for label in model.classes],
                 "columns": model.features,
                 "solver": model.solver,
@@ -251,10 +271,8 @@ class Facts:
             "proof": None if self.verdict is None else self.verdict.as_json(),
             "no_proof": self.no_proof or None,
             "commands": list(self.commands),
-            "measures": self.measures.as_json(),
-            "test_measures": None
-            if tested is None
-            else tested.as_json() | {"interval": tested.interval if tested.known else None},
+            "measures": self.measures.as_json() | {"interval": self.interval_of(self.measures)},
+            "test_measures": tested and tested.as_json() | {"interval": self.interval_of(tested)},
             "versions": self.versions,
             "made": self.made.isoformat(timespec="seconds"),
         }
@@ -278,21 +296,8 @@ def fitting(X: Any, model: StoredModel, name: str) -> Any:
     )
 
 
-def versions() -> dict[str, str]:
-    """What the report was made with."""
-    found = {name: version(name) for name in _MODULES}
-    system = f"{platform.system()} {platform.machine()}, core for {core.INSTRUCTION_SET}"
-    return found | {"Python": platform.python_version(), "machine": system}
-
-
-def made_now() -> datetime:
-    """The time; that of SOURCE_DATE_EPOCH where it is set, so that the same files give the same page."""
-    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(fixed), UTC) if fixed.isdigit() else datetime.now(UTC)
-
-
 def command(*words: Any) -> str:
     """A command that a shell reads as it is meant, whatever the files are called."""
-    minus = [isinstance(word, Path) and str(word).startswith("-") for word in words]
+    minus = [isinstance(word, Path) and str(word).startswith("-") and len(str(word)) > 1 for word in words]
     texts = [f"./{word}" if first else str(word) for word, first in zip(words, minus, strict=True)]
     return shlex.join(texts)

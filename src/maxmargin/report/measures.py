@@ -150,11 +150,6 @@ class Measures:
         return self.right / self.rows if self.known else None
 
     @property
-    def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's, for rows that the model has not seen."""
-        return interval(self.right, self.rows)
-
-    @property
     def largest_class(self) -> tuple[str, float]:
         """The most frequent class, and the accuracy of always naming it."""
         counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels))
@@ -182,19 +177,28 @@ class Measures:
             for k, label in enumerate(self.labels)
         ]
 
-    def _problems(self) -> Iterator[tuple[str, Vector]]:
-        """The name of each problem, and the margins of its rows."""
+    @cached_property
+    def problems(self) -> list[str]:
+        """Which classes each problem tells apart; one empty text if there are only two."""
+        if isinstance(self.model.kind, TwoClasses):
+            return [""]
+        labels = self.labels
+        sides = [(labels[i], "the rest" if j is None else labels[j]) for i, j in self.model.kind.sides]
+        return [f"{ours} against {theirs}" for ours, theirs in sides]
+
+    def _margins(self) -> Iterator[Vector]:
+        """The margins of the rows of each problem."""
         for k, (ours, theirs) in enumerate(self.model.kind.sides):
-            rest = "the rest" if theirs is None else self.labels[theirs]
-            name = "" if isinstance(self.model.kind, TwoClasses) else f"{self.labels[ours]} against {rest}"
             counted = self.codes >= 0 if theirs is None else np.isin(self.codes, (ours, theirs))
-            yield name, np.where(self.codes == ours, self.scores[:, k], -self.scores[:, k])[counted]
+            yield np.where(self.codes == ours, self.scores[:, k], -self.scores[:, k])[counted]
 
     @cached_property
     def row_counts(self) -> list[RowCounts]:
-        """The rows of each problem by their margins."""
-        counts = []
-        for name, margins in self._problems():
+        """The rows of each problem by their margins; Crammer and Singer's formulation has no such ones."""
+        counts: list[RowCounts] = []
+        if self.model.problem.get("formulation", "separate") != "separate":
+            return counts
+        for name, margins in zip(self.problems, self._margins(), strict=True):
             on, wrong = np.abs(margins - 1.0) <= ON_MARGIN, margins <= 0.0
             beyond = int(np.count_nonzero((margins > 1.0) & ~on))
             inside = len(margins) - beyond - int(on.sum()) - int(wrong.sum())

@@ -19,7 +19,7 @@ from maxmargin.features.lazy import LazyMonomials
 from maxmargin.files.models.fitted import from_estimator
 from maxmargin.files.models.stored import StoredModel
 from maxmargin.files.whole import write_whole
-from maxmargin.report.facts import Facts, Rows, Source
+from maxmargin.report.facts import Facts, Sample, Source
 from maxmargin.report.page import page
 
 
@@ -27,6 +27,12 @@ def report_on(
     estimator: Any, path: str | os.PathLike[str], X: Any, y: Any, test: tuple[Any, Any] | None
 ) -> None:
     """Write the report on a fitted estimator; see ``CertifiedClassifier.report``."""
+    text = page_about(estimator, X, y, test).encode()
+    write_whole(path, lambda file: file.write(text))
+
+
+def page_about(estimator: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None) -> str:
+    """The page of that report."""
     model = from_estimator(estimator)
     kind = type(estimator).__name__
     data = _rows(model, X, y, "the data given")
@@ -39,11 +45,10 @@ def report_on(
             facts.judge(verdict, model.problem.get("class_weight"), judging.max_time, bars)
         except NoProof as reason:
             facts.no_proof = str(reason)
-    text = page(facts).encode()
-    write_whole(path, lambda file: file.write(text))
+    return page(facts)
 
 
-def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Rows:
+def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Sample:
     """Rows and labels in memory; columns of a table are taken by their names, if the model has any."""
     if isinstance(X, LazyMonomials):
         X = X.base
@@ -57,4 +62,4 @@ def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Rows:
                 f"X must have the columns of the training. It lacks {some(missing)}. Add them."
             )
         matrix = matrix[:, [names.index(column) for column in model.feature_names]]
-    return Rows(Source(name), matrix, np.asarray(labels))
+    return Sample(Source(name), matrix, np.asarray(labels))

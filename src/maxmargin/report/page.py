@@ -70,9 +70,9 @@ def page(found: Facts) -> str:
 {_tiles(found)}
 <nav aria-label="Contents"><ul>{links}</ul></nav>
 {body}</main>
-<footer><p>Made on {made_on} with maxmargin {escape(found.versions["maxmargin"])}. Every number here was
-computed from the model and the data when the page was made, unless it is called claimed or recorded.
-</p></footer>
+<footer><p>Made on {made_on} with maxmargin {escape(found.versions["maxmargin"])}. The proof and all
+measures were computed from the model and the data when the page was made. What the model merely says of
+itself stands under What was trained, or is called claimed or recorded.</p></footer>
 </body>
 </html>
 """
@@ -91,6 +91,8 @@ def _verdict(found: Facts) -> Markup:
     words = found.no_proof if verdict is None else verdict.conclusion
     if verdict is None:
         head = "✗ There is no proof"
+    elif verdict.worst is None:
+        head = "✗ The proof could not be recomputed on these data"
     elif not verdict.holds:
         head = "✗ The proof does not hold on these data"
     elif verdict.model.claims is None:

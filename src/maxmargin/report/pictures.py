@@ -31,8 +31,8 @@ _LONGEST_MARK = 22
 
 def gaps(findings: Sequence[Finding], tol: float, name: str) -> str:
     """The recomputed relative gap of each problem, on a logarithmic axis."""
-    found = [min(max(finding.relative_gap, _SMALLEST_GAP), 1.0) for finding in findings]
-    low = 10.0 ** math.floor(math.log10(min([*found, tol]) * 0.5))
+    found, tol = [_drawable(finding.relative_gap) for finding in findings], _drawable(tol)
+    low = 10.0 ** math.floor(math.log10(min(*found, tol) * 0.5))
     marks = [(float(-k), finding.name or "this model") for k, finding in enumerate(findings)]
     marks = [(place, clipped(text, _LONGEST_MARK)) for place, text in marks]
     longest = max(len(text) for _, text in marks)
@@ -58,11 +58,11 @@ def gaps(findings: Sequence[Finding], tol: float, name: str) -> str:
 
 def trace(traces: Sequence[tuple[str, Trace]], tol: float | None, name: str) -> str | None:
     """The certified gap against the steps; None where no run has two certificates to draw a line with."""
-    lines = [(title, _drawable(each)) for title, each in traces]
+    lines = [(title, _steps_and_gaps(each)) for title, each in traces]
     lines = [(title, points) for title, points in lines if len(points) > 1]
     if not lines:
         return None
-    every = [gap for _, points in lines for _, gap in points] + ([tol] if tol else [])
+    every = [gap for _, points in lines for _, gap in points] + ([_drawable(tol)] if tol else [])
     steps = [step for _, points in lines for step, _ in points]
     low, high = 10.0 ** math.floor(math.log10(min(every))), 10.0 ** math.ceil(math.log10(max(every)))
     spread = max(steps) / max(min(steps), 1.0) > 100.0
@@ -84,10 +84,14 @@ def trace(traces: Sequence[tuple[str, Trace]], tol: float | None, name: str) -> 
     return picture.svg(name, says)
 
 
-def _drawable(trace: Trace) -> list[tuple[float, float]]:
-    """Steps and gaps; a gap of 1 or more says nothing that 1 does not say."""
-    found = [(float(at.step), at.relative_gap) for at in trace if math.isfinite(at.relative_gap)]
-    return [(step, min(max(gap, _SMALLEST_GAP), 1.0)) for step, gap in found]
+def _steps_and_gaps(trace: Trace) -> list[tuple[float, float]]:
+    found = [(float(at.step), at.relative_gap) for at in trace]
+    return [(step, _drawable(gap)) for step, gap in found if math.isfinite(gap)]
+
+
+def _drawable(gap: float) -> float:
+    """A gap as it is drawn; one of 1 or more, or none, says nothing that 1 does not say."""
+    return max(gap, _SMALLEST_GAP) if gap < 1.0 else 1.0
 
 
 def scores(measures: Measures, name: str) -> str:

@@ -345,7 +345,7 @@ class _Run:
         status = self.status
         assert status is not None
         certificate = self.certificate or self._certify_zero(self.start)
-        if certificate.primal > (1.0 + ROUNDING) * self.problem.primal_of_zero:
+        if not certificate.primal <= (1.0 + ROUNDING) * self.problem.primal_of_zero:
             # A run cut short on badly scaled data can be worse than no model at all.
             certificate = self._certify_zero(None)
         tol = self.limits.tol

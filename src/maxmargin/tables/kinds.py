@@ -131,17 +131,18 @@ class Seen:
         wrong = sum(as_number(text) is None for text in self.texts)
         if wrong <= (1 - _MOSTLY) * len(self.texts) and len(self.texts) > 1:
             here, name = "on the command line", self.name
-            what, cure = f"column '{name}' holds numbers that are written as texts", "Say that it is"
+            what, cure = f"column '{name}' holds numbers that are written as texts", "Say that it holds"
             if self.odd is not None:
-                what = f"column '{name}' holds numbers but for texts such as '{printable(self.odd)}'"
+                odd = printable(self.odd)
+                what = f"column '{name}' holds numbers but for texts such as '{odd}'"
                 cure = (
-                    f"Say that these stand for missing values with missing='{self.odd}' (--missing "
-                    f"'{self.odd}' {here}), that all texts do and it is"
+                    f"Say that this one stands for no value with missing='{odd}' (--missing '{odd}' "
+                    f"{here}), or that the column holds"
                 )
             raise DataError(
                 what,
-                f"{cure} one of numbers with numeric='{name}' (--numeric '{name}' {here}), or one of "
-                f"categories with categorical='{name}' (--categorical '{name}' {here}).",
+                f"{cure} numbers, and texts stand for no value, with numeric='{name}' (--numeric '{name}' "
+                f"{here}), or categories with categorical='{name}' (--categorical '{name}' {here}).",
             )
         present = self.rows - self.missing
         if self.many or (len(self.texts) > _FEW_TEXTS and len(self.texts) > present / 2):

@@ -14,15 +14,21 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from copy import copy
 from dataclasses import fields, is_dataclass
 from itertools import zip_longest
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo
 
+from maxmargin.command_line.shared.voice import VOICE, speaking
 from maxmargin.command_line.shared.words import as_options
 from maxmargin.tools.plain_values import plain
+
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 # The exit codes; 130 is what shells report for Ctrl-C.
 DONE = 0
@@ -52,12 +58,17 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
     groups: dict[str, Any] = {each.name: each.annotation for each in given if is_dataclass(each.annotation)}
 
     @functools.wraps(command)
-    def run(**options: Any) -> int:
+    def run(*, quiet: bool, verbose: bool, **options: Any) -> int:
+        with speaking(quiet=quiet, verbose=verbose):
+            return answered(options)
+
+    def answered(options: dict[str, Any]) -> int:
         as_json = bool(options.get("as_json", False))
         for name, group in groups.items():
             options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
         try:
-            return command(**_with_standard_input(options))
+            with _hushed(command.__name__, as_json=as_json):
+                return command(**_with_standard_input(options))
         except KeyboardInterrupt:
             print_error("Interrupted: no file was written.", as_json=as_json)
             return INTERRUPTED
@@ -69,8 +80,22 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
             return WRONG_USAGE
 
     parameters = [option for each in given for option in _options_of(each)]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    parameters += [
+        inspect.Parameter(name, KEYWORD, annotation=kind, default=False) for name, kind in _VOICE
+    ]
+    run.__signature__ = inspect.Signature([_shown(each) for each in parameters])  # type: ignore[attr-defined]
+    run.__doc__ = "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
     return run
+
+
+@contextmanager
+def _hushed(name: str, *, as_json: bool) -> Iterator[None]:
+    """With -q, no words of commands whose answer is a file or an exit code; errors and warnings stay."""
+    if not VOICE.quiet or as_json or name not in ("train", "choose", "certify"):
+        yield
+        return
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        yield
 
 
 def _with_standard_input(options: dict[str, Any]) -> dict[str, Any]:
@@ -86,9 +111,39 @@ def _with_standard_input(options: dict[str, Any]) -> dict[str, Any]:
     return options | {named[0]: kept(options[named[0]], format)}
 
 
+_VOICE = (
+    ("quiet", Annotated[bool, typer.Option("-q", "--quiet", help="Answers and warnings alone.")]),
+    ("verbose", Annotated[bool, typer.Option("-v", "--verbose", help="Every certificate of a fit.")]),
+)
+_PANELS = {
+    "Problem": "C loss intercept class_weight kernel gamma degree coef0 features",
+    "Choice": "low high values gammas folds picture",
+    "Training": "solver option tol max_time max_iter seed resume cache_size threads",
+    "Data": "label format columns zero_based skip_bad_lines test hold_out",
+    "Tables": "drop categorical numeric scale missing delimiter no_header",
+    "Answer": "output scores sure no_proof model_format as_json quiet verbose",
+}
+"""The options of each part of the help."""
+_TYPES = {bool: "", float: "NUMBER", int: "NUMBER", str: "TEXT", Path: "PATH"}
+"""How the help calls what an option takes."""
+
+
+def _shown(option: inspect.Parameter) -> inspect.Parameter:
+    """The option in its part of the help, with words of our own for what it takes."""
+    kind, info = get_args(option.annotation)
+    info = copy(info)
+    if not isinstance(info, ArgumentInfo):
+        panels = [panel for panel, names in _PANELS.items() if option.name in names.split()]
+        info.rich_help_panel = next(iter(panels), None)
+    if info.metavar is None:
+        plain = next((one for one in (kind, *get_args(kind)) if one in _TYPES), str)
+        info.metavar = _TYPES[plain]
+    return option.replace(annotation=Annotated[kind, info])
+
+
 def _options_of(argument: inspect.Parameter) -> list[inspect.Parameter]:
     """What the command line offers for an argument: itself, or the fields of a group of options."""
-    group, argument = argument.annotation, argument.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    group, argument = argument.annotation, argument.replace(kind=KEYWORD)
     if not is_dataclass(group):
         return [argument]
     hints = get_type_hints(group, include_extras=True)

@@ -44,6 +44,7 @@ from maxmargin.proof.model import each_of
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
+    from maxmargin.command_line.shared.grid_search import Found
     from maxmargin.command_line.shared.options import Reading, TrainingSet
     from maxmargin.features.expansion import Expansion
 
@@ -70,6 +71,11 @@ _ENDINGS = {
         "of {gap:.1e} (--tol {tol:g})."
     ),
     "STOPPED": "Stopped after {steps} steps at a relative gap of {gap:.1e} (--tol {tol:g}).",
+    "VALUES_ROUNDED": (
+        "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. The "
+        "values of the kernel are so large, or --C is, that their rounding in float64 alone can change the "
+        "objective by more than --tol. Scale the columns, or lower --C, --gamma or --degree."
+    ),
     "RULE_FIRED": (
         "Not certified to --tol: after {steps} steps the solver had nothing left to gain, at a relative "
         "gap of {gap:.1e}, above {tol:g}: rounding error is in the way. Loosen --tol or scale "
@@ -102,7 +108,7 @@ class Training:
     blocks: int | None = None
     """The number of blocks of rows that the kernel cannot couple, in the problem that has most; None where
     nothing tells."""
-    choice: Choice | None = None
+    choice: Choice | Found | None = None
     """How C was chosen, where it was."""
     held_out: tuple[int, int] | None = None
     """How many of the rows held out a model of the others gets right, and how many these are."""
@@ -118,6 +124,18 @@ class Training:
     def worst(self) -> maxmargin.Certificate:
         """What the model as a whole is worth."""
         return max(self.certificates, key=lambda certificate: certificate.relative_gap)
+
+    @property
+    def telling(self) -> tuple[Any, maxmargin.Certificate]:
+        """The problem whose gap matters most, and its proof.
+
+        That is the widest relative gap where one is above tol. Else it is the widest gap in value: a class
+        that is told apart at no cost has a gap of some percent of nothing.
+        """
+        each = list(zip(self.labels, self.certificates, strict=True))
+        if self.worst.relative_gap > self.estimator.tol:
+            return max(each, key=lambda one: one[1].relative_gap)
+        return max(each, key=lambda one: one[1].gap)
 
     @property
     def traces(self) -> list[maxmargin.Trace]:
@@ -236,6 +254,9 @@ def _report(training: Training, reading: Reading, test: Path | None, *, as_json:
         clock = Clock()
         tested = _test(training, reading, test, quiet=as_json)
         seconds["test"] = clock.lap()
+    with Bars(quiet=as_json) as bars:
+        bars.waiting("proving what the model is worth")
+        _ = training.sure, training.settled, training.doubts
     memory = peak_memory()
     if as_json:
         print_json(_as_json(training, seconds, tested, memory))
@@ -330,7 +351,11 @@ def _print_words(
     for warning in training.doubts:
         typer.echo(f"Warning: {' '.join(warning.split())}", err=True)
     typer.echo(training.ending, err=training.code != DONE)
-    typer.echo(str(training.worst))
+    label, proof = training.telling
+    if label is not None:
+        rest = "" if isinstance(label, tuple) else " against the rest"
+        typer.echo(f"The gap that matters most is that of {problem_text(label)}{rest}:")
+    typer.echo(str(proof))
     if words := kernel_in_words(training):
         typer.echo(words)
     if training.expansion is not None:

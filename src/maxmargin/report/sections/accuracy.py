@@ -23,15 +23,15 @@ def accuracy_section(found: Facts) -> list[Markup]:
             words = "None of the labels is one of the model's classes, so there is no accuracy to tell."
             parts.append(paragraph(words))
             continue
-        training = measures is found.measures and found.is_training_data
-        parts.append(_shares(found, measures, training=training))
+        parts.append(_shares(found, measures))
         few = len(measures.labels) <= MOST_CLASSES
         confusions = _confusion(measures, where) if few else _frequent_confusions(measures, where)
-        parts.append(side_by_side([confusions, _classes(measures, where, training=training)], "tables"))
+        new = found.interval_of(measures) is not None
+        parts.append(side_by_side([confusions, _classes(measures, where, new=new)], "tables"))
     return parts
 
 
-def _shares(found: Facts, measures: Measures, *, training: bool) -> Markup:
+def _shares(found: Facts, measures: Measures) -> Markup:
     rows, (label, share) = measures.rows, measures.largest_class
     lines: list[tuple[str, Any]] = [
         ("right", f"{measures.right:,} of {rows:,} rows, {in_percent(measures.accuracy)}"),
@@ -42,29 +42,29 @@ def _shares(found: Facts, measures: Measures, *, training: bool) -> Markup:
     ]
     if measures.known < rows:
         lines.append(("unknown labels", f"{rows - measures.known:,} rows; they count as wrong"))
-    lines.append(("interval for new rows", _interval(found, measures, training=training)))
+    lines.append(("interval for new rows", _interval(found, measures)))
     if measures.sure is not None:
         low, high = measures.sure.right, rows - measures.sure.wrong
-        words = (
-            f"is right for at least {low:,} and at most {high:,} of these rows, {in_percent(low / rows)} "
-            f"to {in_percent(high / rows)}. That is proven: the gap bounds how far its scores are from "
-            "these (is_sure)."
-        )
-        lines.append(("the best model", words))
+        right = f"at least {low:,} and at most {high:,} of these rows"
+        right += f", {in_percent(low / rows)} to {in_percent(high / rows)}"
+        if low == high:
+            right = f"exactly {low:,} of these rows, {in_percent(low / rows)}"
+        why = "That is proven: the gap bounds how far its scores are from these (is_sure)."
+        lines.append(("the best model", f"is right for {right}. {why}"))
     return facts(lines)
 
 
-def _interval(found: Facts, measures: Measures, *, training: bool) -> str:
-    if training:
+def _interval(found: Facts, measures: Measures) -> str:
+    ends = found.interval_of(measures)
+    if ends is None:
         return (
             "none, since the model was fitted to these rows: it is usually better on them than on new "
             "ones. A report with test data has one."
         )
-    low, high = measures.interval
     words = (
-        f"{in_percent(low)} to {in_percent(high)}, Clopper and Pearson's exact interval at the level "
-        f"{100 * LEVEL:g} %. It is about rows that are drawn independently, like those the model is used "
-        "on, and that it was not fitted to."
+        f"{in_percent(ends[0])} to {in_percent(ends[1])}, Clopper and Pearson's exact interval at the "
+        f"level {100 * LEVEL:g} %. It is about rows that are drawn independently, like those the model is "
+        "used on, and that it was not fitted to."
     )
     unknown = found.verdict is None or found.verdict.same_data is None
     if measures is found.measures and unknown:
@@ -103,11 +103,13 @@ def _frequent_confusions(measures: Measures, where: str) -> Markup:
         for at in order.tolist()
         if counts.flat[at]
     ]
+    if not rows:
+        return paragraph(f"No row of {where} is taken for another class.")
     caption = f"The most frequent confusions of {width} classes on {where}"
     return table(caption, ("true and predicted class", "rows"), rows)
 
 
-def _classes(measures: Measures, where: str, *, training: bool) -> Markup:
+def _classes(measures: Measures, where: str, *, new: bool) -> Markup:
     """Recall and precision of each class; intervals where the rows can be new ones."""
     classes = measures.of_classes
     left_out = len(classes) - MOST_CLASSES
@@ -118,13 +120,13 @@ def _classes(measures: Measures, where: str, *, training: bool) -> Markup:
         ]
         more = f", the lowest recall first; {left_out} more are not shown"
     headings = ["class", "rows", "predicted", "right", "recall", "precision"]
-    if not training:
+    if new:
         headings.append(f"{100 * LEVEL:g} % interval of the recall")
     rows = []
     for each in classes:
         numbers = [f"{count:,}" for count in (each.rows, each.predicted, each.right)]
         line = [name(each.label), *numbers, in_percent(each.recall), in_percent(each.precision)]
-        if not training:
+        if new:
             low, high = interval(each.right, each.rows) if each.rows else (0.0, 1.0)
             line.append(f"{in_percent(low)} to {in_percent(high)}")
         rows.append(line)

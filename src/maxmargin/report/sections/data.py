@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from maxmargin.command_line.shared.words import percent
-from maxmargin.report.facts import Facts, Rows
+from maxmargin.report.facts import Facts, Sample
 from maxmargin.report.markup import Markup, facts, hash_text, heading, joined, name
 from maxmargin.report.sections.naming import MOST_CLASSES, file_facts
 
@@ -23,7 +23,7 @@ def data_section(found: Facts) -> list[Markup]:
     return [*parts, heading("Versions"), facts([*found.versions.items(), ("report made", made)])]
 
 
-def _lines(found: Facts, rows: Rows) -> list[tuple[str, Any]]:
+def _lines(found: Facts, rows: Sample) -> list[tuple[str, Any]]:
     count, columns = rows.X.shape
     labels = rows.label_counts()
     named = [

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.command_line.shared.columns import column_in_words, encoding_in_words
 from maxmargin.command_line.shared.features import features_in_words
 from maxmargin.files import SavedKernelModel, SavedModel
 from maxmargin.files.data.labels import label_text
 from maxmargin.report.facts import Facts
-from maxmargin.report.markup import Markup, facts, name, names, paragraph, sentence
+from maxmargin.report.markup import Markup, facts, name, names, paragraph, sentence, table
 from maxmargin.report.sections.naming import MOST_CLASSES, file_facts
 
+_MOST_COLUMNS = 30
+"""Columns of a table that are listed."""
 _LOSSES = {
     "hinge": "hinge, max(0, 1 - m)",
     "squared_hinge": "squared hinge, max(0, 1 - m)²",
@@ -49,7 +52,20 @@ def model_section(found: Facts) -> list[Markup]:
         ("file" if found.source.path else "from", file_facts(found.source)),
         ("written by", name(model.writer)),
     ]
-    return [paragraph(_objective(found, hard=hard)), facts(lines)]
+    return [paragraph(_objective(found, hard=hard)), facts(lines), *_columns_of_the_table(found)]
+
+
+def _columns_of_the_table(found: Facts) -> list[Markup]:
+    """What became of the columns of a table, where they were not numbers already."""
+    encoding = found.model.encoding
+    if encoding is None:
+        return []
+    left_out = len(encoding.columns) - _MOST_COLUMNS
+    more = f"; {left_out} more are not shown" if left_out > 0 else ""
+    caption = f"Columns of the table{more}"
+    rows = [(name(each.name), sentence(column_in_words(each))) for each in encoding.columns[:_MOST_COLUMNS]]
+    words = [paragraph(sentence(text)) for text in encoding_in_words(encoding)]
+    return [*words, table(caption, ("column", "what it is to the model"), rows, words=(1,))]
 
 
 def _objective(found: Facts, *, hard: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from maxmargin.command_line.shared.words import bytes_in_words
-from maxmargin.report.facts import Facts, Rows, Source
+from maxmargin.report.facts import Facts, Sample, Source
 from maxmargin.report.markup import Markup, hash_text, joined, name
 from maxmargin.report.measures import Measures
 
@@ -20,7 +20,7 @@ def data_name(found: Facts) -> str:
     return "the training data" if found.is_training_data else "the data given"
 
 
-def measured(found: Facts) -> Iterator[tuple[str, Measures, Rows]]:
+def measured(found: Facts) -> Iterator[tuple[str, Measures, Sample]]:
     """The name of all data that the model was measured on."""
     yield data_name(found), found.measures, found.data
     if found.tested is not None and found.test is not None:

@@ -16,6 +16,7 @@ from maxmargin.report.markup import (
     listed,
     name,
     paragraph,
+    side_by_side,
     table,
 )
 
@@ -38,10 +39,11 @@ def proof_section(found: Facts) -> list[Markup]:
     if verdict.reasons:
         parts += [paragraph("It does not hold:"), listed(verdict.reasons[:_MOST_REASONS])]
     parts.append(_values(found, verdict.worst))
-    if len(ordered) > 1:
-        parts.append(_problems(drawn, len(ordered) - len(drawn)))
     caption = f"The gap between the two values, and the {found.asked:g} that was asked for (tol)."
-    parts.append(figure(pictures.gaps(drawn, found.asked, "gaps"), caption))
+    figures = [figure(pictures.gaps(drawn, found.asked, "gaps"), caption)]
+    if len(ordered) > 1:
+        figures.insert(0, _problems(drawn, len(ordered) - len(drawn)))
+    parts.append(side_by_side(figures, "tables"))
     return parts + _how_to_check(found)
 
 
@@ -155,10 +157,13 @@ def trace_section(found: Facts) -> list[Markup]:
     # Runs of several problems go side by side, so that their times do not add up.
     time = f", the last after {traces[0][-1].seconds:.3g} s" if len(traces) == 1 else ""
     words = f"{total:,} {what} made, as the training recorded it{time}."
-    titles = [each.name for each in found.measures.row_counts]
-    named = sorted(zip(titles, traces, strict=False), key=lambda pair: -pair[1][-1].relative_gap)
+    named = sorted(
+        zip(found.measures.problems, traces, strict=False), key=lambda pair: -pair[1][-1].relative_gap
+    )
     drawn = pictures.trace(named[:_MOST_LINES], model.tol, "trace")
     if drawn is None:
-        return [paragraph(f"{words} All steps were taken in one go and proven at their end.")]
+        return [
+            paragraph(f"{words} {'Each' if len(traces) > 1 else 'The'} run was proven once, at its end.")
+        ]
     more = f" Drawn are those {_MOST_LINES} with the widest gaps." if len(named) > _MOST_LINES else ""
     return [figure(drawn, f"The relative gap that was proven after so many steps. {words}{more}")]

@@ -20,14 +20,16 @@ def scores_section(found: Facts) -> list[Markup]:
         if measures.known:
             caption = _meaning(measures, where, logistic=logistic)
             figures.append(figure(pictures.scores(measures, f"scores{k}"), *caption))
-            tables.append(_row_counts(measures, where, logistic=logistic))
+            if measures.row_counts:
+                tables.append(_row_counts(measures, where, logistic=logistic))
     if not figures:
         return [paragraph("No label is one of the model's classes: there are no margins.")]
     words = (
         "Counted by the margins of this model on the data; nothing is taken from its multipliers. On "
         f"the margin means within {ON_MARGIN:g} of 1, since computed margins are hardly ever exactly 1."
     )
-    return [side_by_side(figures), *tables, *([] if logistic else [paragraph(words, quiet=True)])]
+    notes = [paragraph(words, quiet=True)] if tables and not logistic else []
+    return [side_by_side(figures), *tables, *notes]
 
 
 def _meaning(measures: Measures, where: str, *, logistic: bool) -> list[str | Markup]:

@@ -17,7 +17,6 @@ def columns_section(found: Facts) -> list[Markup]:
     if not isinstance(model, SavedModel):
         return []
     several = len(model.coef) > 1
-    titles = [each.name for each in found.measures.row_counts]
     longest = max((abs(each.weight) for each in found.heaviest), default=0.0) or 1.0
     headings = ["column", *(["problem"] if several else []), "weight", ""]
     headings += [] if spreads is None else ["spread", "weight × spread"]
@@ -25,7 +24,7 @@ def columns_section(found: Facts) -> list[Markup]:
     for each in found.heaviest:
         line: list[Any] = [name(each.name)]
         if several:
-            line.append(name(titles[each.problem]))
+            line.append(name(found.measures.problems[each.problem]))
         line += [f"{each.weight:+.5g}", bar(abs(each.weight) / longest, minus=each.weight < 0)]
         if spreads is not None:
             spread = float(spreads[each.column])

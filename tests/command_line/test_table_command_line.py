@@ -134,6 +134,12 @@ def test_the_independent_checker_makes_the_same_of_a_table(answer, table, tmp_pa
     answer("train", table, "--label", "churn", "-o", model, *options)
     code, said = answer("certify", "--independent", model, table)
     assert (code, said["reasons"], said["holds"]) == (0, [], True)
+    marked = table.with_name("marked.csv")
+    marked.write_bytes(b"\xef\xbb\xbf" + table.read_bytes().replace(b"\n", b"\r\n"))
+    for command in (["certify"], ["certify", "--independent"]):
+        assert answer(*command, model, marked)[1]["holds"]
+    lacking = changed(table, "city", "town", 1)
+    assert "lacks the column 'city'" in answer("certify", "--independent", model, lacking)[1]["error"]
     code, said = answer("certify", "--independent", model, changed(table, "Rome", "Oslo", 1))
     assert (code, said["holds"]) == (1, False)
 
@@ -190,6 +196,8 @@ def test_a_column_that_alone_separates_the_classes_is_told(run, frame, tmp_path)
     arguments = ["train", tmp_path / "leak.csv", "--label", "churn", "-o", tmp_path / "m.mm"]
     assert "Column 'left' alone separates the classes" in run(*arguments)[2]
     assert run(*arguments, "--drop", "left")[2] == ""
+    frame.assign(number=range(7, 127)).to_csv(tmp_path / "leak.csv", index=False)
+    assert "Column 'number' counts the rows" in run(*arguments)[2]
 
 
 def test_scaling_is_told_and_can_be_had_otherwise(run, answer, table, tmp_path):

@@ -67,9 +67,9 @@ def read_data(
         raise Unreadable(f"{path}: this checker reads LIBSVM text and CSV, plain, .gz or .bz2.")
     try:
         raw = path.read_bytes()
-        text = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix.lower(), bytes)(
-            raw
-        ).decode()
+        text = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix.lower(), bytes)(raw).decode(
+            "utf-8-sig"
+        )
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: the file cannot be read: {error}.") from error
     try:
@@ -104,6 +104,8 @@ def _csv(text: str, delimiter: str, label: str | None, encoding: Mapping[str, An
     names = lines[0] if lines else []
     if encoding is not None:
         names = [name.strip() for name in names]
+        if lacking := [each["name"] for each in encoding["columns"] if each["name"] not in names]:
+            raise ValueError(f"the table lacks the column {lacking[0]!r}.")
         label = label or encoding["label"]
     wanted = [label] if label is not None else [name for name in _LABEL_NAMES if name in names]
     if not wanted or wanted[0] not in names:

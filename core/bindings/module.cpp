@@ -37,6 +37,7 @@ NB_MODULE(MAXMARGIN_MODULE, m) {
   maxmargin::bind_text(m);
   maxmargin::bind_first_order(m);
   maxmargin::bind_second_order(m);
+  maxmargin::bind_left_out(m);
   maxmargin::bind_kernels(m);
   maxmargin::bind_features(m);
 }

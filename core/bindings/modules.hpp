@@ -11,6 +11,7 @@ void bind_passes(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_first_order(nanobind::module_& m);
 void bind_second_order(nanobind::module_& m);
+void bind_left_out(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 

@@ -243,6 +243,8 @@ class WorkingSet final : public AnyWorkingSet {
     return steps;
   }
 
+  double work() const override { return work_; }
+
   Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) override {
     if constexpr (std::is_same_v<Value, double>) {
       const Integer count = free_.find(dual);
@@ -285,6 +287,7 @@ class WorkingSet final : public AnyWorkingSet {
     }
     small_->load(dual, chosen_);
     const Integer steps = small_->run(share, smallest, most, watch);
+    work_ += static_cast<double>(steps) * static_cast<double>(chosen_.size());
     changed_.clear();
     for (std::size_t k = 0; k < chosen_.size(); ++k) {
       if (small_->beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
@@ -373,6 +376,7 @@ class WorkingSet final : public AnyWorkingSet {
 
   Matrix& matrix_;
   Integer size_, violators_ = 0;
+  double work_ = 0;
   Random random_;
   std::shared_ptr<Small> small_;
   bool at_hand_ = false;  // whether it has the matrix of all rows

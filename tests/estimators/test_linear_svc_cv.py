@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import LinearSVC, LinearSVCCV, Status
-from maxmargin.estimators.folds import Outcome, settle
+from maxmargin.estimators.folds import Outcome, contenders, refine, settle
 from maxmargin.proof.model import Certificates
 from maxmargin.solvers import Newton
 from scikit_learn import assert_passes
@@ -230,24 +230,56 @@ def test_the_best_is_fitted_closer_until_it_stays_the_best():
     closer = {1: outcome(2, 0.91, 1e-6, "cut short")}
     asked = []
 
-    def again(place, folds):
-        asked.append((place, folds))
+    def again(place, folds, goal):
+        asked.append((place, folds, float(f"{goal:.0e}")))
         return [[closer[place]] for _ in folds]
 
     settle(rough, 1e-4, again)
-    assert asked == [(1, [0]), (2, [])]  # the second is close enough as it is, and then the best
+    assert asked == [(1, [0], 1e-6)]  # the second is close enough as it is, and then the best
     assert [at.score for at in rough[0]] == [0.90, 0.91, 0.92, 0.5]
     assert rough[0][1].shortfall == ""
     assert rough[0][1].fit_seconds == 2.0
-    settle(rough, 1e-8, lambda place, folds: [])  # no time: nothing changes, and it ends
+    settle(rough, 1e-8, lambda place, folds, goal: [])  # no time: nothing changes, and it ends
     assert rough[0][2].relative_gap == 9e-7
 
 
 def test_a_closer_fit_that_was_cut_short_is_not_taken():
     rough = [[Outcome(1.0, 0.9, 1.0, 0.5, 1e-4, "")]]
-    settle(rough, 1e-4, lambda place, folds: [[Outcome(1.0, 0.1, 1.0, 0.5, 1e-2, "no time")]])
+    settle(rough, 1e-4, lambda place, folds, goal: [[Outcome(1.0, 0.1, 1.0, 0.5, 1e-2, "no time")]])
     assert rough[0][0].score == 0.9
     assert rough[0][0].relative_gap == 1e-4
+
+
+def test_only_contenders_are_fitted_closer_and_only_their_open_folds():
+    def outcome(low, high, gap=1e-6):
+        return Outcome(1.0, low, 1.0, 0.5, gap, "", (low, high))
+
+    asked = []
+
+    def again(place, folds, goal):
+        asked.append((place, folds, float(f"{goal:.0e}")))
+        score = [0.85, 0.86, 0.5][place]
+        return [[outcome(score, score + (0.04 if goal > 1e-9 else 0.0), goal)] for _ in folds]
+
+    outcomes = [
+        [outcome(0.8, 0.9), outcome(0.84, 0.92), outcome(0.4, 0.6)],
+        [outcome(0.85, 0.85), outcome(0.8, 0.9), outcome(0.5, 0.5)],
+    ]
+    assert contenders(outcomes) == [0, 1]
+    refine(outcomes, 1e-4, again)
+    assert asked == [(0, [0], 1e-8), (1, [0, 1], 1e-8), (0, [0], 1e-10), (1, [0, 1], 1e-10)]
+    assert contenders(outcomes) == [1]
+    assert outcomes[0][1].fit_seconds == 3.0
+    refine(outcomes, 1e-4, again)
+    assert len(asked) == 4  # one has won
+
+
+def test_refining_ends_where_it_gains_nothing():
+    outcomes = [[Outcome(C, 0.5, 1.0, 0.5, 1e-9, "", (0.4, 0.6)) for C in (1.0, 2.0)]]
+    asked = []
+    refine(outcomes, 1e-4, lambda place, folds, goal: asked.append(place) or [])
+    assert asked == [0, 1]
+    assert contenders(outcomes) == [0, 1]
 
 
 def test_a_callable_is_given_a_model_and_the_held_out_rows(digits):
@@ -479,9 +511,31 @@ def test_scores_at_the_optimum_are_inside_the_bounds(loss, classes):
         assert best.C_ in model.contenders_
         assert model.C_ in model.contenders_
         assert (found["mean_test_score_low"] <= found["mean_test_score"]).all()
+        worse = found["mean_test_score_high"] < found["mean_test_score_low"].max()
+        assert (np.isin(model.Cs_, model.contenders_) == ~worse).all()
+        # The contenders were fitted until it was clear which of them is the best.
+        assert model.choice_ in ("proven", "tied")
+        assert model.C_ == best.C_
+        assert (model.choice_ == "proven") == (len(model.contenders_) == 1)
     assert (found["mean_test_score_high"] - found["mean_test_score_low"]).max() < 0.1
-    worse = found["mean_test_score_high"] < found["mean_test_score_low"][model.best_index_]
-    assert (np.isin(model.Cs_, model.contenders_) == ~worse).all()
+
+
+def test_what_cannot_be_told_apart_is_said():
+    """Two values of C at which every fold has the same rows right, and one that no time is left for."""
+    random = np.random.default_rng(1)
+    X = random.normal(size=(60, 2))
+    y = X[:, 0] > 0
+    X[:, 0] += np.where(y, 3.0, -3.0)
+    tied = LinearSVCCV(Cs=[1.0, 0.5], cv=3, tol=1e-2, score_bounds=True, random_state=0).fit(X, y)
+    assert tied.choice_ == "tied"
+    assert tied.C_ == 0.5
+    assert tied.contenders_.tolist() == [1.0, 0.5]
+    X, y = random.normal(size=(200, 3)), random.normal(size=200) > 0
+    given = {"Cs": [0.9, 1.0], "cv": 3, "loss": "hinge", "score_bounds": True, "random_state": 0}
+    with pytest.warns(ConvergenceWarning):
+        short = LinearSVCCV(tol=1e-9, max_iter=1, solver="dual_coordinate_ascent", **given).fit(X, y)
+    assert short.choice_ == "open"
+    assert len(short.contenders_) == 2
 
 
 def test_bounds_are_on_the_accuracy():

@@ -78,12 +78,7 @@ def choose(
         typer.Option(help="Relative gap to reach in every fit.", show_default="1e-4; with a kernel 1e-3"),
     ] = None,
     max_time: Annotated[float, typer.Option(help="Seconds for all fits; inf: no limit.")] = float("inf"),
-    max_iter: Annotated[
-        int | None,
-        typer.Option(
-            help="Steps of the solver, for each fit.", show_default="100000; with a kernel no limit"
-        ),
-    ] = None,
+    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit; -1: no limit.")] = -1,
     intercept: Annotated[
         str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
     ] = "exact",
@@ -124,7 +119,7 @@ def choose(
         own = kernel.given(needs_kernel=True)
         search = GridSearch(own, low, high, values, gammas, folds, seed, options.seconds_or_none(max_time))
         parameters = {"tol": 1e-3 if tol is None else tol, "solver": configured(solver, option) or "auto"}
-        parameters |= {} if max_iter is None else {"max_iter": max_iter}
+        parameters["max_iter"] = max_iter
         return _choose_with_kernel(data, output, search, parameters, class_weight, test, reading, as_json)
     kernel.given(needs_kernel=True)
     if gammas is not None:
@@ -137,7 +132,7 @@ def choose(
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         solver=configured(solver, option) or "auto",
         tol=1e-4 if tol is None else tol,
-        max_iter=100_000 if max_iter is None else max_iter,
+        max_iter=max_iter,
         max_time=options.seconds_or_none(max_time),
         random_state=seed,
         n_jobs=reading.threads,

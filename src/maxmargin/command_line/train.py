@@ -29,7 +29,7 @@ _DEFAULTS: dict[str, Any] = {
     "solver": "auto",
     "tol": 1e-4,
     "max_time": 60.0,
-    "max_iter": 100_000,
+    "max_iter": -1,
     "random_state": 0,
 }
 _KERNEL_DEFAULTS: dict[str, Any] = {"tol": 1e-3, "max_time": 60.0, "random_state": 0}
@@ -66,9 +66,7 @@ def train(
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(
-            help="Steps of the solver, for each problem.", show_default="100000; with a kernel no limit"
-        ),
+        typer.Option(help="Steps of the solver, for each problem; -1: no limit.", show_default="no limit"),
     ] = None,
     intercept: Annotated[
         str | None,

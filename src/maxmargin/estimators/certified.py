@@ -29,7 +29,7 @@ from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
 from maxmargin.reductions.class_problems import ClassProblems, Decomposition
 from maxmargin.reductions.ladders import Running
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
-from maxmargin.solving.loop import Callback, Progress
+from maxmargin.solving.loop import NO_LIMIT, Callback, Progress
 from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import check_choice, wrong
 
@@ -69,19 +69,20 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     verbose: int
     solver: str | AnySolver
     warm_start: Any
+    max_iter: int
     max_time: float | None
     callback: Callback | None
     n_jobs: int | None
 
     random_state: Any
 
-    def _running(self, problems: ClassProblems, max_steps: int) -> Running:
+    def _running(self, problems: ClassProblems) -> Running:
         """How the problems of a fit are to be solved."""
         watched = self.verbose or self.callback is not None
         return Running(
             self.solver,
             float(self.tol),
-            max_steps,
+            NO_LIMIT if self.max_iter == -1 else int(self.max_iter),
             math.inf if self.max_time is None else float(self.max_time),
             self._threads,
             self.random_state,

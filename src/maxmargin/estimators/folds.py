@@ -36,6 +36,10 @@ from maxmargin.types import Indices, Vector
 CLOSER = 0.01
 """The share of tol that is the goal at the chosen C. Within tol a few held-out rows near the plane may be
 on the wrong side of it, and as few decide which score is best."""
+_CLOSEST = 1e-12
+"""The smallest relative gap that is asked for: below, there is hardly anything but rounding."""
+SAME_MEAN = 1e-12
+"""Means of accuracies that differ by less are equal but for rounding: one row makes more difference."""
 
 
 @dataclass
@@ -223,24 +227,57 @@ def _without_held_out(proof: Certificate, problem: Problem) -> tuple[Solution, C
     return Solution(w=w, b=b, alpha=alpha, margins=margins), known
 
 
-def settle(
-    outcomes: list[list[Outcome]], tol: float, again: Callable[[int, list[int]], list[list[Outcome]]]
-) -> None:
+Again = Callable[[int, list[int], float], list[list[Outcome]]]
+"""Fits some of the folds at one place to a relative gap, or none of them where no time is left."""
+
+
+def settle(outcomes: list[list[Outcome]], tol: float, again: Again) -> None:
     """Replace the outcomes of the best C by those of fits within ``CLOSER * tol``, until the best is one.
 
-    ``outcomes`` has a list for every fold, in ascending order of C; ``again`` fits some of the folds at one
-    place, or none where no time is left.
+    ``outcomes`` has a list for every fold, in ascending order of C.
     """
     settled: set[int] = set()
     while (best := best_place([[at.score for at in outcome] for outcome in outcomes])) not in settled:
         settled.add(best)
         rough = [i for i, outcome in enumerate(outcomes) if outcome[best].relative_gap > CLOSER * tol]
-        for i, (closer,) in zip(rough, again(best, rough), strict=False):
-            before = outcomes[i][best]
-            if closer.relative_gap < before.relative_gap:
-                seconds = before.fit_seconds + closer.fit_seconds
-                shortfall = closer.shortfall if closer.relative_gap > tol else ""
-                outcomes[i][best] = replace(closer, fit_seconds=seconds, shortfall=shortfall)
+        _fit_again(outcomes, best, rough, CLOSER * tol, tol, again)
+
+
+def refine(outcomes: list[list[Outcome]], tol: float, again: Again) -> None:
+    """Tell the values of C that may be the best apart: their folds are fitted closer, and no others.
+
+    It ends where one is proven to be the best, where all that are left are known to the last row, or where
+    closer fits gain nothing.
+    """
+    goal, gained = CLOSER * tol, True
+    while gained and goal > _CLOSEST:
+        goal, gained = max(CLOSER * goal, _CLOSEST), False
+        places = contenders(outcomes)
+        for place in places if len(places) > 1 else []:
+            ends = [outcome[place].bounds for outcome in outcomes]
+            rough = [i for i, (low, high) in enumerate(ends) if low < high]
+            gained |= _fit_again(outcomes, place, rough, goal, tol, again)
+
+
+def _fit_again(
+    outcomes: list[list[Outcome]], place: int, rough: list[int], goal: float, tol: float, again: Again
+) -> bool:
+    """Whether closer fits of some folds have a smaller gap; then they take the place of the others."""
+    gained = False
+    for i, (closer,) in zip(rough, again(place, rough, goal) if rough else [], strict=False):
+        before = outcomes[i][place]
+        if closer.relative_gap < before.relative_gap:
+            gained = True
+            seconds = before.fit_seconds + closer.fit_seconds
+            shortfall = closer.shortfall if closer.relative_gap > tol else ""
+            outcomes[i][place] = replace(closer, fit_seconds=seconds, shortfall=shortfall)
+    return gained
+
+
+def contenders(outcomes: Sequence[Sequence[Outcome]]) -> list[int]:
+    """The places whose mean accuracy at the optimum may be as good as that of any other."""
+    mean = np.array([[at.bounds for at in outcome] for outcome in outcomes]).mean(axis=0)
+    return np.flatnonzero(mean[:, 1] >= mean[:, 0].max() - SAME_MEAN).tolist()
 
 
 def best_place(scores: list[list[float]]) -> int:

@@ -5,7 +5,8 @@ Four arguments decide rows, the cheapest first, and each is proven:
 
 1. A row whose margin is above 1 at the optimum has no force there: without it the optimum is the same.
 2. Leaving a row out does not raise its margin. One that the optimum gets wrong stays wrong.
-3. The objective is curved, which bounds how far the optimum moves: proof/left_out.py.
+3. The objective is curved, which bounds how far the optimum moves: proof/left_out.py. The hinge is not, and
+   its multipliers tell instead: proof/left_out_hinge.py.
 4. The problem without the row is solved, from the optimum on, until its proof decides the row.
 
 The last takes a fit for each row and is for the few that are left; without time for it, they stay open.
@@ -22,31 +23,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from maxmargin import core
 from maxmargin.estimators.reading import seen_rows
 from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
-from maxmargin.proof.left_out import left_out_bounds
+from maxmargin.proof.left_out import SmoothWithoutRows, no_better_without
+from maxmargin.proof.left_out_hinge import HingeWithoutRows
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
-from maxmargin.proof.sure import Side, margin_bounds, settled_rows
+from maxmargin.proof.sure import Side, margin_bounds, settled_by
 from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
-_CLOSE = 1e-10
+_CLOSE, _CLOSE_HINGE = 1e-10, 1e-8
 """The relative gap of the optimum that the arguments start from: second-order methods reach it in a few
-steps more than a usual one, and few rows lie so near a margin of 0 or 1 that it does not decide them."""
+steps more than a usual one, and few rows lie so near a margin of 0 or 1 that it does not decide them. The
+bounds by multipliers shrink with the gap, all others with its square root."""
+_WIDTHS = 2
+"""How often the hinge's open rows are tried with more rows that follow."""
 _REACHES = (0.5, 0.1)
 """By how much margins may move in the third argument, first the one that suits most rows."""
+_CLOSER_REACHES = (0.5, 2.0)
+"""The same from a point that is next to the optimum without the row: less curvature will do there."""
 _LARGEST_TOL, _SMALLEST_TOL = 1e-4, 1e-12
 """Relative gaps between which a fit without a row is asked for one that decides it."""
 _CLOSER = 1e-3
 """The next gap of such a fit as a part of the last, where that did not decide the row."""
 _LEAST_SECONDS = 1e-3
 """What a fit is given where no time is left: its start is certified, and it takes a step or two."""
-Margins = tuple[Vector, Vector]
 
 
 @dataclass(frozen=True)
@@ -131,19 +138,19 @@ class _Search:
         self.decided["alone in its class"] = int(alone.sum())
         for k, proof in enumerate(each_of(self.estimator.certificate_)):
             problem = self.problems.problem(k)
-            self.parts.append((problem, self._solved(problem, proof, _CLOSE)))
-        margins = [margin_bounds(p[1], self._side(k, *p)) for k, p in enumerate(self.parts)]
+            tol = _CLOSE_HINGE if problem.loss.name == "hinge" else _CLOSE
+            self.parts.append((problem, self._solved(problem, proof, tol)))
         for k, part in enumerate(self.parts):
-            self._without_force(k, *part, margins[k])
+            self._without_force(k, *part)
         self._decide("without force")
+        every = np.arange(len(self.codes))
         for k, part in enumerate(self.parts):
-            self._no_better_without(k, *part, margins[k])
+            self._narrow(k, every, np.full(len(every), -math.inf), no_better_without(*part))
         self._decide("wrong with them")
-        for reach in _REACHES:
-            if len(self._open()) and self._has_time():
-                for k, (problem, proof) in enumerate(self.parts):
-                    self._by_curvature(k, problem, proof, reach)
-            self._decide("by curvature")
+        if self.parts[0][0].loss.name == "hinge":
+            self._by_multipliers()
+        else:
+            self._by_curvature()
         self.decided["by a fit"] = 0
         for i in self._open():
             if not self._has_time():
@@ -158,19 +165,60 @@ class _Search:
     def _side(self, k: int, problem: Problem, proof: Certificate) -> Side:
         return side_of(self.problems, k, self.estimator, proof.w)._replace(costs=problem.costs)
 
-    def _without_force(self, k: int, problem: Problem, proof: Certificate, margins: Margins) -> None:
+    def _without_force(self, k: int, problem: Problem, proof: Certificate) -> None:
         """Rows that are no support vectors of the optimum may as well be left out."""
-        idle = np.flatnonzero(settled_rows(proof, self._side(k, problem, proof)).idle)
-        self._narrow(k, idle, margins[0][idle], margins[1][idle])
+        side = self._side(k, problem, proof)
+        low, high = margins = margin_bounds(proof, side)
+        idle = np.flatnonzero(settled_by(margins, side).idle)
+        self._narrow(k, idle, low[idle], high[idle])
 
-    def _no_better_without(self, k: int, problem: Problem, proof: Certificate, margins: Margins) -> None:
-        """Without a row its margin is at most the one at the optimum, if the loss sees that one."""
-        seen = margins[1] < (math.inf if problem.loss.name == "logistic" else 1.0)
-        self._narrow(k, np.flatnonzero(seen), np.full(seen.sum(), -math.inf), margins[1][seen])
+    def _by_multipliers(self) -> None:
+        """The multipliers of rows near the margin make up for one that is gone, first few and then more."""
+        paths: list[HingeWithoutRows | None] = [None] * len(self.parts)
+        for _ in range(_WIDTHS):
+            for k, (problem, proof) in enumerate(self.parts):
+                which = self._open()
+                if len(which) and self._has_time():
+                    wider = paths[k] = HingeWithoutRows(problem, proof, paths[k])
+                    self._narrow(k, which, *wider.bounds(which, self._targets(which, k), self._budget()))
+            self._decide("by multipliers")
+        for k, path in enumerate(paths):
+            which = self._open()
+            if path is not None and len(which) and self._has_time():
+                targets = self._targets(which, k)
+                self._narrow(k, which, *path.closer_bounds(which, targets, self._budget()))
+        self._decide("by multipliers")
 
-    def _by_curvature(self, k: int, problem: Problem, proof: Certificate, reach: float) -> None:
-        which = self._open()
-        self._narrow(k, which, *left_out_bounds(problem, proof, which, reach))
+    def _targets(self, which: Indices, k: int) -> Vector:
+        """The margin that a row should keep in a problem: up to half way between the best two classes."""
+        scores = np.column_stack([problem.y[which] * proof.margins[which] for problem, proof in self.parts])
+        half = np.zeros(len(which))
+        if scores.shape[1] > 1:
+            every, codes = np.arange(len(which)), self.codes[which]
+            own = scores[every, codes].copy()
+            scores[every, codes] = -math.inf
+            half = 0.5 * (own + scores.max(axis=1))
+        targets: Vector = self.parts[k][0].y[which] * half
+        return targets
+
+    def _budget(self) -> core.Budget:
+        return core.Budget(self.deadline - time.monotonic(), self.threads)
+
+    def _by_curvature(self) -> None:
+        """How far the optimum can move where the objective is curved; then from points that are nearer."""
+        ways = [(reach, False) for reach in _REACHES] + [(reach, True) for reach in _CLOSER_REACHES]
+        for reach, closer in ways:
+            for k, (problem, proof) in enumerate(self.parts):
+                which = self._open()
+                if not len(which) or not self._has_time():
+                    continue
+                without = SmoothWithoutRows(problem, proof, reach)
+                if closer:
+                    found = without.closer_bounds(which, self._targets(which, k), self._budget())
+                else:
+                    found = without.bounds(which)
+                self._narrow(k, which, *found)
+            self._decide("by curvature")
 
     def _by_fits(self, i: int) -> None:
         """Fits without row i, closer and closer, until it is decided.
@@ -192,8 +240,9 @@ class _Search:
                 proof = proofs[k] = self._solved(without, proofs[k], tol)
                 low, high = margin_bounds(proof, self._side(k, without, proof))
                 self._narrow(k, which, low[which], high[which])
-                if tol == _SMALLEST_TOL and self._verdicts(which)[0] == OPEN:
-                    self._narrow(k, which, *left_out_bounds(without, proof, which, _REACHES[-1]))
+                smooth = problem.loss.name != "hinge"
+                if smooth and tol == _SMALLEST_TOL and self._verdicts(which)[0] == OPEN:
+                    self._narrow(k, which, *SmoothWithoutRows(without, proof, _REACHES[-1]).bounds(which))
             if self._verdicts(which)[0] != OPEN or tol == _SMALLEST_TOL or not self._has_time():
                 break
             tol *= _CLOSER

@@ -56,7 +56,7 @@ class LinearParameters(ClassifierMixin, ShowsProof):
     class_weight: takes.ClassWeight = None
     verbose: takes.Verbose = 0
     random_state: takes.RandomState = None
-    max_iter: takes.Epochs = 1000
+    max_iter: takes.Steps = -1
     solver: str | AnySolver = "auto"
     regularize_intercept: takes.Flag = False
     max_time: takes.Seconds = None
@@ -108,8 +108,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     random_state : int, RandomState instance or None
         Seed of the solver's random order.
     max_iter : int
-        Steps of the solver: epochs, or outer iterations. With an infinite C, for each soft margin on
-        the way.
+        Steps of the solver: epochs, or outer iterations; -1 sets no limit. With an infinite C, for each
+        soft margin on the way.
     solver : str or Solver
         "auto", a name of ``maxmargin.solvers.SOLVERS``, or a configured solver.
     regularize_intercept : bool
@@ -201,7 +201,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
         Fits on the same rows can share ``way``, the answer of ``find_way``; ``begin`` says where to start.
         """
-        running = self._running(problems, self.max_iter)
+        running = self._running(problems)
         with held_back() as interrupts:
             if not (isinstance(self.random_state, int) and self.random_state >= 0):
                 _ = running.seed  # drawn by every fit that shares a generator, whether it is needed or not
@@ -262,8 +262,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
         X, y : the rows and labels of the fit, in their order. max_time : seconds after which rows that are
         not decided yet stay open, and count for neither. The costs stay what they were in the fit, also
-        with ``class_weight="balanced"``. Most rows are decided by what alpha and margins prove, without
-        another fit, unless C is large for the hinge.
+        with ``class_weight="balanced"``. Nearly all rows are decided by what alpha and margins prove,
+        without another fit.
         """
         from maxmargin.estimators.leave_one_out import leave_one_out
 

@@ -6,6 +6,7 @@
     3      for every C:  fit from the path's model at this C, the held-out rows at weight 0;  score these
     4  the C of the best mean score:  fit its folds on to a hundredth of tol;  score again
     5  until the best is one that has been through line 4: that is the answer, and the path has its model
+    6  with bounds on scores:  fit the folds of all C that may be the best closer, until they are told apart
 
 All fits read the same rows in place: a fold is a vector of weights.
 """
@@ -33,7 +34,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import check_solver
-from maxmargin.estimators.folds import CLOSER, Data, Fits, Outcome, make_folds, settle
+from maxmargin.estimators.folds import (
+    SAME_MEAN,
+    Data,
+    Fits,
+    Outcome,
+    contenders,
+    make_folds,
+    refine,
+    settle,
+)
 from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
@@ -62,7 +72,9 @@ class LinearSVCCV(LinearParameters):
         Whether to be the model of all rows at the chosen C afterwards. It costs nothing.
     score_bounds : bool
         Whether to bound the accuracy that each fold has at its exact optimum, too; only where accuracy is
-        the score, ``scoring=None``. It takes several passes over the scores of every fit.
+        the score, ``scoring=None``. It takes several passes over the scores of every fit. Where bounds
+        leave the choice open, the folds of those values of C that may be the best, and only these, are
+        fitted closer and closer, as far as rounding, max_iter and max_time allow.
     max_time : float or None
         Seconds for all fits together.
     callback : callable or None
@@ -85,6 +97,10 @@ class LinearSVCCV(LinearParameters):
     contenders_ : ndarray
         Only with ``score_bounds``: the values of C, the chosen one among them, whose mean score at the
         optimum may be as good as that of ``C_``; all others are proven to be worse.
+    choice_ : str
+        Only with ``score_bounds``: "proven" where ``C_`` is the only contender; "tied" where all contenders
+        are proven to be equally good, so that ``C_`` is the smallest of them; "open" where they could not
+        be told apart: time or steps ran out, or rows lie so near the plane that rounding decides them.
     best_score_ : float
         The mean score of the chosen C.
     best_index_ : int
@@ -144,13 +160,13 @@ class LinearSVCCV(LinearParameters):
         budget = Budget(math.inf if self.max_time is None else float(self.max_time), 1)
         path = fits.path(Cs[ascending], ways, budget.seconds_left / (1 + rounds))
         template.set_params(n_jobs=max(1, default_threads() // workers))
-        closer = replace(fits, template=copy(template).set_params(tol=CLOSER * self.tol))
         side_by_side = Parallel(n_jobs=workers, prefer="threads")
 
-        def fit_again(place: int, rough: list[int]) -> list[list[Outcome]]:
+        def fit_again(place: int, rough: list[int], goal: float) -> list[list[Outcome]]:
             if watch.stopped or budget.spent:
                 return []
             share, at = budget.seconds_left / rounds, path[place : place + 1]
+            closer = replace(fits, template=copy(template).set_params(tol=goal))
             way = closer.way_at(float(at[0].C))
             found: list[list[Outcome]] = side_by_side(
                 delayed(closer.fold)(folds[i], at, [way], share, outcomes[i][place].model) for i in rough
@@ -161,6 +177,8 @@ class LinearSVCCV(LinearParameters):
             share = budget.seconds_left / rounds
             outcomes = side_by_side(delayed(fits.fold)(fold, path, ways, share) for fold in folds)
             settle(outcomes, float(self.tol), fit_again)
+            if self.score_bounds:
+                refine(outcomes, float(self.tol), fit_again)
         except BaseException:
             watch.stopped = True  # threads that are still at it
             raise
@@ -244,23 +262,28 @@ class LinearSVCCV(LinearParameters):
         results["max_relative_gap"] = gaps.max(axis=0)
         self.cv_results_ = results
         self.Cs_ = Cs
-        best = np.flatnonzero(compared == compared.max())
+        best = np.flatnonzero(compared >= compared.max() - SAME_MEAN)
         self.best_index_ = int(best[np.argmin(Cs[best])])
         self.best_score_ = float(mean[self.best_index_])
         self.C_ = float(Cs[self.best_index_])
         self.best_params_ = {"C": self.C_}
-        self.__dict__.pop("contenders_", None)
+        for name in ("contenders_", "choice_"):
+            self.__dict__.pop(name, None)
         if self.score_bounds:
-            self._set_bounds(np.array([[at.bounds for at in outcome] for outcome in outcomes]))
+            self._set_bounds(outcomes)
 
-    def _set_bounds(self, bounds: NDArray[np.float64]) -> None:
-        """Sets: ``contenders_``, and the bounds in ``cv_results_``; one line per fold, one pair per C."""
+    def _set_bounds(self, outcomes: list[list[Outcome]]) -> None:
+        """Sets: ``contenders_``, ``choice_``, and the bounds in ``cv_results_``."""
+        bounds = np.array([[at.bounds for at in outcome] for outcome in outcomes])
         mean = bounds.mean(axis=0)
         for place, end in enumerate(("low", "high")):
             for i, row in enumerate(bounds[:, :, place]):
                 self.cv_results_[f"split{i}_test_score_{end}"] = row
             self.cv_results_[f"mean_test_score_{end}"] = mean[:, place]
-        self.contenders_ = self.Cs_[mean[:, 1] >= mean[self.best_index_, 0]]
+        places = contenders(outcomes)
+        self.contenders_ = self.Cs_[places]
+        known = bool((bounds[:, places, 0] == bounds[:, places, 1]).all())
+        self.choice_ = "proven" if len(places) == 1 else "tied" if known else "open"
 
     def _set_fitted(self, best: LinearSVC) -> None:
         """Sets: ``best_estimator_`` and what ``LinearSVC`` sets, which are its."""

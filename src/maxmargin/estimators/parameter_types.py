@@ -60,6 +60,5 @@ OneVsRest = Annotated[
 ]
 LossName = Annotated[str, Literal["squared_hinge", "hinge", "logistic"]]
 Dual = Annotated[str | bool, Literal["auto", True, False]]
-Epochs = Annotated[Natural, "It counts epochs or outer iterations of the solver."]
 Steps = Annotated[int, Range("[-1, inf)"), "It counts steps of the solver; -1 sets no limit."]
 Megabytes = Annotated[Positive, "It is the memory for kernel values, in megabytes."]

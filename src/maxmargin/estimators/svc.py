@@ -38,7 +38,7 @@ from maxmargin.reductions.class_problems import (
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.ladders import KernelFit
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import NO_LIMIT, Callback
+from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
@@ -209,7 +209,7 @@ class SVC(CertifiedClassifier):
         problems.kernel_is_none |= bool(doubt)
         fit = KernelFit(
             problems,
-            self._running(problems, NO_LIMIT if self.max_iter == -1 else int(self.max_iter)),
+            self._running(problems),
             cache_size=float(self.cache_size),
             shrinking=bool(self.shrinking),
             warm=bool(self.warm_start),

@@ -2,25 +2,23 @@
 """What a proof says about the margin of a row when it is left out, without another fit.
 
 Let P_i be the objective without row i, u = (w, b) any point, z_j = (x_j, 1), or x_j without intercept, and
-1/2 u'Ru the regulariser. The minimisers u + d of P_i are near u, since P_i is curved:
+1/2 u'Ru the regulariser. Where losses are smooth, the minimisers u + d of P_i are near u, since P_i is
+curved:
 
-    P_i(u + d) >= P_i(u) + <g, d> + 1/2 d'Hd - slack        g = Ru - sum_{j != i} a_j y_j z_j
-                                                            H = R + sum_{j != i} k_j z_j z_j'
+    P_i(u + d) >= P_i(u) + <g, d> + 1/2 d'Hd        g = Ru - sum_{j != i} a_j y_j z_j, the gradient
+                                                    H = R + sum_{j != i} k_j z_j z_j'
 
-* Smooth losses: a_j = -C_j loss'(m_j), so g is the gradient, and slack = 0. The curvature k_j is one that
-  row j keeps as long as its margin moves by at most t_j: 2 C_j for a squared hinge with t_j = 1 - m_j > 0,
-  and ``C_j loss''(|m_j| + t_j)`` for the logistic loss.
-* The hinge: a_j is any multiplier in its box, slack the sum of ``C_j loss(m_j) - gain(a_j) + a_j m_j``,
-  which is a part of the gap, and there is no curvature but R.
+with a_j = -C_j loss'(m_j). The curvature k_j is one that row j keeps as long as its margin moves by at most
+t_j: 2 C_j for a squared hinge with t_j = 1 - m_j > 0, ``C_j loss''(|m_j| + t_j)`` for the logistic loss.
 
-Let ``|g|^2 = g'H^-1 g`` and ``|d|^2 = d'Hd``. Where |d| is above ``|g| + sqrt(|g|^2 + 2 slack)``,
-P_i(u + d) is above P_i(u). If no margin moves by more than its t_j up to there, all minimisers are inside,
-as P_i is convex. There P_i(u) >= P_i(u + d) + 1/2 |d|^2 as well, since u + d is a minimiser. The two lines
-add up to
+Let ``|g|^2 = g'H^-1 g`` and ``|d|^2 = d'Hd``. Where |d| is above ``2 |g|``, P_i(u + d) is above P_i(u). If
+no margin moves by more than its t_j up to there, all minimisers are inside, as P_i is convex. There
+P_i(u) >= P_i(u + d) + 1/2 |d|^2 as well, since u + d is a minimiser. The two lines add up to
 
-    |d|^2 + <g, d> <= slack        or        |d + H^-1 g / 2|^2 <= |g|^2 / 4 + slack.
+    |d|^2 + <g, d> <= 0        or        |d + H^-1 g / 2| <= |g| / 2.
 
 At an optimum u of P, g = a_i y_i z_i. Then the margin of row i is between m_i - a_i z_i'H^-1 z_i and m_i.
+The hinge has no curvature: left_out_hinge.py bounds its rows by multipliers.
 
 All bounds are rounded outwards. docs/certificate.md has the proof at more leisure.
 """
@@ -31,8 +29,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigvalsh, solve_triangular
 
+from maxmargin import core
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import UNIT, Matrix
@@ -42,8 +42,8 @@ from maxmargin.types import Indices, Vector
 
 MOST_COLUMNS = 1000
 """Columns up to which a matrix of all pairs of them takes no longer than a fit."""
-_BLOCK = 4096
-"""Rows that are made dense at a time: a few MiB."""
+_POINTS, _MOST_STEPS = 256, 3
+"""Points in a pass over all rows, and Newton steps from each."""
 _WORST_ROUNDING = 1e-3
 """The share of the smallest curvature that rounding may take; above it nothing is said."""
 _ROUNDINGS = 16.0
@@ -57,13 +57,41 @@ class Interval(NamedTuple):
     high: Vector
 
 
+def errors_of_margins(problem: Problem, proof: Certificate) -> Vector:
+    """How far the margins of a certificate can be off."""
+    off = proof.off(problem.rows)
+    errors: Vector = off.per_length * problem.rows.lengths + off.constant
+    return errors + 4.0 * UNIT * (np.abs(proof.margins) + 2.0 * abs(proof.b))
+
+
+def no_better_without(problem: Problem, proof: Certificate) -> Vector:
+    """At most the margins that rows have at any minimiser u' of the problem without them, one at a time.
+
+    ``P(u') >= D`` and ``P_i(u') <= P_i(u)``: the difference is that the loss of the row is at least the one
+    at u, less a gap. No loss rises with its margin.
+    """
+    costs, gap = problem.costs, proof.primal - proof.dual
+    gap = (max(gap, 0.0) + 4.0 * UNIT * proof.primal) if proof.proven else math.inf
+    counted = costs > 0.0
+    errors = errors_of_margins(problem, proof)
+    losses = problem.loss.value(proof.margins + errors) * (1.0 - _ROUNDINGS * UNIT)
+    losses -= np.divide(gap, costs, out=np.full(len(costs), math.inf), where=counted)
+    seen = losses > 0.0
+    least = np.where(seen, losses, 1.0) * (1.0 - _ROUNDINGS * UNIT)
+    if problem.loss.name == "logistic":
+        margins = -least - np.log(-np.expm1(-least))
+    else:
+        margins = 1.0 - (np.sqrt(least) if problem.loss.name == "squared_hinge" else least)
+    highest: Vector = np.where(seen, margins + _ROUNDINGS * UNIT * (1.0 + np.abs(margins)), math.inf)
+    return highest
+
+
 class _Bent(NamedTuple):
     """What every row adds to the lower bound on the objective."""
 
     multipliers: Vector
     off: Vector
     """How far rounding can put each multiplier off."""
-    slack: float
     curvatures: Vector
     ranges: Vector
     """By how much a margin may move until its curvature is lost."""
@@ -72,14 +100,6 @@ class _Bent(NamedTuple):
 def _bent(problem: Problem, proof: Certificate, errors: Vector, reach: float) -> _Bent:
     """What rows add; of the squared hinge, those count whose margins lack at least ``reach``."""
     margins, costs, loss = proof.margins, problem.costs, problem.loss
-    nothing = np.zeros(len(margins))
-    if loss.name == "hinge":
-        alpha = proof.alpha
-        terms = costs * loss.value(margins - errors) - loss.dual_gain(alpha, costs)
-        terms += alpha * (margins + errors)
-        rounding = _ROUNDINGS * UNIT * ((costs + alpha) * (2.0 + np.abs(margins)))
-        slack = float((np.maximum(terms, 0.0) + rounding).sum()) * (1.0 + len(margins) * UNIT)
-        return _Bent(alpha, nothing, slack, nothing, nothing)
     alpha = loss.multiplier(margins, costs)
     if loss.name == "squared_hinge":
         ranges = 1.0 - margins - errors
@@ -89,96 +109,211 @@ def _bent(problem: Problem, proof: Certificate, errors: Vector, reach: float) ->
         ranges = np.full(len(margins), reach)
         slopes = -LOSSES["logistic"].derivative(np.abs(margins) + errors + reach)
         curvatures, steepest = costs * slopes * (1.0 - slopes), 0.25
-    return _Bent(alpha, steepest * costs * errors + _ROUNDINGS * UNIT * alpha, 0.0, curvatures, ranges)
+    return _Bent(alpha, steepest * costs * errors + _ROUNDINGS * UNIT * alpha, curvatures, ranges)
+
+
+def _hessian(problem: Problem, curvatures: Vector) -> Matrix:
+    """``R + sum_j k_j z_j z_j'``."""
+    matrix, d = np.diag(problem.regulariser_diagonal()), problem.rows.columns
+    if curvatures.any():
+        matrix[:d, :d] += problem.rows.gram(curvatures)
+        if len(matrix) > d:
+            matrix[:d, d] = matrix[d, :d] = problem.rows.combine(curvatures)
+            matrix[d, d] += curvatures.sum()
+    return matrix
 
 
 class _Metric:
-    """H of all rows, held by its Cholesky factor."""
+    """H of all rows, held by its Cholesky factor and the inverse of that."""
 
     def __init__(self, problem: Problem, curvatures: Vector) -> None:
         self.rows, self.with_intercept = problem.rows, problem.intercept is not Intercept.NONE
-        matrix = np.diag(problem.regulariser_diagonal())
-        d = self.rows.columns
-        if curvatures.any():
-            matrix[:d, :d] += self.rows.gram(curvatures)
-            if self.with_intercept:
-                matrix[:d, d] = matrix[d, :d] = self.rows.combine(curvatures)
-                matrix[d, d] += curvatures.sum()
+        matrix = _hessian(problem, curvatures)
         self.least = float(eigvalsh(matrix, subset_by_index=[0, 0])[0])
         terms = np.count_nonzero(curvatures) + len(matrix) ** 2 + _ROUNDINGS
         lost = 8.0 * terms * UNIT * float(np.trace(matrix))
-        self.is_sound = self.least > 0.0 and lost <= _WORST_ROUNDING * self.least
+        self.is_sound = bool(self.least > 0.0 and lost <= _WORST_ROUNDING * self.least)
         if self.is_sound:
+            # The inverse of a triangular matrix is off by a few n UNIT |L^-1| |L| |L^-1|, entry by entry,
+            # and the square of |L| |L^-1| is at most the trace over the least eigenvalue.
             self.looser = 1.0 + 4.0 * lost / self.least
             self.least /= self.looser
             self.factor = cholesky(matrix, lower=True)
+            inverse = solve_triangular(self.factor, np.eye(len(matrix)), lower=True)
+            self.inverse_factor = np.ascontiguousarray(inverse.T)
 
     def squared_lengths(self, which: Indices) -> Vector:
         """``z_i'H^-1 z_i`` of some rows, or a little more."""
-        out, d = np.empty(len(which)), self.rows.columns
-        for begin in range(0, len(which), _BLOCK):
-            part = which[begin : begin + _BLOCK]
-            z = np.ones((len(part), len(self.factor)))
-            z[:, :d] = self.rows.dense(part)
-            out[begin : begin + len(part)] = self._squared(z.T)
-        return out
+        out = np.empty(len(which))
+        core.squared_lengths_through(self.rows.compiled, which, self.inverse_factor, out, core.ALL_CORES)
+        return out * self.looser
 
-    def length(self, vector: Vector) -> float:
-        """``sqrt(v'H^-1 v)``, or a little more."""
-        return math.sqrt(float(self._squared(vector[:, np.newaxis])[0]))
-
-    def _squared(self, columns: Matrix) -> Vector:
-        solved = solve_triangular(self.factor, columns, lower=True, check_finite=False, overwrite_b=True)
-        lengths: Vector = np.einsum("ij,ij->j", solved, solved) * self.looser
-        return lengths
+    def lengths(self, vectors: Matrix) -> Vector:
+        """``sqrt(v'H^-1 v)`` of the columns, or a little more."""
+        return _lengths(self.inverse_factor.T @ vectors) * self.looser
 
 
-@one_blas_thread()
-def left_out_bounds(problem: Problem, proof: Certificate, which: Indices, reach: float) -> Interval:
-    """The margins of some rows at every minimiser of the problem without the row, one row at a time.
+def _lengths(columns: Matrix) -> Vector:
+    lengths: Vector = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    return lengths
+
+
+class SmoothWithoutRows:
+    """Bounds on the margins that rows have at every optimum of a smooth problem without them, one by one.
 
     ``proof`` is a certificate of the whole problem, and ``reach`` by how much margins may move: a larger
     one allows for more change, and less curvature.
     """
-    nothing = Interval(np.full(len(which), -math.inf), np.full(len(which), math.inf))
-    rows, y, d = problem.rows, problem.y, problem.rows.columns
-    if rows.has_kernel or d > MOST_COLUMNS or not proof.proven:
-        return nothing
-    off = proof.off(rows)
-    errors = off.per_length * rows.lengths + off.constant
-    errors = errors + 4.0 * UNIT * (np.abs(proof.margins) + 2.0 * abs(proof.b))
-    bent = _bent(problem, proof, errors, reach)
-    metric = _Metric(problem, bent.curvatures)
-    if not metric.is_sound:
-        return nothing
-    point = proof.w if not metric.with_intercept else np.append(proof.w, proof.b)
-    pulls = bent.multipliers * y
-    pulled = rows.combine(pulls)
-    if metric.with_intercept:
-        pulled = np.append(pulled, pulls.sum())
-    of_rows = np.hypot(rows.lengths, 1.0 if metric.with_intercept else 0.0)
-    regulariser = problem.regulariser_diagonal()
-    sizes = bent.off + (len(y) + _ROUNDINGS) * UNIT * bent.multipliers
-    unseen = float(sizes @ of_rows) + 4.0 * UNIT * float(np.abs(regulariser * point).sum())
-    rest = metric.length(regulariser * point - pulled) + unseen * 1.01 / math.sqrt(metric.least)
 
-    bending = np.flatnonzero(bent.curvatures)
-    nearest = 0.0  # the most that a margin moves, in units of how far it may
-    squared = np.zeros(len(y))
-    if len(bending):
-        squared[bending] = metric.squared_lengths(bending)
-        nearest = float((np.sqrt(squared[bending]) / bent.ranges[bending]).max())
-    others = which[bent.curvatures[which] == 0.0]
-    squared[others] = metric.squared_lengths(others)
-    own, a, m = squared[which], bent.multipliers[which], proof.margins[which]
-    left = 1.0 - bent.curvatures[which] * own * (1.0 + _ROUNDINGS * UNIT)
-    known = left > UNIT**0.5
-    left = np.where(known, left, 1.0)
-    # Without its own curvature, z'(H - k z z')^-1 z = z'H^-1 z / (1 - k z'H^-1 z); no other grows by more.
-    own, rest_of = np.sqrt(own / left), rest / np.sqrt(left)
-    pull = rest_of + a * own
-    known &= (pull + np.sqrt(pull**2 + 2.0 * bent.slack)) * nearest < (1.0 - 1e-9) * np.sqrt(left)
-    centre = m - 0.5 * a * own**2
-    away = own * (0.5 * rest_of + np.sqrt(0.25 * pull**2 + bent.slack))
-    away = away * (1.0 + 2.0 * _ROUNDINGS * UNIT) + errors[which] + 4.0 * UNIT * np.abs(centre)
+    @one_blas_thread()
+    def __init__(self, problem: Problem, proof: Certificate, reach: float) -> None:
+        self.problem, self.proof, rows, y = problem, proof, problem.rows, problem.y
+        smooth = problem.loss.name in ("squared_hinge", "logistic")
+        few = rows.columns <= MOST_COLUMNS and rows.offers_single_rows and not rows.has_kernel
+        self.is_able = smooth and few and proof.proven
+        if not self.is_able:
+            return
+        self.errors = errors_of_margins(problem, proof)
+        self.bent = _bent(problem, proof, self.errors, reach)
+        self.metric = _Metric(problem, self.bent.curvatures)
+        self.is_able = self.metric.is_sound
+        if not self.is_able:
+            return
+        with_intercept = self.metric.with_intercept
+        self.point = np.append(proof.w, proof.b) if with_intercept else proof.w
+        self.of_rows = np.hypot(rows.lengths, 1.0 if with_intercept else 0.0)
+        self.regulariser = problem.regulariser_diagonal()
+        pulls = self.bent.multipliers * y
+        gradient = self.regulariser * self.point
+        rounding = 4.0 * UNIT * float(np.abs(gradient).sum())
+        gradient[: rows.columns] -= rows.combine(pulls)
+        if with_intercept:
+            gradient[-1] -= pulls.sum()
+        sizes = self.bent.off + (len(y) + _ROUNDINGS) * UNIT * self.bent.multipliers
+        rounding += float(sizes @ self.of_rows)
+        self.rest = float(self.metric.lengths(gradient[:, np.newaxis])[0])
+        self.rest += rounding * 1.01 / math.sqrt(self.metric.least)
+        self.nearest = 0.0  # the most that a margin moves, in units of how far it may
+        self.squared, bending = np.zeros(len(y)), np.flatnonzero(self.bent.curvatures)
+        if len(bending):
+            self.squared[bending] = self.metric.squared_lengths(bending)
+            self.nearest = float((np.sqrt(self.squared[bending]) / self.bent.ranges[bending]).max())
+
+    def _own(self, which: Indices) -> tuple[Vector, Vector]:
+        """``sqrt(z'H^-1 z)`` of rows without their own curvature, and what that has left of 1.
+
+        ``z'(H - k z z')^-1 z = z'H^-1 z / (1 - k z'H^-1 z)``; no other length grows by more.
+        """
+        squared, curvatures = self.squared[which], self.bent.curvatures[which]
+        straight = curvatures == 0.0
+        squared[straight] = self.metric.squared_lengths(which[straight])
+        left = 1.0 - curvatures * squared * (1.0 + _ROUNDINGS * UNIT)
+        left = np.where(left > UNIT**0.5, left, math.nan)
+        return np.sqrt(squared / left), left
+
+    def bounds(self, which: Indices) -> Interval:
+        """The margins of some rows."""
+        if not self.is_able:
+            return _nothing(len(which))
+        own, left = self._own(which)
+        a, m = self.bent.multipliers[which], self.proof.margins[which]
+        rest = self.rest / np.sqrt(left)
+        pull = rest + a * own
+        known = 2.0 * pull * self.nearest < (1.0 - 1e-9) * np.sqrt(left)
+        centre = m - 0.5 * a * own**2
+        away = own * 0.5 * (rest + pull)
+        away = away * (1.0 + 2.0 * _ROUNDINGS * UNIT) + self.errors[which] + 4.0 * UNIT * np.abs(centre)
+        return _where(known, centre, away)
+
+    @one_blas_thread()
+    def closer_bounds(self, which: Indices, targets: Vector, budget: core.Budget) -> Interval:
+        """The same, from a point of each problem's own: a few Newton steps, with a pass over all rows each.
+
+        They end for a row that is known to be on one side of its target.
+        """
+        low, high = _nothing(len(which))
+        newton = self._newton() if self.is_able else None
+        if newton is None:
+            return Interval(low, high)
+        for begin in range(0, len(which), _POINTS):
+            part = np.arange(begin, min(begin + _POINTS, len(which)))
+            z = self._dense(which[part])
+            own = self.bent.multipliers[which[part]] * self.problem.y[which[part]] * z.T
+            points = self.point[:, np.newaxis] - self._step(newton, which[part], z, own)
+            for _ in range(_MOST_STEPS):
+                if not len(part) or budget.spent:
+                    break
+                gradients, bounds = self._around(which[part], z, points, budget)
+                low[part] = np.maximum(low[part], bounds.low)
+                high[part] = np.minimum(high[part], bounds.high)
+                is_open = ~((low[part] > targets[part]) | (high[part] < targets[part]))
+                part, z, points = part[is_open], z[is_open], points[:, is_open]
+                points = points - self._step(newton, which[part], z, gradients[:, is_open])
+        return Interval(low, high)
+
+    def _newton(self) -> Matrix | None:
+        """The inverse of the Hessian at the certificate's point."""
+        problem, margins = self.problem, self.proof.margins
+        if problem.loss.name == "squared_hinge":
+            curvatures = np.where(margins < 1.0, 2.0 * problem.costs, 0.0)
+        else:
+            slopes = -problem.loss.derivative(margins)
+            curvatures = problem.costs * slopes * (1.0 - slopes)
+        self.curvatures = curvatures
+        hessian = _hessian(problem, curvatures)
+        try:
+            return np.linalg.inv(hessian).astype(np.float64, copy=False)
+        except np.linalg.LinAlgError:
+            return None
+
+    def _step(self, newton: Matrix, which: Indices, z: Matrix, gradients: Matrix) -> Matrix:
+        """Newton steps of the problems without the rows, as columns: the inverse changes by rank one."""
+        steps, moves, curvatures = newton @ gradients, newton @ z.T, self.curvatures[which]
+        left = np.maximum(1.0 - curvatures * np.einsum("ij,ji->i", z, moves), UNIT**0.5)
+        changed: Matrix = steps + moves * (curvatures * np.einsum("ij,ji->i", z, steps) / left)
+        return changed
+
+    def _dense(self, which: Indices) -> Matrix:
+        z = np.ones((len(which), len(self.point)))
+        z[:, : self.problem.rows.columns] = self.problem.rows.dense(which)
+        return z
+
+    def _around(
+        self, which: Indices, z: Matrix, points: Matrix, budget: core.Budget
+    ) -> tuple[Matrix, Interval]:
+        """The gradients of the problems without the rows; their minimisers are as near as these are small.
+
+        With e from a point to its minimiser, |e| <= |g|, if no margin has moved by more than it may, at the
+        point and 2 |g| around it.
+        """
+        problem, rows, loss, bent = self.problem, self.problem.rows, self.problem.loss, self.bent
+        bending = bent.curvatures > 0.0
+        per_range = np.divide(1.0, bent.ranges, out=np.zeros(len(bending)), where=bending)
+        points, count = np.ascontiguousarray(points), len(which)
+        pulled, sizes, moved = np.empty_like(points), np.empty(count), np.empty(count)
+        known_rows = (problem.y, problem.costs, self.of_rows, self.proof.margins, per_range)
+        out = (pulled, sizes, moved)
+        core.pulls_of_points(rows.compiled, loss.name, *known_rows, points, which, *out, budget)
+        held = self.regulariser[:, np.newaxis] * points
+        lengths = _lengths(points) * (1.0 + (len(points) + _ROUNDINGS) * UNIT)
+        steepest = 2.0 if loss.name == "squared_hinge" else 0.25
+        of_score = (rows.longest + 2.0 * _ROUNDINGS) * UNIT * lengths  # times |z|: how far a score is off
+        off = steepest * of_score * float(problem.costs @ self.of_rows**2)
+        off += (rows.count + 2.0 * _ROUNDINGS) * UNIT * sizes + 4.0 * UNIT * np.abs(held).sum(axis=0)
+        moved += of_score * float((self.of_rows * per_range).max()) + float((self.errors * per_range).max())
+        own, left = self._own(which)
+        gradients = held - pulled
+        pull = (self.metric.lengths(gradients) + 1.01 * off / math.sqrt(self.metric.least)) / np.sqrt(left)
+        known = moved + 2.0 * pull / np.sqrt(left) * self.nearest < 1.0 - 1e-9
+        margins = problem.y[which] * np.einsum("ij,ji->i", z, points)
+        rounding = (len(points) + _ROUNDINGS) * UNIT * self.of_rows[which] * lengths
+        away = own * pull * (1.0 + _ROUNDINGS * UNIT) + 1.01 * rounding
+        return gradients, _where(known, margins, away)
+
+
+def _nothing(count: int) -> Interval:
+    return Interval(np.full(count, -math.inf), np.full(count, math.inf))
+
+
+def _where(known: NDArray[np.bool_], centre: Vector, away: Vector) -> Interval:
     return Interval(np.where(known, centre - away, -math.inf), np.where(known, centre + away, math.inf))

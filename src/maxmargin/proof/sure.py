@@ -217,7 +217,12 @@ def settled_rows(proof: Certificate, side: Side) -> SettledRows:
     A multiplier there is ``-C_i loss'(m_i)``, of which a hinge knows only 0 above a margin of 1, and C_i
     below it. The logistic loss has neither, and a hard margin has no C.
     """
-    low, high = margin_bounds(proof, side)
+    return settled_by(margin_bounds(proof, side), side)
+
+
+def settled_by(margins: tuple[Vector, Vector], side: Side) -> SettledRows:
+    """The same, from bounds on the margins that are known."""
+    low, high = margins
     return SettledRows(
         (low > 1.0) & (side.loss in ("hinge", "squared_hinge")) | (side.costs == 0.0),
         (high < 1.0) & (side.loss == "hinge" and not side.hard) & (side.costs > 0.0),

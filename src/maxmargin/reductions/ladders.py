@@ -33,10 +33,11 @@ from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
-from maxmargin.reductions.linear_kernel import Columns, factor_of, solve_on_columns
+from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.reductions.small_problems import Parts, SmallModels, solve_small
-from maxmargin.solvers import AnySolver, sizes
+from maxmargin.solvers import AnySolver, WorkingSet, sizes
+from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
@@ -138,7 +139,7 @@ class LinearFit:
             solver,
             self.way.reason,
             tol=self.tol,
-            max_steps=running.max_steps,
+            max_steps=min(running.max_steps, sizes.STEPS_TO_ROUNDING),
             # To draw from a number would take as long as to solve a small class.
             seed=running.random_state if isinstance(running.random_state, int) else running.seed,
             budget=Budget(math.inf, 1),
@@ -160,6 +161,8 @@ class LinearFit:
         options |= {"callback": running.told_of(self.problems.name(k)), "budget": budget}
         way = self.way.with_seed(seed)
         if not self.problems.hard:
+            if self.tol == 0.0 and running.max_steps == NO_LIMIT:
+                return self._to_rounding(problem, way, known, options)
             return solve(problem, way, known=known, **options)
         # "auto" is chosen for each of the soft margins on the way.
         solver = "auto" if running.automatic else way.solver
@@ -167,6 +170,20 @@ class LinearFit:
             return solve_hard_margin(problem, solver, seed=seed, **options)
         except InseparableError as error:
             raise self._inseparable(error.certificate, k) from None
+
+    def _to_rounding(
+        self, problem: Problem, way: Way, known: Certificate | None, options: dict[str, Any]
+    ) -> Model:
+        """A tiny problem, to rounding as far as some steps lead; to ``tol`` however many that takes."""
+        tol = self.running.tol
+        model = solve(problem, way, known=known, **options | {"max_steps": sizes.STEPS_TO_ROUNDING})
+        if model.status is not Status.STEPS_SPENT:
+            return model
+        if model.certificate.relative_gap <= tol:
+            return replace(model, status=Status.within_tol(model.certificate), tol=tol)
+        proof = model.certificate
+        start = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
+        return solve(problem, way, known=proof, **options | {"tol": tol, "start": start})
 
     def _refuse_equal_rows(self) -> None:
         """Look at all classes before any of them takes its time."""
@@ -327,7 +344,16 @@ class KernelFit:
         assert known is not None
         if known is not model.certificate and known.relative_gap <= tol:
             model = replace(model, status=Status.within_tol(known))
+        elif model.status is Status.RULE_FIRED and self._is_rounding(attempt.problem, known):
+            model = replace(model, status=Status.VALUES_ROUNDED)
         return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
+
+    def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
+        """Whether the rounding of the kernel's values can change the objective by more than ``tol``."""
+        rows = problem.rows
+        per_length, constant = rows.score_error(proof.alpha * problem.y)
+        lost = core.dot(problem.costs, per_length * rows.lengths + constant)
+        return proof.relative_gap > self.running.tol and lost > self.running.tol * proof.primal
 
     def _rungs(self, k: int, *, hard: bool) -> Sequence[Rung]:
         """How to solve a problem, one way after the other; ``hard``: where pairs of rows have failed."""
@@ -337,28 +363,42 @@ class KernelFit:
         if hard or (self.problems.plain_rows is not None and count > sizes.TINY_ROWS):
             after = "Steps on pairs of rows hardly do better where columns have failed."
             return [self._columns, self._pairs(sizes.STEPS_AFTER_COLUMNS, after)]
-        to_the_end = self._pairs(
-            NO_LIMIT, "A factor of the kernel matrix would be too large, or did not help."
-        )
         needed = 3 * 8 * count**2  # bytes: the matrix, its scaled copy and the factor
         if count > sizes.FACTORED_ROWS or needed > self._cache_size * 1e6:
-            return [to_the_end]
-        most = max(count // sizes.ROWS_PER_STEP, sizes.FEWEST_STEPS)
-        return [self._pairs(most, "Most problems take fewer steps than these."), self._columns, to_the_end]
+            return [self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.")]
+        work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
+        easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
+        last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
+        return [easy, self._columns, self._active_sets, self._more_columns, last]
 
-    def _pairs(self, max_steps: int, reason: str) -> Rung:
-        return Rung(partial(self._on_pairs, max_steps), reason)
+    def _pairs(self, max_steps: int, reason: str, most_work: float = math.inf) -> Rung:
+        return Rung(partial(self._on_pairs, max_steps, most_work), reason)
 
     @property
     def _columns(self) -> Rung:
         reason = "Second-order steps on columns hardly depend on how the data are scaled."
-        return Rung(self._on_columns, reason)
+        return Rung(partial(self._on_columns, 0), reason)
 
-    def _on_pairs(self, max_steps: int, attempt: Attempt, known: Certificate | None) -> Model:
+    @property
+    def _active_sets(self) -> Rung:
+        reason = "Of a factor with many columns few rows are free, and systems of these are smaller."
+        return Rung(self._on_active_sets, reason)
+
+    @property
+    def _more_columns(self) -> Rung:
+        reason = "Too many rows change sides: the interior point does not ask for sides."
+        return Rung(partial(self._on_columns, sizes.MOST_FACTOR_COLUMNS), reason)
+
+    def _on_pairs(
+        self, max_steps: int, most_work: float, attempt: Attempt, known: Certificate | None
+    ) -> Model:
         """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
+        way = self._way.with_seed(self.running.seed + attempt.k)
+        if isinstance(way.solver, WorkingSet):
+            way = changed(way, solver=replace(way.solver, most_work=most_work))
         return solve(
             attempt.problem,
-            self._way.with_seed(self.running.seed + attempt.k),
+            way,
             tol=0.0 if attempt.problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
             max_steps=max_steps,
             start=None if known is None else Solution(alpha=known.alpha),
@@ -367,15 +407,38 @@ class KernelFit:
             budget=attempt.budget,
         )
 
-    def _on_columns(self, attempt: Attempt, known: Certificate | None) -> Model | None:
-        """A linear problem on the columns of the data, or of a factor of the kernel matrix."""
-        columns, seed = self._columns_of(attempt.k, attempt.problem), self.running.seed + attempt.k
+    def _on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """Newton's method on the free multipliers, with the whole matrix at hand."""
+        if self.problems.kernel_is_none:
+            return None
+        why = "active_sets: pairs of rows gained too little."
+        return solve(
+            attempt.problem,
+            Way(ActiveSets(), why),
+            tol=self.running.tol,
+            max_steps=NO_LIMIT,
+            start=None if known is None else Solution(alpha=known.alpha),
+            known=known,
+            callback=attempt.callback,
+            budget=attempt.budget,
+        )
+
+    def _on_columns(self, more: int, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """A linear problem on the columns of the data, or of a factor of the kernel matrix.
+
+        A factor may have few columns, or more, up to that number; None where it has not.
+        """
+        few = max(sizes.FEW_FACTOR_COLUMNS, attempt.problem.rows.count // sizes.ROWS_PER_FACTOR_COLUMN)
+        seed = self.running.seed + attempt.k
+        columns = self._columns_of(attempt.k, attempt.problem, more or few)
         if columns is None:
             return None
+        if more and isinstance(columns, Factor) and columns.rows.shape[1] <= few:
+            return None  # these have had their turn
         budget, told = attempt.budget, attempt.callback
         return solve_on_columns(attempt.problem, columns, self.running.tol, seed, budget, told)
 
-    def _columns_of(self, k: int, problem: Problem) -> Columns | None:
+    def _columns_of(self, k: int, problem: Problem, most: int) -> Columns | None:
         """The problem on the data themselves, where the kernel is their inner product; else a factor.
 
         None where the matrix is not that of a kernel, or the factor is hardly smaller.
@@ -387,8 +450,7 @@ class KernelFit:
             return None
         rows, every = problem.rows, np.arange(problem.rows.count)
         assert isinstance(rows, KernelRows)
-        factor = factor_of(rows.block(every, every))
-        return factor if factor is not None and factor.shape[1] <= sizes.MOST_FACTOR_COLUMNS else None
+        return factor_of(rows.block(every, every), min(rows.count, most))
 
     def cache_use(self, models: Models, kernel: Kernel) -> CacheUse:
         """What has been made of ``cache_size``."""

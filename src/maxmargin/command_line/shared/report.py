@@ -72,6 +72,11 @@ _ENDINGS = {
         "of {gap:.1e} (--tol {tol:g})."
     ),
     "STOPPED": "Stopped after {steps} steps at a relative gap of {gap:.1e} (--tol {tol:g}).",
+    "VALUES_ROUNDED": (
+        "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. The "
+        "values of the kernel are so large, or --C is, that their rounding in float64 alone can change the "
+        "objective by more than --tol. Scale the columns, or lower --C, --gamma or --degree."
+    ),
     "RULE_FIRED": (
         "Not certified to --tol: after {steps} steps the solver had nothing left to gain, at a relative "
         "gap of {gap:.1e}, above {tol:g}: rounding error is in the way. Loosen --tol or scale "

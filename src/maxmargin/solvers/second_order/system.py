@@ -77,7 +77,7 @@ class NewtonSystem:
         self.regulariser = problem.regulariser_diagonal()
         self._small: core.SmallSystem | None = None
         self._matrix: Hessian | None = None
-        self._products: _Products | None = None
+        self._products: RowProducts | None = None
 
     def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
         """The system of a problem on the same rows whose curvatures are about ``factor`` times the last.
@@ -123,7 +123,7 @@ class NewtonSystem:
         data = compiled(self.problem.rows)
         if few and data is not None:
             if self._products is None:
-                self._products = _Products(data)
+                self._products = RowProducts(data)
             return _OnRows(self, self._products, curvatures, budget)
         if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
@@ -189,13 +189,13 @@ gradient g; the intercept's part is its last number."""
 
 class _OnColumns:
     def __init__(self, lower: Matrix, regulariser: Vector) -> None:
-        self.factor = _cholesky(lower, regulariser)
+        self.factor = cholesky(lower, regulariser)
 
     def solve(self, gradient: Vector) -> Vector:
-        return -_solved(self.factor, gradient)
+        return -solved_by(self.factor, gradient)
 
 
-class _Products:
+class RowProducts:
     """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
 
     def __init__(self, data: CompiledRows) -> None:
@@ -206,6 +206,7 @@ class _Products:
         self.products: Matrix = np.empty((0, 0))
 
     def of(self, free: Indices, budget: Budget) -> Matrix:
+        """A matrix with those of some rows, for the caller to change."""
         new = free[self.place[free] < 0]
         if len(self.kept) + len(new) > max(2 * len(free), _BLOCK):
             self._forget_all_but(free[self.place[free] >= 0])
@@ -236,7 +237,7 @@ class _Products:
 
 class _OnRows:
     def __init__(
-        self, system: NewtonSystem, products: _Products, curvatures: Vector, budget: Budget
+        self, system: NewtonSystem, products: RowProducts, curvatures: Vector, budget: Budget
     ) -> None:
         self.system, self.data, self.budget = system, products.data, budget
         self.free = np.flatnonzero(curvatures)
@@ -245,7 +246,7 @@ class _OnRows:
             matrix = products.of(self.free, budget)
             matrix *= self.root[:, np.newaxis]
             matrix *= self.root
-            self.factor = _cholesky(matrix, np.ones(len(self.free)))
+            self.factor = cholesky(matrix, np.ones(len(self.free)))
 
     def solve(self, gradient: Vector) -> Vector:
         system, root, columns = self.system, self.root, self.system.columns
@@ -255,7 +256,7 @@ class _OnRows:
         core.scores_of(self.data, self.free, gradient[:columns], right[:, 0], self.budget)
         right[:, 0] *= root
         right[:, 1] = root
-        solved = _solved(self.factor, right)
+        solved = solved_by(self.factor, right)
         q = -solved[:, 0]
         step = gradient.copy()
         if system.has_intercept:
@@ -316,13 +317,14 @@ class _ConjugateGradients:
         return out
 
 
-def _solved(factor: Matrix, right: Matrix) -> Matrix:
+def solved_by(factor: Matrix, right: Matrix) -> Matrix:
+    """The solution for one right-hand side or several, by the factor that ``cholesky`` gave."""
     with one_blas_thread():
         solved, _ = lapack.dpotrs(factor, right, lower=0)
     return np.asarray(solved)
 
 
-def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
+def cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
     """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
     largest = float(np.einsum("ii->i", lower).max())
     ridge = 0.0

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "linear/left_out.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "data/columns.hpp"
+#include "linear/outer_products.hpp"
+#include "machine/threads.hpp"
+
+namespace maxmargin {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr float kNowhere = std::numeric_limits<float>::infinity();
+constexpr double kUnitRounding = 0x1p-53;
+constexpr double kNearlyNothing = 1e-290;  // more than all that is lost to numbers that are too small
+constexpr double kSmallestPivot = 1e-5;    // below it, a pivot is rounding
+constexpr float kStandstill = 1e-36F;      // a speed at which no wall is reached
+constexpr Integer kRowsAtOnce = 16;        // that a thread takes: a few tenths of a millisecond
+
+// The tables of groups in single precision, with a line for each column: paths only propose multipliers,
+// and what these are worth is computed in full.
+struct Tables {
+  explicit Tables(const Followers& followers)
+      : size(static_cast<Integer>(std::sqrt(static_cast<double>(followers.inverse.size())) + 0.5)),
+        length(static_cast<Integer>(followers.rows.size()) + 1),
+        movements(followers.movements.size()),
+        between(followers.between.begin(), followers.between.end()) {
+    for (Integer j = 0; j < length; ++j) {
+      for (Integer c = 0; c < size; ++c) {
+        movements[c * length + j] = static_cast<float>(followers.movements[j * size + c]);
+      }
+    }
+  }
+  Integer size, length;
+  std::vector<float> movements, between;
+};
+
+// The path of one row's multiplier, from its value down; all others are where they are best for it.
+//
+//   1  g = y z'H^-1 z_i y_i of all groups, own = z_i'H^-1 z_i;  taken = 0
+//   2  repeat
+//   3      the walls are reached after  step = min of (wall - beyond) / (k g)
+//   4      if the row's margin is low enough before, or the dual value high enough: end there
+//   5      beyond += step k g;  margin -= step own;  taken += step
+//   6      the group at its wall leaves it or stays there: H changes by k z z', g and own by rank one
+template <class Rows>
+class Path {
+ public:
+  Path(const Rows& rows, const Followers& followers, const Tables& tables, const Standpoint& from,
+       Integer most_events)
+      : rows_(rows),
+        followers_(followers),
+        tables_(tables),
+        from_(from),
+        most_(most_events),
+        count_(tables.length - 1),
+        size_(tables.size),
+        singles_((6 + most_events) * tables.length + most_events),
+        doubles_(3 * tables.length + 2 * tables.size),
+        between_walls_(tables.length),
+        room_(room_for_a_row(rows)) {
+    float* single = singles_.data();
+    for (float** each : {&g_, &beyond_, &slopes_, &low_, &high_, &steps_}) {
+      *each = single;
+      single += tables.length;
+    }
+    pivots_ = single;
+    factors_ = single + most_events * tables.length;
+    double* full = doubles_.data();
+    for (double** each : {&down_, &up_, &deltas_}) {
+      *each = full;
+      full += tables.length;
+    }
+    moved_ = full;
+    difference_ = full + tables.size;
+    std::ranges::copy(followers.down, down_);
+    std::ranges::copy(followers.up, up_);
+    for (Integer j = 0; j < count_; ++j) {
+      beyond_[j] = static_cast<float>(followers.beyond[j]);
+      slopes_[j] = static_cast<float>(followers.slopes[j]);
+      set_walls(j, beyond_[j] == 0 && down_[j] > 0 && up_[j] > 0);
+    }
+    start_.assign(beyond_, beyond_ + 4 * tables.length);  // with slopes and walls, which follow
+    start_between_ = between_walls_;
+  }
+
+  Departure follow(const Leaving& one, double* point) {
+    begin(one);
+    const double stop = one.multiplier;  // taken away altogether
+    double margin = one.margin, taken = 0, worth = -one.multiplier, lost = 0;
+    bool ended = false, passed = false;
+    Departure end{one.multiplier, -one.multiplier};
+    while (true) {
+      const auto [group, step] = next_wall();
+      const double until_low = own_ > 0 ? std::max((margin - one.target) / own_, 0.0) : kNever;
+      if (!passed && point != nullptr && stop - taken <= std::min(step, ended ? kNever : until_low)) {
+        write_point(one, stop - taken, stop, point);
+        passed = true;
+      }
+      if (!ended) {
+        const double first = std::min(step, until_low), then = taken + first;
+        const double value = worth + first * (margin - 0.5 * own_ * first);
+        const auto enough = [&](double gain) {
+          return then > stop && gain - one.slack > (then - stop) * one.target;
+        };
+        if (until_low <= step || (point == nullptr && enough(value - lost))) {
+          end = {stop - then, gain(one, first, then)};
+          ended = until_low <= step || enough(end.gain);
+          lost = std::max(value - end.gain, 0.0);
+        }
+      }
+      if (ended && (passed || point == nullptr)) return end;
+      if (group < 0 || events_ == most_) break;
+      worth += step * (margin - 0.5 * own_ * step);
+      margin -= step * own_;
+      taken += step;
+      move(step);
+      if (!cross(group)) break;
+    }
+    if (!ended) end = {stop - taken, gain(one, 0.0, taken)};
+    if (point != nullptr && !passed) write_point(one, 0.0, taken, point);
+    return end;
+  }
+
+ private:
+  struct Wall {
+    Integer group;
+    double step;
+  };
+
+  void begin(const Leaving& one) {
+    std::fill_n(g_, count_ + 1, 0.0F);
+    std::fill_n(moved_, size_, 0.0);
+    const auto add = [&](Integer column, auto value) {
+      const double x = one.label * static_cast<double>(value);
+      const float single = static_cast<float>(x);
+      const float* const line = tables_.movements.data() + column * tables_.length;
+      const double* const inverse = followers_.inverse.data() + column * size_;
+      float* const g = g_;
+      double* const moved = moved_;
+#pragma omp simd
+      for (Integer j = 0; j <= count_; ++j) g[j] += single * line[j];
+#pragma omp simd
+      for (Integer j = 0; j < size_; ++j) moved[j] += x * inverse[j];
+    };
+    for_each_value(written_out(rows_[one.row], room_), add);
+    if (from_.bias != 0) add(size_ - 1, from_.bias);
+    own_ = one.label * rows_[one.row].dot(moved_, from_.bias != 0 ? from_.bias * moved_[size_ - 1] : 0.0);
+    std::ranges::copy(followers_.down, down_);
+    std::ranges::copy(followers_.up, up_);
+    std::ranges::copy(start_, beyond_);
+    between_walls_ = start_between_;
+    events_ = 0;
+    moved_intercept_ = 0;
+    if (one.group >= 0) leave_group(one);
+  }
+
+  // Without the row, its group has as much less room.
+  void leave_group(const Leaving& one) {
+    const Integer j = one.group;
+    if (between_walls_[j]) change(j, -one.slope);
+    const double room = down_[j] + up_[j];
+    const auto without = [room](double all, double part) {
+      return std::max(all - part - 4 * kUnitRounding * room, 0.0);
+    };
+    down_[j] = without(down_[j], one.multiplier);
+    up_[j] = without(up_[j], one.cost - one.multiplier);
+    slopes_[j] -= static_cast<float>(one.slope);
+    const bool alone = slopes_[j] <= 0.5 * one.slope;
+    if (alone) {
+      slopes_[j] = 0;
+      down_[j] = up_[j] = 0;
+    }
+    set_walls(j, between_walls_[j] && !alone);
+    if (alone) low_[j] = high_[j] = std::numeric_limits<float>::quiet_NaN();  // it has no walls to reach
+  }
+
+  // Between which values a group moves until something changes.
+  void set_walls(Integer j, bool between) {
+    between_walls_[j] = between;
+    const bool above = !between && (beyond_[j] > 0 || (beyond_[j] == 0 && up_[j] <= 0));
+    put_walls(j, between, above);
+  }
+  void put_walls(Integer j, bool between, bool above) {
+    const float down = static_cast<float>(-down_[j]), up = static_cast<float>(up_[j]);
+    low_[j] = between ? down : above ? up : -kNowhere;
+    high_[j] = between ? up : above ? kNowhere : down;
+  }
+
+  Wall next_wall() {
+    // Local names, and a speed that is never 0: through members, or with a branch, it would be slow.
+    const float *slopes = slopes_, *g = g_, *low = low_, *high = high_, *beyond = beyond_;
+    float* const steps = steps_;
+    const Integer count = count_;
+    float least = kNowhere;
+#pragma omp simd reduction(min : least)
+    for (Integer j = 0; j < count; ++j) {
+      const float speed = slopes[j] * g[j] + kStandstill;
+      const float above = high[j], below = low[j];
+      const float step = ((speed > 0 ? above : below) - beyond[j]) / speed;
+      steps[j] = step;
+      least = step < least ? step : least;
+    }
+    if (!(least < kNowhere)) return {-1, kNever};
+    return {std::find(steps, steps + count, least) - steps, std::max(static_cast<double>(least), 0.0)};
+  }
+
+  void move(double step) {
+    const float *slopes = slopes_, *g = g_, single = static_cast<float>(step);
+    float* const beyond = beyond_;
+#pragma omp simd
+    for (Integer j = 0; j < count_; ++j) beyond[j] += single * slopes[j] * g[j];
+    moved_intercept_ -= step * g_[count_];
+  }
+
+  bool cross(Integer j) {
+    const bool rises = slopes_[j] * g_[j] > 0, between = !between_walls_[j];
+    beyond_[j] = static_cast<float>(rises == between ? -down_[j] : up_[j]);
+    if (!change(j, between ? slopes_[j] : -slopes_[j])) return false;
+    between_walls_[j] = between;
+    put_walls(j, between, rises);
+    return true;
+  }
+
+  // H += k z z' of a group, for all that H^-1 was used for.
+  bool change(Integer j, double k) {
+    if (events_ == most_) return false;
+    const Integer length = count_ + 1;
+    float* const pivot = pivots_ + events_ * length;
+    std::copy_n(tables_.between.data() + j * length, length, pivot);
+    Integer p = 0;
+    for (; p + 4 <= events_; p += 4) {
+      const float *a = pivots_ + p * length, *b = a + length, *c = b + length, *d = c + length;
+      const float *f = factors_ + p, fa = f[0] * a[j], fb = f[1] * b[j], fc = f[2] * c[j], fd = f[3] * d[j];
+#pragma omp simd
+      for (Integer l = 0; l < length; ++l) pivot[l] -= fa * a[l] + fb * b[l] + fc * c[l] + fd * d[l];
+    }
+    for (; p < events_; ++p) {
+      const float* const before = pivots_ + p * length;
+      const float factor = factors_[p] * before[j];
+#pragma omp simd
+      for (Integer l = 0; l < length; ++l) pivot[l] -= factor * before[l];
+    }
+    const double divisor = 1 + k * pivot[j];
+    if (!(divisor > kSmallestPivot)) return false;
+    const float factor = static_cast<float>(k / divisor), its = factor * g_[j];
+    factors_[events_++] = factor;
+    own_ -= static_cast<double>(its) * g_[j];
+    float* const g = g_;
+#pragma omp simd
+    for (Integer l = 0; l < length; ++l) g[l] -= its * pivot[l];
+    return true;
+  }
+
+  // How far multipliers have moved after another step, inside their walls; one of those between them makes
+  // up for what rounding took from the balance.
+  void take_deltas(const Leaving& one, double step, double taken) {
+    double sum = -taken * one.label, most = 0;
+    Integer roomiest = -1;
+    for (Integer j = 0; j < count_; ++j) {
+      const double there = beyond_[j] + step * slopes_[j] * g_[j];
+      deltas_[j] = std::min(std::max(there, -down_[j]), up_[j]);
+      sum += deltas_[j] * followers_.labels[j];
+      const double room = std::min(deltas_[j] + down_[j], up_[j] - deltas_[j]);
+      if (room > most) {
+        most = room;
+        roomiest = j;
+      }
+    }
+    if (from_.reach > 0 && std::abs(sum) < most) deltas_[roomiest] -= sum * followers_.labels[roomiest];
+  }
+
+  // sum_j delta_j y_j z_j - taken y_i z_i after another step, with the sums that bounds on it need.
+  struct Sums {
+    double changes = 0, sizes = 0, lengths = 0, terms = 0;
+  };
+  Sums combine(const Leaving& one, double step, double taken) {
+    take_deltas(one, step, taken);
+    Sums sums;
+    std::fill(difference_, difference_ + size_, 0.0);
+    const auto add = [&](Integer row, double label, double delta) {
+      rows_[row].add_to(difference_, delta * label);
+      if (from_.bias != 0) difference_[size_ - 1] += delta * label * from_.bias;
+      sums.sizes += std::abs(delta);
+      sums.lengths += std::abs(delta) * (from_.lengths[row] + from_.bias);
+      sums.terms += 1;
+    };
+    for (Integer j = 0; j < count_; ++j) {
+      if (deltas_[j] == 0) continue;
+      sums.changes += deltas_[j];
+      add(followers_.rows[j], followers_.labels[j], deltas_[j]);
+    }
+    add(one.row, one.label, -taken);
+    return sums;
+  }
+
+  // By how much the dual value is larger than that of the standpoint, at least.
+  double gain(const Leaving& one, double step, double taken) {
+    const Sums sums = combine(one, step, taken);
+    const Integer regular = from_.reach > 0 ? size_ - 1 : size_;
+    double product = 0, squared = 0, from_squared = 0;
+#pragma omp simd reduction(+ : product, squared, from_squared)
+    for (Integer j = 0; j < regular; ++j) {
+      product += from_.combined[j] * difference_[j];
+      squared += difference_[j] * difference_[j];
+      from_squared += from_.combined[j] * from_.combined[j];
+    }
+    const double u = kUnitRounding, wide = 1 + 4 * (static_cast<double>(size_) + 8) * u;
+    const double length = std::sqrt(squared) * wide, from_length = std::sqrt(from_squared) * wide;
+    const double off = 2 * (sums.terms + 8) * u * sums.lengths;
+    const double lost = from_length * off + from_.off * (length + off) +
+                        2 * (static_cast<double>(size_) + 8) * u * from_length * length +
+                        2 * (sums.terms + 8) * u * (sums.sizes + one.multiplier);
+    const double unbalanced = from_.reach > 0 ? std::abs(difference_[size_ - 1]) + off : 0.0;
+    const double held = 0.5 * (length + off) * (length + off) * wide + from_.reach * unbalanced * wide;
+    const double value = sums.changes - one.multiplier - product - held;
+    return value - lost - 8 * u * (std::abs(sums.changes) + one.multiplier + std::abs(product) + held) -
+           kNearlyNothing;
+  }
+
+  void write_point(const Leaving& one, double step, double taken, double* point) {
+    combine(one, step, taken);
+    const double b = from_.intercept + moved_intercept_ - step * g_[count_];
+    for (Integer j = 0; j < size_; ++j) point[j] = from_.combined[j] + difference_[j];
+    if (from_.bias != 0) point[size_ - 1] = b;
+  }
+
+  const Rows& rows_;
+  const Followers& followers_;
+  const Tables& tables_;
+  const Standpoint& from_;
+  Integer most_, count_, size_, events_ = 0;
+  double own_ = 0, moved_intercept_ = 0;
+  std::vector<float> singles_;
+  std::vector<double> doubles_;
+  std::vector<char> between_walls_;
+  std::vector<float> start_;
+  std::vector<char> start_between_;
+  decltype(room_for_a_row(std::declval<const Rows&>())) room_;
+  float *g_, *beyond_, *slopes_, *low_, *high_, *steps_, *pivots_, *factors_;
+  double *down_, *up_, *deltas_, *moved_, *difference_;
+};
+
+}  // namespace
+
+void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint& from,
+               std::span<const Leaving> leaving, Integer most_events, std::span<Departure> ends,
+               std::span<double> points, const Budget& budget) {
+  const Integer count = static_cast<Integer>(leaving.size());
+  const Integer size = static_cast<Integer>(from.combined.size());
+  const Integer threads = budget.threads_for(count * size * static_cast<Integer>(followers.rows.size()));
+  const Tables tables(followers);
+  rows.visit([&](const auto& kind) {
+    using Rows = std::remove_cvref_t<decltype(kind)>;
+    std::vector<Path<Rows>> paths;
+    paths.reserve(threads);
+    for (Integer t = 0; t < threads; ++t) paths.emplace_back(kind, followers, tables, from, most_events);
+    std::atomic<Integer> next{0};
+    in_parallel(threads, threads, [&](Integer t, Integer, Integer) {
+      for (Integer i; (i = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed)) < count;) {
+        const bool over = budget.spent();
+        for (const Integer last = std::min(i + kRowsAtOnce, count); i < last; ++i) {
+          const Leaving& one = leaving[i];
+          ends[i] = over ? Departure{one.multiplier, -kNever}
+                         : paths[t].follow(one, points.empty() ? nullptr : points.data() + i * size);
+        }
+      }
+    });
+  });
+}
+
+namespace {
+
+// Many points, held by columns.
+struct Points {
+  std::span<const double> values;
+  Integer count, size;
+
+  Points(std::span<const double> values, std::size_t count)
+      : values(values), count(static_cast<Integer>(count)), size(0) {
+    if (count > 0) size = static_cast<Integer>(values.size() / count);
+  }
+  // The scores of a row at all of them.
+  template <class Row>
+  void scores(const Row& row, bool has_intercept, double* out) const {
+    if (has_intercept) {
+      std::copy_n(values.data() + (size - 1) * count, count, out);
+    } else {
+      std::fill_n(out, count, 0.0);
+    }
+    for_each_value(row, [&](Integer column, auto value) {
+      const double x = static_cast<double>(value);
+      const double* const line = values.data() + column * count;
+#pragma omp simd
+      for (Integer p = 0; p < count; ++p) out[p] += x * line[p];
+    });
+  }
+};
+
+// Numbers of each thread, which are added up in the end.
+class Parts {
+ public:
+  Parts(Integer threads, Integer size) : threads_(threads), size_(size), all_(threads * size) {}
+  double* of(Integer thread) { return all_.data() + thread * size_; }
+  void add_up(std::span<double> out) const {
+    std::ranges::fill(out, 0.0);
+    for (Integer t = 0; t < threads_; ++t) {
+      for (Integer k = 0; k < static_cast<Integer>(out.size()); ++k) out[k] += all_[t * size_ + k];
+    }
+  }
+
+ private:
+  Integer threads_, size_;
+  std::vector<double> all_;
+};
+
+}  // namespace
+
+void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::span<const double> costs,
+                      std::span<const double> points, std::span<const Integer> left_out,
+                      std::span<double> out, const Budget& budget) {
+  const Points all(points, left_out.size());
+  const Integer count = all.count, threads = budget.threads_for(rows.stored * count);
+  const bool has_intercept = all.size > rows.columns;
+  Parts sums(threads, count), scores(threads, count);
+  const auto add = [&](Integer i, const double* its, double sign, Integer first, Integer last, double* to) {
+    const double y = labels[i], C = sign * costs[i];
+#pragma omp simd
+    for (Integer p = first; p < last; ++p) to[p] += C * std::max(1 - y * its[p], 0.0);
+  };
+  rows.visit([&](const auto& kind) {
+    in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
+      auto room = room_for_a_row(kind);
+      for (; i < last; ++i) {
+        if (costs[i] == 0) continue;
+        all.scores(written_out(kind[i], room), has_intercept, scores.of(t));
+        add(i, scores.of(t), 1, 0, count, sums.of(t));
+      }
+    });
+    auto room = room_for_a_row(kind);
+    for (Integer p = 0; p < count; ++p) {
+      all.scores(written_out(kind[left_out[p]], room), has_intercept, scores.of(0));
+      add(left_out[p], scores.of(0), -1, p, p + 1, sums.of(0));
+    }
+  });
+  sums.add_up(out);
+}
+
+void pulls_of_points(const AnyRows& rows, AnyLoss loss, const StartingRows& about,
+                     std::span<const double> points, std::span<const Integer> left_out,
+                     std::span<double> out, std::span<double> sizes, std::span<double> moved,
+                     const Budget& budget) {
+  const Points all(points, left_out.size());
+  const Integer count = all.count, size = all.size, threads = budget.threads_for(rows.stored * count);
+  const bool has_intercept = size > rows.columns;
+  Parts sums(threads, size * count), of_lengths(threads, count), pulls(threads, count),
+      farthest(threads, count);
+  std::vector<std::vector<Integer>> out_of(left_out.empty() ? 0 : rows.count);
+  for (Integer p = 0; p < count; ++p) out_of[left_out[p]].push_back(p);
+  rows.visit([&](const auto& kind) {
+    in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
+      auto room = room_for_a_row(kind);
+      double *const sum = sums.of(t), *const length = of_lengths.of(t), *const pull = pulls.of(t);
+      double* const far = farthest.of(t);
+      for (; i < last; ++i) {
+        if (about.costs[i] == 0) continue;
+        const auto stored = kind[i];
+        const auto& row = written_out(stored, room);
+        all.scores(row, has_intercept, pull);
+        const double y = about.labels[i], C = about.costs[i], its = about.lengths[i];
+        const double before = y * about.margins[i], per_range = about.per_range[i];
+        for (const Integer p : out_of[i]) pull[p] = before;  // where it has not moved
+#pragma omp simd
+        for (Integer p = 0; p < count; ++p) {
+          const double distance = std::abs(pull[p] - before) * per_range;
+          far[p] = far[p] < distance ? distance : far[p];
+        }
+        for (Integer p = 0; p < count; ++p) pull[p] = -C * derivative(loss, y * pull[p]);
+        for (const Integer p : out_of[i]) pull[p] = 0;
+#pragma omp simd
+        for (Integer p = 0; p < count; ++p) {
+          length[p] += its * pull[p];
+          pull[p] *= y;
+        }
+        const auto add = [&](Integer column, auto value) {
+          const double x = static_cast<double>(value);
+          double* const line = sum + column * count;
+#pragma omp simd
+          for (Integer p = 0; p < count; ++p) line[p] += x * pull[p];
+        };
+        for_each_value(row, add);
+        if (has_intercept) add(size - 1, 1.0);
+      }
+    });
+  });
+  sums.add_up(out);
+  of_lengths.add_up(sizes);
+  std::ranges::fill(moved, 0.0);
+  for (Integer t = 0; t < threads; ++t) {
+    for (Integer p = 0; p < count; ++p) moved[p] = std::max(moved[p], farthest.of(t)[p]);
+  }
+}
+
+void squared_lengths_through(const AnyRows& rows, std::span<const Integer> which, std::span<const double> T,
+                             Integer size, std::span<double> out, const Budget& budget) {
+  const Integer count = static_cast<Integer>(which.size()), threads = budget.threads_for(count * size);
+  std::vector<double> own(threads * size);
+  rows.visit([&](const auto& kind) {
+    in_parallel(threads, count, [&](Integer t, Integer k, Integer last) {
+      auto room = room_for_a_row(kind);
+      double* const sum = own.data() + t * size;
+      const auto add = [&](Integer column, auto value) {
+        const double x = static_cast<double>(value);
+        const double* const line = T.data() + column * size;
+#pragma omp simd
+        for (Integer j = 0; j < size; ++j) sum[j] += x * line[j];
+      };
+      for (; k < last; ++k) {
+        std::fill_n(sum, size, 0.0);
+        for_each_value(written_out(kind[which[k]], room), add);
+        if (size > rows.columns) add(size - 1, 1.0);
+        double squared = 0;
+#pragma omp simd reduction(+ : squared)
+        for (Integer j = 0; j < size; ++j) squared += sum[j] * sum[j];
+        out[k] = squared;
+      }
+    });
+  });
+}
+
+}  // namespace maxmargin

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The hinge without one of its rows: multipliers that follow prove true bounds, and close ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from combinations import every_pair
+from maxmargin import Problem, core, solve
+from maxmargin.proof.left_out import MOST_COLUMNS
+from maxmargin.proof.left_out_hinge import HingeWithoutRows
+
+BUDGET = core.Budget(np.inf, 1)
+
+
+def drawn(seed, n=120, d=3, equal=True):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d)) + 0.5
+    if equal:
+        X = np.round(X)  # many rows are equal then
+    return X, np.where(X[:, 0] - 0.5 + 0.7 * random.normal(size=n) > 0, 1.0, -1.0)
+
+
+def without(problem, i):
+    costs = problem.costs.copy()
+    costs[i] = 0.0
+    return replace(problem, costs=costs)
+
+
+@every_pair(
+    intercept=["exact", "regularised", "none"],
+    C=[0.02, 1.0, 30.0],
+    equal=[True, False],
+    tol=[1e-3, 1e-9],
+    scale=[1e-5, 1.0, 1e5],
+    form=[np.asarray, sparse.csr_matrix],
+)
+def test_margins_without_a_row_are_inside_the_bounds(intercept, C, equal, tol, scale, form):
+    X, y = drawn(4, equal=equal)
+    X, C = scale * X, C / scale**2
+    weights = np.where(np.arange(len(y)) % 7 == 0, 0.5, 1.0)
+    weights[5] = 0.0
+    kinds = {"intercept": intercept, "intercept_scaling": 2.0}
+    problem = Problem.of(form(X), y, C=C, loss="hinge", weights=weights, **kinds)
+    proof = solve(problem, tol=tol, max_steps=10_000).certificate
+    which = np.arange(0, len(y), 2)
+    first = HingeWithoutRows(problem, proof)
+    second = HingeWithoutRows(problem, proof, first)
+    assert first.is_able
+    assert second.is_able
+    best = [solve(without(problem, i), tol=1e-11, max_steps=10_000).certificate.margins[i] for i in which]
+    for targets in (np.zeros(len(which)), np.asarray(best) - 0.05):
+        for low, high in (
+            first.bounds(which, targets, BUDGET),
+            second.bounds(which, targets, BUDGET),
+            second.closer_bounds(which, targets, BUDGET),
+        ):
+            slack = 1e-6 if intercept != "exact" else 1e-4  # b of a refit is not unique
+            assert (low <= np.asarray(best) + slack).all()
+            assert (high >= np.asarray(best) - slack).all()
+    if tol < 1e-3 and scale == 1.0 and not equal:
+        low, high = second.closer_bounds(which, np.zeros(len(which)), BUDGET)
+        assert ((low > 0) | (high < 0)).mean() > 0.9
+
+
+def test_most_rows_are_decided_at_once():
+    X, y = drawn(5, n=2000, d=6, equal=False)
+    problem = Problem.of(X, y, C=1.0, loss="hinge")
+    proof = solve(problem, tol=1e-8).certificate
+    which = np.flatnonzero((proof.margins > 0) & (proof.margins < 1))
+    low, _ = HingeWithoutRows(problem, proof).bounds(which, np.zeros(len(which)), BUDGET)
+    assert len(which) > 200
+    assert (low > 0).mean() > 0.97
+
+
+def test_two_threads_find_what_one_does():
+    X, y = drawn(6, n=1500, d=10, equal=False)
+    problem = Problem.of(X, y, C=1.0, loss="hinge")
+    proof = solve(problem, tol=1e-8).certificate
+    which, paths = np.arange(len(y)), HingeWithoutRows(problem, proof)
+    one, two = (paths.bounds(which, np.zeros(len(y)), core.Budget(np.inf, t)) for t in (1, 2))
+    assert np.array_equal(one.low, two.low)
+    assert np.array_equal(one.high, two.high)
+
+
+def test_nothing_is_said_without_time():
+    X, y = drawn(8)
+    problem = Problem.of(X, y, C=1.0, loss="hinge")
+    paths = HingeWithoutRows(problem, solve(problem).certificate)
+    spent, which = core.Budget(0.0, 1), np.arange(len(y))
+    for low, high in (
+        paths.bounds(which, np.zeros(len(y)), spent),
+        paths.closer_bounds(which, np.zeros(len(y)), spent),
+    ):
+        assert np.isneginf(low).all()
+        assert np.isposinf(high).all()
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem.of(np.eye(4, MOST_COLUMNS + 1), [1, -1, 1, -1], loss="hinge"),
+        Problem.of(np.eye(4), [1, -1, 1, -1], loss="squared_hinge"),
+    ],
+    ids=["columns", "loss"],
+)
+def test_what_is_not_for_it_is_left_alone(problem):
+    paths = HingeWithoutRows(problem, solve(problem).certificate)
+    assert not paths.is_able
+    low, high = paths.bounds(np.arange(4), np.zeros(4), BUDGET)
+    assert np.isneginf(low).all()
+    assert np.isposinf(high).all()
+    assert np.isneginf(paths.closer_bounds(np.arange(4), np.zeros(4), BUDGET).low).all()

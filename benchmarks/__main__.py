@@ -33,6 +33,7 @@ from benchmarks import (
     search,
     small,
     sweep,
+    wide,
 )
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
@@ -238,6 +239,12 @@ PAGES = {
         partial(_add_options, data=sweep.DATA, losses=True, longest=20.0),
         lambda given, tell: sweep.measure(given.data, given.loss, given.longest, tell),
         lambda given, found, command, warning: sweep.markdown(found, command, given.longest, warning),
+    ),
+    "wide": Page(
+        "wide sparse data at every C, beside scikit-learn",
+        partial(_add_options, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0),
+        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell),
+        lambda given, found, command, warning: wide.markdown(found, command, given.longest, warning),
     ),
     "degree2": Page(
         "monomials of degree 2 that are not written out",

@@ -177,21 +177,22 @@ class ActiveSet(Solver[State]):
 
     def _choose(self, problem: Problem, state: State, f: Vector) -> Indices:
         """The rows inside, and the worst of those at a wall that f pushes away from it."""
-        inside, grows, falls = state.inside, state.beta < state.high, state.beta > state.low
-        away = ~inside & ((grows & (f < 0.0)) | (falls & (f > 0.0)))
-        rows, others = np.flatnonzero(inside), np.flatnonzero(away)
+        inside, may_grow, may_fall = state.inside, state.beta < state.high, state.beta > state.low
+        rows = np.flatnonzero(inside)
+        up, down = (np.flatnonzero(~inside & push) for push in (may_grow & (f < 0.0), may_fall & (f > 0.0)))
         worst = f * f / np.maximum(problem.rows.squared_norms + state.own, 1e-300)
         if len(rows) > self.size:
             rows = _largest(worst, rows, self.size // 2)
         room = min(max(_FEWEST_VIOLATORS, len(rows) // 2), self.size - len(rows))
-        others = _largest(worst, others, room)
-        if problem.intercept is Intercept.EXACT and not len(rows) and len(others):
+        half = max(room // 2, room - min(len(up), len(down)))
+        if problem.intercept is Intercept.EXACT and not len(rows) and len(up) + len(down):
             # Where one multiplier grows, another has to fall: if nothing pushes it, the next best will do.
-            up = bool(f[others[0]] < 0.0)
-            if np.all((f[others] < 0.0) == up):
-                there = np.flatnonzero((falls if up else grows) & ~away)
-                others = np.concatenate([others, _largest(f if up else -f, there, room)])
-        return np.sort(np.concatenate([rows, others]))
+            if not len(down):
+                down = _largest(f, np.flatnonzero(may_fall), half)
+            elif not len(up):
+                up = _largest(-f, np.flatnonzero(may_grow), half)
+        violators = np.concatenate([_largest(worst, up, half), _largest(worst, down, half)])
+        return np.union1d(rows, violators)
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha, with the w that it makes."""

@@ -63,9 +63,12 @@ def sweep_cost(problem: Problem, visited: int) -> float:
 
 
 def active_set_cost(problem: Problem, inside: int) -> float:
-    """What ``active_set`` is expected to cost where so many multipliers are inside their walls."""
+    """What ``active_set`` is expected to cost where so many multipliers are inside their walls.
+
+    Only for data of so many columns that no other method has a factor: else those know more of the rows.
+    """
     rows = problem.rows
-    if inside > LARGEST_SIDE:
+    if inside > LARGEST_SIDE or rows.columns <= LARGEST_SIDE:
         return math.inf
     width = rows.stored / max(rows.count, 1)
     in_common = width * width / max(rows.columns, 1)  # columns of two rows, if no column had more values

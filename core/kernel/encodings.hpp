@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -356,15 +357,17 @@ class DenseTiles {
 
 // How many rows with few values may be queries at once: the tables for them grow with the columns.
 inline Integer sparse_queries(Integer columns) {
-  constexpr Integer values = Integer{1} << 23;  // 64 MB of double
-  return std::max<Integer>(1, values / std::max<Integer>(columns, 1) / kQueries) * kQueries;
+  constexpr Integer slots = Integer{1} << 24;  // 64 MB
+  return std::max<Integer>(1, slots / std::max<Integer>(columns, 1)) * kQueries;
 }
 
-// A table with a place for every column, [column][query], and the places that are not 0.
+// The values of the columns that any of the queries has, [slot][query], and where each column finds its
+// own.
 template <class T>
 struct SparseQueries {
-  std::vector<T> values;
-  std::vector<Integer> touched;
+  std::vector<T> values;               // of each slot, one for every query; those of slot 0 are 0
+  std::vector<std::uint32_t> slots;    // of each column; 0: no query has a value there
+  std::vector<std::uint32_t> touched;  // columns
 };
 
 // Rows with few values, read where they are.
@@ -378,15 +381,20 @@ class SparseTiles {
   SparseTiles subset(std::span<const Integer> which) const { return {rows_, picked(which_, which)}; }
 
   void read(std::span<const Integer> which, Queries& queries) const {
-    const std::size_t size = static_cast<std::size_t>(rows_.columns * kQueries);
-    if (queries.values.size() != size) queries.values.assign(size, T{});
-    for (const Integer place : queries.touched) queries.values[place] = 0;
+    // A few hundred columns have values, and these lie together: they stay in the first-level cache.
+    queries.slots.resize(static_cast<std::size_t>(rows_.columns));
+    for (const std::uint32_t column : queries.touched) queries.slots[column] = 0;
     queries.touched.clear();
+    queries.values.assign(kQueries, T{});
     for (std::size_t q = 0; q < which.size(); ++q) {
       for_each_value(rows_[which_[which[q]]], [&](Integer column, auto value) {
-        const Integer place = column * kQueries + static_cast<Integer>(q);
-        queries.values[place] = static_cast<T>(value);
-        queries.touched.push_back(place);
+        std::uint32_t& slot = queries.slots[static_cast<std::size_t>(column)];
+        if (slot == 0) {
+          queries.touched.push_back(static_cast<std::uint32_t>(column));
+          slot = static_cast<std::uint32_t>(queries.touched.size());
+          queries.values.resize(queries.values.size() + kQueries);
+        }
+        queries.values[slot * std::size_t{kQueries} + q] = static_cast<T>(value);
       });
     }
   }
@@ -404,12 +412,13 @@ class SparseTiles {
   template <Common common_sum>
   void common(const Queries& queries, Integer tile, TileSums<T>& out) const {
     const T* values = queries.values.data();
+    const std::uint32_t* slots = queries.slots.data();
     const Integer first = tile * kTile, count = static_cast<Integer>(which_.size());
     for (Integer lane = 0; lane < kTile; ++lane) {
       T sums[kQueries] = {};
       if (first + lane < count) {
         for_each_value(rows_[which_[first + lane]], [&](Integer column, auto value) {
-          const T* query = values + column * kQueries;
+          const T* query = values + slots[column] * std::size_t{kQueries};
           const T x = static_cast<T>(value);
 #pragma omp simd
           for (int q = 0; q < kQueries; ++q) sums[q] += share<common_sum>(x, query[q]);

@@ -23,12 +23,14 @@ from benchmarks import (
     datasets,
     degree2,
     features,
+    intelex,
     kernel,
     machine,
     memory,
     pegasos,
     reading,
     sceptic,
+    search,
     small,
     sweep,
 )
@@ -52,6 +54,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _linear(options, _command(given), console)
     if options.command == "kernel":
         return _kernel(options, _command(given), console)
+    if options.command == "search" and options.show is not None:
+        search.show(options.seed, options.show)
+        return 0
     return _write_page(options, _command(given), console)
 
 
@@ -161,6 +166,11 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
     return 1 if page.failed(found) else 0
 
 
+def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=intelex.DATA, repeat=3, longest=60.0)
+    parser.add_argument("--rows", type=int, default=20_000, help="of larger data sets as many are drawn")
+
+
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, losses=True, repeat=50)
     parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
@@ -177,6 +187,12 @@ def _add_sceptic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     parser.add_argument("--first", type=int, default=0, help="the number of the first fit")
     parser.add_argument("--processes", type=int, default=2, help="that fit and examine side by side")
+    parser.add_argument("--batches", type=Path, help="a file that keeps what was found, to go on from")
+
+
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    _add_sceptic_options(parser)
+    parser.add_argument("--show", type=int, help="make the fit of this number again, and nothing else")
 
 
 def _measure_path(options: argparse.Namespace, tell: Tell) -> tuple[Any, Any]:
@@ -203,6 +219,14 @@ PAGES = {
         lambda given, tell: small.measure(given.loss, given.kernel, given.repeat, tell),
         lambda given, found, command, warning: small.markdown(found, command, given.repeat, warning),
     ),
+    "intelex": Page(
+        "kernel fits of thousands of rows against scikit-learn-intelex",
+        _add_intelex_options,
+        lambda given, tell: intelex.measure(given.data, given.rows, given.longest, given.repeat, tell),
+        lambda given, found, command, warning: intelex.markdown(
+            found, command, given.rows, given.longest, given.repeat, warning
+        ),
+    ),
     "features": Page(
         "monomials, Nystroem, and bounds on the exact kernel",
         partial(_add_options, repeat=7),
@@ -224,9 +248,20 @@ PAGES = {
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",
         _add_sceptic_options,
-        lambda given, tell: sceptic.measure(given.minutes, given.seed, given.first, given.processes, tell),
-        lambda given, found, command, warning: sceptic.markdown(found, command, given.seed),
-        lambda found: bool(found.findings),
+        lambda given, tell: sceptic.measure(
+            given.minutes, given.seed, given.first, given.processes, tell, given.batches
+        ),
+        lambda given, found, command, warning: sceptic.markdown(found, command),
+        lambda found: bool(found.total.findings),
+    ),
+    "search": Page(
+        "default fits of random problems: uncertified, untrue, slow",
+        _add_search_options,
+        lambda given, tell: search.measure(
+            given.minutes, given.seed, given.first, given.processes, tell, given.batches
+        ),
+        lambda given, found, command, warning: search.markdown(found, command),
+        lambda found: any(name == "untrue" for name, _ in found.total.findings),
     ),
     "path": Page(
         "the path along C, and the choice of C against scikit-learn's",
@@ -238,12 +273,13 @@ PAGES = {
 
 
 def _command(given: list[str]) -> str:
-    """As it was called, without the place of the output: pages name no paths."""
+    """As it was called, without files and folders: pages name no paths."""
     kept = list(given)
-    if "--output" in kept:
-        place = kept.index("--output")
-        del kept[place : place + 2]
-    kept = [word for word in kept if not word.startswith("--output=")]
+    for option in ("--output", "--batches"):
+        if option in kept:
+            place = kept.index(option)
+            del kept[place : place + 2]
+        kept = [word for word in kept if not word.startswith(f"{option}=")]
     return shlex.join(["python", "-m", "benchmarks", *kept])
 
 

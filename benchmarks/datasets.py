@@ -32,6 +32,12 @@ SELECTABLE = (
     "svmguide1",
     "mushrooms",
     "heart_scale",
+    "abalone",
+    "cpusmall",
+    "letter_scale",
+    "news20_counts",
+    "pendigits",
+    "skin_nonskin",
 )
 
 

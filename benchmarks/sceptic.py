@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random fits whose proofs are recomputed in exact arithmetic: what was found, and how to see it again."""
+"""Random fits whose proofs are recomputed in exact arithmetic: what was found, and how to see it again.
+
+A long run keeps what each batch of fits came to in a file, one line of JSON for each. Whoever stops it
+loses the batches that are under way; whoever starts it again with the same file goes on after them.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import signal
 import time
@@ -10,9 +15,12 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, NamedTuple
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -22,10 +30,10 @@ from benchmarks.sceptic_cases import KINDS, Case, Claim, draw, run
 from benchmarks.separation import separates
 from maxmargin.independent.places import wrong_place
 from maxmargin.independent.values import (
+    ZERO,
+    Proof,
     hard_margin_lower_bound,
     hard_margin_primal,
-    lower_bound,
-    primal,
     relative_gap,
 )
 
@@ -43,12 +51,10 @@ FINDINGS = {
     "warning": "a warning that is no part of the interface",
     "too long": "a fit and its check took more than a minute",
 }
-_AT_A_TIME = 40
-"""Fits that a process makes before it tells what it found."""
-_LONGEST = 60
-"""Seconds of one fit and its check."""
-_MOST_SHOWN = 10
-"""Findings that are shown, for each name: the worst."""
+_AT_A_TIME = 200
+"""Fits of a batch: what a process makes before it tells what it found."""
+LONGEST = 60
+"""Seconds of a processor for one fit and its check."""
 _MARGIN = Fraction(1, 10**9)
 """A share of tol by which an exact gap may be above it: the values are told as float64."""
 
@@ -67,6 +73,8 @@ class Fault(NamedTuple):
 class Found:
     """What some of the fits came to."""
 
+    most_shown: ClassVar[int] = 10
+    """Findings that are shown, for each name: the worst."""
     fits: Counter[str] = field(default_factory=Counter[str])
     """By kind."""
     claims: Counter[str] = field(default_factory=Counter[str])
@@ -80,18 +88,39 @@ class Found:
     shown: list[tuple[Fault, str]] = field(default_factory=list[tuple[Fault, str]])
     """The worst findings of each name, with the lines that show them."""
     seconds: float = 0.0
+    """Of processors, in all."""
 
     def add(self, other: Found) -> None:
         """Count what another found."""
-        for name in ("fits", "claims", "certified", "statuses", "refused", "findings"):
+        for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
-        self.shown = _worst(self.shown + other.shown, _MOST_SHOWN)
+        self.shown = _worst(self.shown + other.shown, self.most_shown)
+        self.seconds += other.seconds
+
+    def plain(self) -> dict[str, Any]:
+        """All of it in values that JSON knows: of a counter, pairs of what was counted and its number."""
+        counters = {name: list(getattr(self, name).items()) for name in _COUNTED}
+        return counters | {"shown": self.shown, "seconds": self.seconds}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Self:
+        """The same from such values."""
+        found = cls(seconds=plain["seconds"])
+        for name in _COUNTED:
+            pairs = [(tuple(key) if isinstance(key, list) else key, n) for key, n in plain[name]]
+            setattr(found, name, Counter(dict(pairs)))
+        found.shown = [(Fault(*fault), text) for fault, text in plain["shown"]]
+        return found
+
+
+_COUNTED = ("fits", "claims", "certified", "statuses", "refused", "findings")
+"""The counters of ``Found``."""
 
 
 def _worst(shown: list[tuple[Fault, str]], most: int) -> list[tuple[Fault, str]]:
     """So many of each name, the largest first."""
     kept: list[tuple[Fault, str]] = []
-    for name in FINDINGS:
+    for name in dict.fromkeys(fault.name for fault, _ in shown):
         of_name = [each for each in shown if each[0].name == name]
         kept += sorted(of_name, key=lambda each: -each[0].size)[:most]
     return kept
@@ -104,19 +133,19 @@ def judge(claim: Claim) -> Iterator[Fault]:
         yield Fault("certified, not proven", 0.0, values)
     if claim.proven and not claim.is_kernel:
         yield Fault("not a kernel", 0.0, values)
-    if not (claim.proven and claim.is_kernel and claim.computable):
+    if not (claim.proven and claim.is_kernel):
         return
     if math.isnan(claim.primal) or math.isnan(claim.dual):
         yield Fault("gap above tol", math.inf, values)
     elif claim.hard:
         yield from _judge_hard(claim)
     else:
-        value = primal(claim.problem, claim.w, claim.b)
-        bound = lower_bound(claim.problem, claim.alpha, value.high)
-        yield from _judge_values(claim, value.low, value.high, bound)
+        proof = Proof(claim.problem, claim.w, claim.b, claim.alpha)
+        # The lemma's bound often suffices, and another one that is better takes as long again.
+        if any(_judge_values(claim, *proof.primal, max(proof.lemma_bound, ZERO))):
+            yield from _judge_values(claim, *proof.primal, proof.lower_bound)
         if claim.place is not None:
-            point = claim.w, claim.b, claim.alpha, claim.place
-            for reason in wrong_place(claim.problem, *point, hard=False):
+            for reason in wrong_place(proof, claim.place):
                 yield Fault("wrong place", 0.0, f"{reason}: {claim.place}")
 
 
@@ -208,31 +237,41 @@ def smaller(case: Case, name: str) -> Case:
     return case
 
 
-class _TooLong(BaseException):
+class TooLong(BaseException):
     pass
 
 
 def _ring(*_: Any) -> None:
-    raise _TooLong
+    raise TooLong
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """Raises ``TooLong`` in what takes longer; the time that a process has to wait does not count."""
+    signal.signal(signal.SIGPROF, _ring)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def examine_numbers(seed: int, numbers: range) -> Found:
     """What the fits of these numbers came to."""
-    found = Found()
+    start, found = time.process_time(), Found()
     seen: list[tuple[Fault, Any]] = []
-    signal.signal(signal.SIGALRM, _ring)
     for number in numbers:
         case = draw(seed, number)
-        signal.alarm(_LONGEST)
         try:
-            faults = examine(case, found)
-        except _TooLong:
-            faults = [Fault("too long", 0.0, f"more than {_LONGEST} s")]
-        signal.alarm(0)
+            with in_time():
+                faults = examine(case, found)
+        except TooLong:
+            faults = [Fault("too long", 0.0, f"more than {LONGEST} s")]
         found.findings.update((fault.name, case.kind) for fault in faults)
         seen += [(fault, (number, case)) for fault in faults]
     for fault, (number, case) in _worst(seen, 1):
         found.shown.append((fault, _reproduction(seed, number, case, fault)))
+    found.seconds = time.process_time() - start
     return found
 
 
@@ -240,36 +279,100 @@ def _reproduction(seed: int, number: int, case: Case, fault: Fault) -> str:
     """The lines that show a fault, with as few rows as it takes."""
     rows = len(case.y)
     if fault.name != "too long":
-        signal.alarm(_LONGEST)
         try:
-            case = smaller(case, fault.name)
-            fault = next(each for each in examine(case, Found()) if each.name == fault.name)
-        except (_TooLong, StopIteration):
+            with in_time():
+                case = smaller(case, fault.name)
+                fault = next(each for each in examine(case, Found()) if each.name == fault.name)
+        except (TooLong, StopIteration):
             pass
-        signal.alarm(0)
     start = f"# {fault.name}: seed {seed}, fit {number}, {case.kind}, {len(case.y)} of {rows} rows"
     return f"{start}\n# {fault.text}\n{case.code()}\n"
 
 
-def measure(minutes: float, seed: int, first: int, processes: int, tell: Callable[[str], None]) -> Found:
-    """Draw and examine fits for so many minutes, in some processes; the worst findings are printed."""
-    start, total, begin = time.monotonic(), Found(), first
-    with ProcessPoolExecutor(processes) as pool:
-        waiting = set()
+class Batches:
+    """What batches of fits came to, and the file that keeps it; without one, only of this run."""
+
+    def __init__(self, file: Path | None = None, kind: type[Found] = Found) -> None:
+        self.file, self.total = file, kind()
+        self.done: set[tuple[int, int]] = set()
+        """Seed and first number of each batch."""
+        if file is not None and file.exists():
+            for line in file.read_text(encoding="utf-8").splitlines():
+                self._count_line(line)
+
+    def _count_line(self, line: str) -> None:
+        try:
+            batch = json.loads(line)
+        except ValueError:
+            return  # a line that was being written when the run was stopped
+        if (batch["seed"], batch["first"]) not in self.done:
+            self._count(batch["seed"], batch["first"], type(self.total).of(batch["found"]))
+
+    def _count(self, seed: int, first: int, found: Found) -> None:
+        self.done.add((seed, first))
+        self.total.add(found)
+
+    def add(self, seed: int, first: int, found: Found) -> None:
+        """Count a batch that is done, and write it down."""
+        self._count(seed, first, found)
+        if self.file is None:
+            return
+        line = json.dumps({"seed": seed, "first": first, "found": found.plain()})
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}\n")  # a new line, in case the last one was not finished
+
+    def open_from(self, seed: int, first: int) -> Iterator[int]:
+        """The first numbers of batches that have not been made yet."""
+        return (begin for begin in count(first, _AT_A_TIME) if (seed, begin) not in self.done)
+
+    @property
+    def seeds(self) -> list[int]:
+        """Of all that was drawn."""
+        return sorted({seed for seed, _ in self.done})
+
+
+def _leave_the_end_to_the_first_process() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def measure(
+    minutes: float,
+    seed: int,
+    first: int,
+    processes: int,
+    tell: Callable[[str], None],
+    file: Path | None = None,
+    kind: type[Found] = Found,
+    work: Callable[[int, range], Found] = examine_numbers,
+) -> Batches:
+    """Draw and examine fits for so many minutes, in some processes; the worst findings are printed.
+
+    SIGTERM and Ctrl-C end it like the clock: batches that are under way are finished and counted.
+    """
+    batches = Batches(file, kind)
+    end, begins = time.monotonic() + 60.0 * minutes, batches.open_from(seed, first)
+    stopped: list[int] = []
+    before = [signal.signal(n, lambda n, _: stopped.append(n)) for n in (signal.SIGINT, signal.SIGTERM)]
+    waiting: dict[Any, int] = {}
+    with ProcessPoolExecutor(processes, initializer=_leave_the_end_to_the_first_process) as pool:
         while True:
-            while time.monotonic() - start < 60.0 * minutes and len(waiting) < 2 * processes:
-                waiting.add(pool.submit(examine_numbers, seed, range(begin, begin + _AT_A_TIME)))
-                begin += _AT_A_TIME
+            while not stopped and time.monotonic() < end and len(waiting) < processes:
+                begin = next(begins)
+                job = pool.submit(work, seed, range(begin, begin + _AT_A_TIME))
+                waiting[job] = begin
             if not waiting:
                 break
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for each in done:
-                total.add(each.result())
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for job in done:
+                batches.add(seed, waiting.pop(job), job.result())
+            total = batches.total
             tell(f"{sum(total.fits.values())} fits, {sum(total.findings.values())} findings")
-    total.seconds = time.monotonic() - start
-    for _, text in total.shown:
+    for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+        signal.signal(number, handler)
+    for _, text in batches.total.shown:
         print(text)
-    return total
+    return batches
 
 
 _PAGE = """\
@@ -286,19 +389,23 @@ arithmetic: fractions of whole numbers, and intervals for exponentials and logar
 separated is checked by a linear program in fractions. Each finding is printed as lines of Python that
 show it again.
 
-{fits:,} fits with {claims:,} certificates were made and examined in {minutes:.1f} minutes, with seed
-{seed}. {facts}."""
+{fits:,} fits with {claims:,} certificates were made and examined in {time} of processor time, in
+batches of {batch}, with seed {seeds}. A fit is ended after 0.1 s, and one of a hundred after 1 s.
+{facts}."""
 
 
-def markdown(found: Found, command: str, seed: int) -> str:
+def markdown(batches: Batches, command: str) -> str:
     """The whole page."""
+    found = batches.total
+    hours = found.seconds / 3600.0
     parts = [
         _PAGE.format(
             command=command,
             fits=sum(found.fits.values()),
             claims=sum(found.claims.values()),
-            minutes=found.seconds / 60.0,
-            seed=seed,
+            time=f"{hours:.1f} hours" if hours >= 1.0 else f"{60.0 * hours:.1f} minutes",
+            batch=_AT_A_TIME,
+            seeds=" and ".join(map(str, batches.seeds)),
             facts=", ".join(f"{name} {value}" for name, value in machine.facts().items()),
         )
     ]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Fixtures of more than one file: the command in this process, in words and as JSON."""
+"""Fixtures of more than one file: the command in this process, in words and as JSON; a browser; Ctrl-C."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 
 import pytest
 from hypothesis import settings
@@ -15,10 +17,35 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from maxmargin.command_line import main
+from saved_models import SavedModels
 
 # The same examples in every run, and no clock: the tests also run under the sanitizers.
 settings.register_profile("maxmargin", deadline=None, derandomize=True, database=None)
 settings.load_profile("maxmargin")
+
+
+SAVED = SavedModels()
+SAVED.watch()
+
+
+def pytest_sessionfinish(session):
+    """A process of the tests hands its counts to the one that tells them."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["saved"] = [dict(SAVED.counts), SAVED.seconds]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """They are added up here."""
+    counts, seconds = getattr(node, "workeroutput", {}).get("saved", [{}, 0.0])
+    SAVED.counts.update(counts)
+    SAVED.seconds += seconds
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many saved models were judged, and why others were not."""
+    if SAVED.counts:
+        terminalreporter.write_line(SAVED.lines())
 
 
 @pytest.fixture
@@ -46,3 +73,24 @@ def answer(run):
         return code, json.loads(out)
 
     return answer
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The system's Chromium, driven by Playwright; without one, tests skip and say so."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright drives the browser")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium on this machine: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def ctrl_c():
+    """Python's own handler of SIGINT, which whatever runs the tests may have replaced."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -368,6 +368,7 @@ void bind_solvers(nb::module_& m) {
                 return interruptibly(
                     budget, [&](Watch& watch) { return self.on(dual).run(dual, rounds, budget, watch); });
               });
+  set.def_prop_ro("work", [](BoundWorkingSet& self) { return self.solver->work(); });
   define_loop(set, "move_free", {"dual", "most", "systems", "budget"},
               [](BoundWorkingSet& self, KernelDual& dual, Integer most, Integer systems,
                  const Budget& budget) { return self.on(dual).move_free(dual, most, systems, budget); });

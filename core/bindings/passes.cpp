@@ -97,6 +97,7 @@ void bind_objective(nb::module_& m) {
 }
 
 void bind_rows(nb::module_& m) {
+  m.def("products_are_rounded", &products_are_rounded);
   define_loop(m, "twofold_scores", {"data", "w"}, [](const Data& data, const ConstVector& w) {
     return twofold_scores(data.stored_rows(), data.per_column(w));
   });

@@ -137,6 +137,11 @@ struct SparseRows {
   }
 };
 
+template <class Rows>
+inline constexpr bool kSparse = false;
+template <class Value, class Index>
+inline constexpr bool kSparse<SparseRows<Value, Index>> = true;
+
 // Rows that are stored, of any kind that is read.
 using StoredRows = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;
 

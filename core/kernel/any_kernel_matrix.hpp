@@ -43,6 +43,8 @@ class AnyWorkingSet {
   // Moves the free multipliers, if there are `most` of them or fewer, to where up to `systems` steps of
   // Newton's method lead; returns the number of these steps. In single precision there are none.
   virtual Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) = 0;
+  // Steps on pairs so far, each times the rows of its set.
+  virtual double work() const = 0;
 };
 
 // See sequential_minimal_optimization.hpp.

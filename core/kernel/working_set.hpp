@@ -69,7 +69,7 @@ class SmallDual {
 
   // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
   // number.
-  Integer run(double share, double smallest, Integer most) {
+  Integer run(double share, double smallest, Integer most, Watch& watch) {
     Extremes ends = extremes();
     const double stop = std::max(share * (ends.greatest - ends.least), smallest);
     Integer steps = 0;
@@ -83,6 +83,7 @@ class SmallDual {
       mark(i);
       mark(j);
       ends = move(row_i, matrix_.get() + j * stride_, step);
+      if (watch.spend(3 * padded_)) return steps + 1;
     }
     return steps;
   }
@@ -196,7 +197,7 @@ class WorkingSet final : public AnyWorkingSet {
     for (Integer round = 0; round < rounds; ++round) {
       if (dual.state.primal <= dual.state.dual || dual.state.violation() <= 0) return round;
       const double smallest = 1e-14 * (1 + std::abs(dual.state.least));
-      if (step_on_pairs(dual, kInnerShare, smallest, 100 * size_, budget) == 0) return round;
+      if (step_on_pairs(dual, kInnerShare, smallest, 100 * size_, budget, watch) == 0) return round;
       const bool over = take_over(dual, budget, watch);
       dual.look();
       if (over) return round + 1;
@@ -223,7 +224,7 @@ class WorkingSet final : public AnyWorkingSet {
       const bool by_systems = round < kRoundsOfSystems;
       const double share = to_rounding && !by_systems ? 0.0 : round == 0 ? 1e-2 : kInnerShare;
       const Integer most = (by_systems ? kStepsBeforeSystem : kStepsPerRow) * size_;
-      const Integer taken = step_on_pairs(dual, share, kRounding, most, budget);
+      const Integer taken = step_on_pairs(dual, share, kRounding, most, budget, watch);
       steps += taken;
       for (const std::size_t k : changed_) dual.beta[k] = small_->beta(static_cast<Integer>(k));
       if (good() || taken == 0) break;
@@ -241,6 +242,8 @@ class WorkingSet final : public AnyWorkingSet {
     }
     return steps;
   }
+
+  double work() const override { return work_; }
 
   Integer move_free(KernelDual& dual, Integer most, Integer systems, const Budget& budget) override {
     if constexpr (std::is_same_v<Value, double>) {
@@ -275,7 +278,7 @@ class WorkingSet final : public AnyWorkingSet {
 
   // Sequential minimal optimisation on a new set; returns the number of steps, 0 where it changed nothing.
   Integer step_on_pairs(const KernelDual& dual, double share, double smallest, Integer most,
-                        const Budget& budget) {
+                        const Budget& budget, Watch& watch) {
     if (!at_hand_) {
       choose(dual);
       if (chosen_.size() < 2) return 0;
@@ -283,7 +286,8 @@ class WorkingSet final : public AnyWorkingSet {
       at_hand_ = has_all();
     }
     small_->load(dual, chosen_);
-    const Integer steps = small_->run(share, smallest, most);
+    const Integer steps = small_->run(share, smallest, most, watch);
+    work_ += static_cast<double>(steps) * static_cast<double>(chosen_.size());
     changed_.clear();
     for (std::size_t k = 0; k < chosen_.size(); ++k) {
       if (small_->beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
@@ -372,6 +376,7 @@ class WorkingSet final : public AnyWorkingSet {
 
   Matrix& matrix_;
   Integer size_, violators_ = 0;
+  double work_ = 0;
   Random random_;
   std::shared_ptr<Small> small_;
   bool at_hand_ = false;  // whether it has the matrix of all rows

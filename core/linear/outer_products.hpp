@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data/rows.hpp"
@@ -159,6 +161,48 @@ const Rows& spread_rows(const Rows& rows) {
   return rows;
 }
 
+// Some rows by their columns: for each column the places of the rows that have a value there.
+struct ByColumns {
+  template <class Value, class Index>
+  ByColumns(const SparseRows<Value, Index>& rows, std::span<const Integer> which, Integer stored)
+      : begins(static_cast<std::size_t>(rows.columns) + 1),
+        places(static_cast<std::size_t>(stored)),
+        values(static_cast<std::size_t>(stored)) {
+    const auto for_each = [&](const auto& work) {
+      for (std::size_t place = 0; place < which.size(); ++place) {
+        const SparseRow<Value, Index> row = rows[which[place]];
+        for (Integer k = 0; k < row.count; ++k) work(place, row.columns[k], row.values[k]);
+      }
+    };
+    for_each([&](std::size_t, Index column, Value) { ++begins[column]; });
+    Integer begin = 0;
+    for (Integer& count : begins) begin += std::exchange(count, begin);
+    for_each([&](std::size_t place, Index column, Value value) {
+      const Integer at = begins[column]++;
+      places[at] = static_cast<std::int32_t>(place);
+      values[at] = static_cast<double>(value);
+    });
+    // Each has become the begin of the next one.
+    std::copy_backward(begins.begin(), begins.end() - 1, begins.end());
+    begins[0] = 0;
+  }
+
+  // target_l = <x, x_l> for the places l of all these rows, of which there are `count`.
+  template <class Value, class Index>
+  void products(const SparseRow<Value, Index>& x, double* target, std::size_t count) const {
+    std::fill_n(target, count, 0.0);
+    for (Integer k = 0; k < x.count; ++k) {
+      const double value = static_cast<double>(x.values[k]);
+      const Integer end = begins[static_cast<std::size_t>(x.columns[k]) + 1];
+      for (Integer at = begins[x.columns[k]]; at < end; ++at) target[places[at]] += value * values[at];
+    }
+  }
+
+  std::vector<Integer> begins;
+  std::vector<std::int32_t> places;
+  std::vector<double> values;
+};
+
 // out_kl = <x_first(k), x_second(l)>, by rows.
 template <class Rows>
 void inner_products(const Rows& rows, std::span<const Integer> first, std::span<const Integer> second,
@@ -168,6 +212,21 @@ void inner_products(const Rows& rows, std::span<const Integer> first, std::span<
   for (const Integer i : second) stored += spread[i].size();
   const Integer count = static_cast<Integer>(first.size());
   const Integer threads = std::min(budget.threads_for(stored * count), std::max<Integer>(count, 1));
+  if constexpr (kSparse<Rows>) {
+    // Two sparse rows have few columns in common, and a list of columns leads to no others. It takes a few
+    // passes to make.
+    constexpr Integer kPasses = 8;
+    if (stored * count >= kPasses * (stored + rows.columns)) {
+      const ByColumns columns(rows, second, stored);
+      in_parallel(threads, count, [&](Integer, Integer k, Integer last) {
+        for (; k < last; ++k) {
+          double* target = out + k * static_cast<Integer>(second.size());
+          columns.products(rows[first[k]], target, second.size());
+        }
+      });
+      return;
+    }
+  }
   std::vector<std::vector<double>> own(static_cast<std::size_t>(threads));
   for (std::vector<double>& x : own) x.reserve(static_cast<std::size_t>(spread.columns));
   in_parallel(threads, count, [&](Integer thread, Integer k, Integer last) {

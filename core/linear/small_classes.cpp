@@ -52,7 +52,7 @@ class SmallClasses {
       if (costs[i] > 0) order.push_back(static_cast<Integer>(i));
     }
     double b = 0, centre = 0;
-    for (Integer sweep = 0; sweep < options_.sweeps; ++sweep) {
+    for (Integer sweep = 0; sweep < options_.sweeps && !watch_.spend(0); ++sweep) {
       shuffle(order, random);
       const SweepOptions sweeps{squared_, b, k, options_.relaxation, {}};
       b = dual_coordinate_ascent(rows_, coordinates, order, one.v.data(), sweeps, watch_).bias;

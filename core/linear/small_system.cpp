@@ -37,8 +37,11 @@ bool SmallSystem::solve(std::span<const double> h, std::span<double> x, const Bu
     // Where no row has a say in an exact intercept, any scale will do for it.
     if (own + diagonal_[j] <= 0) diagonal_[j] = 1 - own;
   }
-  for (double ridge = 0; std::isfinite(largest) && std::isfinite(ridge);
-       ridge = std::max(100 * ridge, 1e-15 * largest)) {
+  // A ridge of the diagonal's own size makes anything definite that is so but for rounding.
+  constexpr int kRidges = 12;
+  double ridge = 0;
+  for (int tries = 0; tries < kRidges && std::isfinite(largest) && std::isfinite(ridge); ++tries) {
+    if (tries > 0) ridge = std::max(100 * ridge, 1e-15 * (largest > 0 ? largest : 1.0));
     if (!factor_.factor(lower, diagonal_, ridge)) continue;
     factor_.solve(x);
     for (double& value : x) value = -value;

@@ -55,18 +55,22 @@ struct Bias {
 
 // The stopping rule of lecture 001: the last steps together are shorter than a threshold.
 struct RecentSteps {
-  RecentSteps(std::size_t count, double threshold)
-      : lengths(count, std::numeric_limits<double>::infinity()), threshold(threshold) {}
+  RecentSteps(std::size_t count, double threshold) : count(count), threshold(threshold) {}
 
-  std::vector<double> lengths;  // ring of the last t0 lengths; empty: no rule
+  std::size_t count;            // t0; 0: no rule
+  std::vector<double> lengths;  // ring of the last t0 lengths, or of as many as there were
   double threshold;
   std::size_t next = 0;
   bool finished = false;
 
   void add(double length) {
-    lengths[next] = length;
-    next = (next + 1) % lengths.size();
-    finished = std::accumulate(lengths.begin(), lengths.end(), 0.0) < threshold;
+    if (lengths.size() < count) {
+      lengths.push_back(length);
+    } else {
+      lengths[next] = length;
+      next = (next + 1) % count;
+    }
+    finished = lengths.size() == count && std::accumulate(lengths.begin(), lengths.end(), 0.0) < threshold;
   }
 };
 
@@ -98,7 +102,7 @@ Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& exam
   const auto [batch, lambda, radius, bias] = rule;
   const bool projects = std::isfinite(radius);
   std::vector<double> pulls(static_cast<std::size_t>(batch));
-  std::vector<double> together(recent.lengths.empty() ? 0 : iterate.v.size());
+  std::vector<double> together(recent.count == 0 ? 0 : iterate.v.size());
   Integer taken = 0;
   for (const double eta : steps) {
     const Integer* rows_of_step = order.data() + taken * batch;
@@ -151,7 +155,7 @@ Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& exam
     }
     if (std::abs(iterate.scale) < 1e-9) iterate.rescale();
     ++taken;
-    if (!recent.lengths.empty()) {
+    if (recent.count > 0) {
       for (Integer k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), pulls[k]);
       double squared = 0;
       for (Integer k = 0; k < batch; ++k) {
@@ -160,6 +164,7 @@ Integer stochastic_subgradient(const Rows& rows, Loss loss, const Examples& exam
       for (Integer k = 0; k < batch; ++k) rows[rows_of_step[k]].add_to(together.data(), -pulls[k]);
       recent.add(eta * std::sqrt(std::max(squared, 0.0)));
       if (recent.finished) break;
+      work += static_cast<Integer>(recent.lengths.size());
     }
     if (watch.spend(work)) break;
   }

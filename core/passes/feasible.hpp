@@ -12,25 +12,24 @@
 
 namespace maxmargin {
 
-// Clips alpha to 0 <= alpha_i <= upper(C_i); what is not a number becomes 0.
+// Clips alpha to 0 <= alpha_i <= upper(C_i); what is not a number becomes 0. Returns sum_i alpha_i y_i.
 template <class Loss>
-void clip_to_box(std::span<double> alpha, const double* costs) {
+double clip_to_box(std::span<double> alpha, const double* labels, const double* costs) {
   constexpr double kLargest = std::numeric_limits<double>::max();
-#pragma omp simd
-  for (std::size_t i = 0; i < alpha.size(); ++i) {
+  return sum_in_blocks(alpha.size(), [&](std::size_t i) {
     const double inside = std::min(alpha[i], std::min(Loss::upper(costs[i]), kLargest));
     alpha[i] = inside > 0 ? inside : 0.0;
-  }
+    return alpha[i] * labels[i];
+  });
 }
 
-// Makes sum_i alpha_i y_i = 0 inside the box. Free multipliers cost least, since their margin is 1 and the
-// dual value is flat there: those of the heavier class give up the excess, then those of the lighter class
-// take on what is left. Bounded ones follow only if these do not suffice.
+// Makes sum_i alpha_i y_i, the excess, 0 inside the box. Free multipliers cost least, since their margin is
+// 1 and the dual value is flat there: those of the heavier class give up the excess, then those of the
+// lighter class take on what is left. Bounded ones follow only if these do not suffice.
 template <class Loss>
-void balance_classes(std::span<double> alpha, const double* labels, const double* costs) {
+void balance_classes(std::span<double> alpha, const double* labels, const double* costs, double excess) {
   const std::size_t count = alpha.size();
   for (int round = 0; round < 2; ++round) {  // the second is for rounding
-    const double excess = dot(alpha, {labels, count});
     if (excess == 0 || std::isnan(excess)) return;
     const double heavy = excess > 0 ? 1 : -1;
     double spare = 0, room = 0, all = 0;
@@ -50,14 +49,14 @@ void balance_classes(std::span<double> alpha, const double* labels, const double
     // What the bounded ones of the heavier class keep: free ones have given all by now.
     const double bounded = all - (1 - keep) * spare;
     const double cut = still > 0 && bounded > 0 ? std::max(0.0, 1 - still / bounded) : 1.0;
-#pragma omp simd
-    for (std::size_t i = 0; i < count; ++i) {
+    excess = sum_in_blocks(count, [&](std::size_t i) {
       const double upper = Loss::upper(costs[i]);
       const bool free = alpha[i] > 0 && alpha[i] < upper, heavier = labels[i] == heavy;
       const double down = (free ? keep : 1.0) * cut;
       const double up = free && share > 0 ? share * (upper - alpha[i]) : 0.0;
       alpha[i] = heavier ? alpha[i] * down : alpha[i] + up;
-    }
+      return alpha[i] * labels[i];
+    });
   }
 }
 

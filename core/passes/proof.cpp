@@ -20,6 +20,22 @@ decltype(auto) visit(const Objective& objective, Visitor&& visitor) {
 
 }  // namespace
 
+Lengths all_lengths(std::span<const double> values, std::span<const double> lengths) {
+  Lengths all{0, 0};
+  for (std::size_t first = 0; first < values.size(); first += kSumBlock) {
+    const std::size_t last = std::min(values.size(), first + kSumBlock);
+    double sum = 0, count = 0;
+#pragma omp simd reduction(+ : sum, count)
+    for (std::size_t i = first; i < last; ++i) {
+      sum += std::abs(values[i]) * lengths[i];
+      count += values[i] != 0 ? 1.0 : 0.0;
+    }
+    all.sum += sum;
+    all.count += count;
+  }
+  return all;
+}
+
 double Objective::loss_sum(std::span<const double> margins) const {
   return visit(*this, [&]<class Loss>(Loss) { return maxmargin::loss_sum<Loss>(margins, costs.data()); });
 }
@@ -31,9 +47,13 @@ void Objective::multipliers(std::span<const double> margins, double* out) const 
 double Objective::primal(std::span<const double> margins, double b, double squared_length,
                          const ScoreError& error) const {
   if (!(error.per_length < INFINITY && error.constant < INFINITY)) return INFINITY;
-  // The margins of w = 0 are those of b alone, and exact.
-  const double own = error.per_length > 0 ? 2 * kUnit : 0.0;
-  const auto least = [&](std::size_t i) { return margins[i] - error.of(i) - own * std::abs(margins[i]); };
+  // The margins of w = 0 are those of b alone, and exact: no lengths are needed then.
+  const bool off = error.per_length > 0;
+  const double own = off ? 2 * kUnit : 0.0, per_length = off ? error.per_length : 0.0;
+  const double* lengths = off ? error.lengths.data() : margins.data();
+  const auto least = [&](std::size_t i) {
+    return margins[i] - (per_length * lengths[i] + error.constant) - own * std::abs(margins[i]);
+  };
   // A loss does not see that a margin is not a number, but 0 times the margin does.
   const double losses = visit(*this, [&]<class Loss>(Loss) {
     return sum_in_blocks(margins.size(), [&](std::size_t i) {
@@ -49,27 +69,42 @@ double Objective::primal(std::span<const double> margins, double b, double squar
 }
 
 double Objective::dual(std::span<const double> alpha, double squared_length, double reach) const {
-  double gain = 0, size = 0;
+  double gain = 0, total = 0;
+  SignedSum excess;
+  // All sums are made block by block, as sum_in_blocks does: the next one finds the block in the cache.
   visit(*this, [&]<class Loss>(Loss) {
-    gain = sum_in_blocks(alpha.size(), [&](std::size_t i) { return Loss::dual_gain(alpha[i], costs[i]); });
-    // Of the squared hinge, a gain is the difference of two numbers that are not negative.
-    size = gain;
-    if constexpr (std::is_same_v<Loss, SquaredHinge>)
-      size = 2 * sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; }) + std::abs(gain);
+    for (std::size_t first = 0; first < alpha.size(); first += kSumBlock) {
+      const std::size_t last = std::min(alpha.size(), first + kSumBlock);
+      double own_gain = 0, own_total = 0;
+#pragma omp simd reduction(+ : own_gain, own_total)
+      for (std::size_t i = first; i < last; ++i) {
+        own_gain += Loss::dual_gain(alpha[i], costs[i]);
+        own_total += alpha[i];
+      }
+      gain += own_gain;
+      total += own_total;
+      if (excess_counts()) excess.add(&alpha[first], &labels[first], last - first);
+    }
   });
-  const double held = 0.5 * squared_length + worth_of_excess(alpha, reach);
+  // Of the squared hinge, a gain is the difference of two numbers that are not negative.
+  const double size = std::holds_alternative<SquaredHinge>(loss) ? 2 * total + std::abs(gain) : gain;
+  const double held = 0.5 * squared_length + worth_of(excess.sum(), total, reach);
   if (size == 0 && held == 0) return 0;
   if (!std::isfinite(gain - held)) return -INFINITY;
   return gain - held - sum_rounding(alpha.size()) * (size + std::abs(held)) - smallest_normal(alpha.size());
 }
 
 double Objective::worth_of_excess(std::span<const double> alpha, double reach) const {
-  if (intercept == Intercept::fixed && number == 0) return 0;
-  const Twofold excess = signed_sum(alpha, labels);
-  const double terms = static_cast<double>(alpha.size()) + 16;
-  const double off = 2 * kUnit * std::abs(excess.rounded()) +
-                     4 * terms * terms * kUnit * kUnit *
-                         sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; });
+  SignedSum excess;
+  excess.add(alpha.data(), labels.data(), alpha.size());
+  return worth_of(excess.sum(), sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; }),
+                  reach);
+}
+
+double Objective::worth_of(const Twofold& excess, double total, double reach) const {
+  if (!excess_counts()) return 0;
+  const double terms = static_cast<double>(labels.size()) + 16;
+  const double off = 2 * kUnit * std::abs(excess.rounded()) + 4 * terms * terms * kUnit * kUnit * total;
   const double most = std::abs(excess.rounded()) + off;
   if (intercept == Intercept::fixed) return number * excess.rounded() + std::abs(number) * off;
   if (most == 0) return 0;
@@ -91,8 +126,8 @@ double Objective::reach(double upper, double largest) const {
 
 void Objective::make_feasible(std::span<double> alpha) const {
   visit(*this, [&]<class Loss>(Loss) {
-    clip_to_box<Loss>(alpha, costs.data());
-    if (intercept == Intercept::exact) balance_classes<Loss>(alpha, labels.data(), costs.data());
+    const double excess = clip_to_box<Loss>(alpha, labels.data(), costs.data());
+    if (intercept == Intercept::exact) balance_classes<Loss>(alpha, labels.data(), costs.data(), excess);
   });
 }
 

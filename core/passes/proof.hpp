@@ -43,6 +43,12 @@ struct ScoreError {
   double of(std::size_t i) const { return (per_length > 0 ? per_length * lengths[i] : 0.0) + constant; }
 };
 
+// sum_i |values_i| lengths_i, and how many values are not 0.
+struct Lengths {
+  double sum, count;
+};
+Lengths all_lengths(std::span<const double> values, std::span<const double> lengths);
+
 struct Proof {
   BestIntercept intercept;
   double primal, dual;
@@ -89,6 +95,9 @@ struct Objective {
   double largest_violation(std::span<const double> margins, std::span<const double> alpha, double b) const;
 
  private:
+  // The same, of sums that are known: the excess, and the sum of the multipliers.
+  double worth_of(const Twofold& excess, double total, double reach) const;
+  bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
   // A look at a few rows, which spares nearly all problems a pass.
   bool some_have_losses(std::span<const double> scores, double b) const;
 };

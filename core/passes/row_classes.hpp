@@ -9,7 +9,7 @@ namespace maxmargin {
 
 enum RowClass : std::int8_t { kNotSupportVector, kOnMargin, kInsideMargin, kMisclassified };
 
-// By the multiplier; by the margin alone where multipliers do not tell.
+// By the margin; close to 1 by the multiplier, unless multipliers do not tell.
 void row_classes(std::span<const double> margins, const double* alpha, const double* costs, bool by_margins,
                  std::int8_t* out);
 

@@ -40,36 +40,31 @@ inline double smallest_normal(std::size_t count) {
   return static_cast<double>(count + 1) * std::numeric_limits<double>::min();
 }
 
-// sum_i |values_i| lengths_i, and how many values are not 0.
-struct Lengths {
-  double sum, count;
-};
-inline Lengths all_lengths(std::span<const double> values, std::span<const double> lengths) {
-  double count = 0;
-#pragma omp simd reduction(+ : count)
-  for (std::size_t i = 0; i < values.size(); ++i) count += values[i] != 0 ? 1.0 : 0.0;
-  const double sum =
-      sum_in_blocks(values.size(), [&](std::size_t i) { return std::abs(values[i]) * lengths[i]; });
-  return {sum, count};
-}
-
-// sum_i values_i signs_i to twice the precision, for signs of 1 and -1.
-inline Twofold signed_sum(std::span<const double> values, std::span<const double> signs) {
-  constexpr std::size_t kSums = 16;  // side by side, since each addition waits for the one before
-  double high[kSums] = {}, low[kSums] = {};
-  std::size_t i = 0;
-  for (; i + kSums <= values.size(); i += kSums) {
+// sum_i values_i signs_i to twice the precision, for signs of 1 and -1, block by block.
+class SignedSum {
+ public:
+  MAXMARGIN_INLINE void add(const double* values, const double* signs, std::size_t count) {
+    std::size_t i = 0;
+    for (; i + kSums <= count; i += kSums) {
 #pragma omp simd
-    for (std::size_t k = 0; k < kSums; ++k) {
-      const double value = values[i + k] * signs[i + k], sum = high[k] + value, part = sum - high[k];
-      low[k] += (high[k] - (sum - part)) + (value - part);
-      high[k] = sum;
+      for (std::size_t k = 0; k < kSums; ++k) {
+        const double value = values[i + k] * signs[i + k], sum = high_[k] + value, part = sum - high_[k];
+        low_[k] += (high_[k] - (sum - part)) + (value - part);
+        high_[k] = sum;
+      }
     }
+    for (; i < count; ++i) rest_.add(values[i] * signs[i]);
   }
-  Twofold all;
-  for (std::size_t k = 0; k < kSums; ++k) all.add(Twofold{high[k], low[k]});
-  for (; i < values.size(); ++i) all.add(values[i] * signs[i]);
-  return all;
-}
+  Twofold sum() const {
+    Twofold all = rest_;
+    for (std::size_t k = 0; k < kSums; ++k) all.add(Twofold{high_[k], low_[k]});
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t kSums = 16;  // side by side, since each addition waits for the one before
+  double high_[kSums] = {}, low_[kSums] = {};
+  Twofold rest_;
+};
 
 }  // namespace maxmargin

@@ -37,7 +37,7 @@ Bracketed points_in(std::span<const double> values, std::span<const double> weig
   WeightedPoint* next = found.inside.data();
   for (std::size_t i = 0; i < values.size(); ++i) {
     *next = {values[i], weights[i]};
-    next += weights[i] > 0 && !(values[i] < low) && values[i] <= high ? 1 : 0;
+    next += (weights[i] > 0) & !(values[i] < low) & (values[i] <= high);  // without a branch
   }
   found.inside.resize(inside);
   return found;

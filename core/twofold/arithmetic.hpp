@@ -3,10 +3,18 @@
 //
 // The error of a sum or of a product of two doubles is itself a double (Knuth, Dekker), so nothing need be
 // lost. Products must not be contracted with the sums that follow them: whoever uses them is compiled with
-// -ffp-contract=off.
+// -ffp-contract=off, and `products_are_rounded` in twofold/proof.hpp tells whether it was. The bounds of
+// all proofs rest on sums that are computed as they are written, which the lines below look after.
 #pragma once
 
+#include <cfloat>
 #include <cmath>
+
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "maxmargin proves its values, rounding included: compile it without -ffast-math and the like."
+#endif
+static_assert(FLT_EVAL_METHOD == 0, "maxmargin needs every double to be rounded to 53 bits.");
 
 #include "data/rows.hpp"
 

@@ -25,6 +25,13 @@ double loss_of(double lacking, double cost) {
 
 }  // namespace
 
+bool products_are_rounded() {
+  // The square is 1 + 2^-26 + 2^-54, and its last term is lost in rounding. A compiler cannot know that.
+  const volatile double root = 1 + 0x1p-27, rounded_square = 1 + 0x1p-26;
+  const double factor = root, taken_off = rounded_square;
+  return factor * factor - taken_off == 0;
+}
+
 TwofoldScores twofold_scores(const StoredRows& rows, std::span<const double> w) {
   Twofold squares;
   for (const double weight : w) squares.add(two_product(weight, weight));
@@ -83,6 +90,7 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
     const double magnitudes = 1 + std::abs(b) + std::abs(scores.values[i].high);
     lacking[i] =
         rounded + 2 * kUnit * std::abs(rounded) + scores.off[i] * kAFew + twofold_error(4) * magnitudes;
+    if (std::isnan(lacking[i])) return INFINITY;  // no loss of it would say so
   }
   Twofold sum{0.5 * scores.squared_length, 0};
   if (objective.intercept == Intercept::regularised)

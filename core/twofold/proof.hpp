@@ -11,6 +11,9 @@
 
 namespace maxmargin {
 
+// Whether this code was compiled so that a product is rounded before something is added to it.
+bool products_are_rounded();
+
 struct TwofoldScores {
   std::vector<Twofold> values;  // <w, x_i>
   std::vector<double> off;      // how far each can be from the exact one

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.tools.lazy_names import lazy_names
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from maxmargin.solving.loop import Progress as Progress
     from maxmargin.solving.loop import solve as solve
     from maxmargin.solving.ways import choose_solver as choose_solver
+    from maxmargin.tables.transformer import Table as Table
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
@@ -51,6 +53,7 @@ _HOME = {
     "SVC": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
+    "Table": "tables.transformer",
     "Trace": "proof.model",
     "certify": "proof.certificate",
     "certify_hard_margin": "proof.hard_margin",
@@ -63,7 +66,10 @@ _HOME = {
 
 __all__ = list(_HOME)
 
-_get, __dir__ = lazy_names(__name__, _HOME)
+_MODULES = ("features", "files", "kernels", "plot", "solvers")
+"""The modules that are for everybody, too."""
+
+_get, _names = lazy_names(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -71,4 +77,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("maxmargin")
+    if name in _MODULES:
+        return import_module(f"maxmargin.{name}")
     return _get(name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_names(), *_MODULES, "__version__"])

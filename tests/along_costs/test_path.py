@@ -302,3 +302,13 @@ def test_an_ascent_from_a_start_is_judged_later():
         while not state.handed_over:
             state = hand_over.step(problem, state, Budget(float("inf"), 1))
         assert state.sweeps == sweeps
+
+
+def test_data_in_the_place_of_a_problem_are_refused_with_the_cure():
+    X, y = clouds(n=20, d=2)
+    with pytest.raises(
+        TypeError, match=r"Got ndarray instead.*path\(Problem.of\(X, y\), \[0.1, 1.0, 10.0\]\)"
+    ):
+        path(X, y)
+    with pytest.raises(TypeError, match=r"whole_path\(Problem.of\(X, y\), 0.1, 10.0\)"):
+        maxmargin.whole_path(X, 0.1, 1.0)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -172,14 +174,14 @@ def test_it_ends_early_and_says_what_is_proven():
     assert stopped.largest_gap > 1e-6
 
 
-def test_an_interrupt_between_two_fits_leaves_what_is_proven(monkeypatch):
+def test_an_interrupt_between_two_fits_leaves_what_is_proven(monkeypatch, ctrl_c):
     problem, seen = problem_of("squared_hinge"), []
     inner = Segment.largest_gap.func
 
     def interrupted(segment):
         seen.append(segment)
         if len(seen) == 3:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return inner(segment)
 
     with monkeypatch.context() as patched:

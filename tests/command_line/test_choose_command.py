@@ -65,6 +65,21 @@ def test_it_says_what_is_best_and_what_is_as_good(run, folder, tmp_path):
     assert "of which certify" not in out
 
 
+def test_a_best_C_at_the_end_of_the_grid_is_told_and_the_grid_widened(run, answer, tmp_path):
+    """The smaller class is told apart by differences of 1e-3: only a large C will do."""
+    random = np.random.default_rng(0)
+    y = np.where(np.arange(120) % 3 == 0, 1.0, -1.0)
+    np.savez(tmp_path / "small.npz", X=1e-3 * (random.normal(size=(120, 2)) + y[:, None]), y=y)
+    arguments = ["choose", tmp_path / "small.npz", "-o", tmp_path / "m.mm", "--values", "3", "--folds", "3"]
+    _, said = answer(*arguments)
+    assert max(at["C"] for at in said["choice"]["values"]) > 2e4
+    _, said = answer(*arguments, "--high", "1e4")
+    assert max(at["C"] for at in said["choice"]["values"]) == pytest.approx(1e4)
+    assert any(
+        "at the end of the grid: more may be better still. Raise --high." in w for w in said["warnings"]
+    )
+
+
 def test_several_classes(run, answer, folder, tmp_path):
     arguments = ["choose", folder / "three.svm", "-o", tmp_path / "model.mm", "--values", "4"]
     code, found = answer(*arguments, "--class-weight", "1:2", "--intercept", "regularised")
@@ -154,3 +169,32 @@ def test_fits_are_counted_when_they_are_within_tol(monkeypatch):
     assert shown[0][1] == "0 of 2 fits"
     assert shown[1][1].startswith("1 of 2 fits, ")
     assert shown[-1][1] == "2 of 2 fits"
+
+
+def test_with_a_kernel_C_and_gamma_are_chosen_together(run, answer, folder, tmp_path):
+    """The classes are a disc and what is around it."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(120, 2))
+    write_libsvm(tmp_path / "disc.svm", X, np.where((X**2).sum(axis=1) < 1.2, 1, -1))
+    arguments = [
+        "choose",
+        tmp_path / "disc.svm",
+        "-o",
+        tmp_path / "m.mm",
+        "--kernel",
+        "rbf",
+        "--folds",
+        "3",
+    ]
+    code, said = answer(*arguments, "--values", "2", "--gammas", "3")
+    assert code == 0
+    assert len(said["choice"]["values"]) == 6
+    assert said["choice"]["score"] == max(at["mean_score"] for at in said["choice"]["values"]) > 0.85
+    assert answer("certify", tmp_path / "m.mm", tmp_path / "disc.svm")[1]["holds"]
+    _, out, _ = run(
+        *arguments, "--values", "2", "--gammas", "3", "--gamma", "1", "--class-weight", "balanced"
+    )
+    assert "gamma 0.01" in out
+    assert "of the held-out rows are right." in out
+    assert "--gammas is for kernels" in run("choose", folder / "cancer.svm", "-o", "m", "--gammas", "3")[2]
+    assert "takes no --picture" in run(*arguments, "--picture", tmp_path / "p.png")[2]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -164,7 +165,7 @@ def test_a_run_that_falls_short_exits_with_3_and_can_be_resumed(run, answer, fol
 
 def test_what_falls_short_without_proof_claims_no_more_than_its_gap(answer, folder, tmp_path):
     model = tmp_path / "model.mm"
-    options = ["--max-iter", "10", "--no-proof"]
+    options = ["--max-iter", "10", "--no-proof", "--loss", "hinge"]
     code, said = answer("train", folder / "cancer.svm", "-o", model, *options)
     assert (code, said["status"]) == (3, "steps_spent")
     assert said["relative_gap"] > 0.05
@@ -200,7 +201,55 @@ def test_no_proof_makes_a_small_file_whose_claim_can_be_checked(run, answer, fol
     assert model.stat().st_size < (folder / "cancer.mm").stat().st_size
     code, said = answer("certify", model, folder / "cancer.svm")
     assert (code, said["holds"]) == (0, True)
+    assert said["problems"][0]["bound_from"] == "the margins"
+    run("train", folder / "cancer.svm", "-o", model, "--no-proof", "--loss", "hinge")
+    code, said = answer("certify", model, folder / "cancer.svm")
+    assert (code, said["holds"]) == (0, True)
     assert said["problems"][0]["bound_from"].startswith("solving")
+
+
+def test_train_has_the_loss_of_the_estimator(answer, folder, tmp_path):
+    code, said = answer("train", folder / "cancer.svm", "-o", tmp_path / "m.mm")
+    assert (code, said["loss"]) == (0, maxmargin.LinearSVC().loss)
+    for options in (["--solver", "pegasos", "--tol", "0.5"], ["--kernel", "gaussian"]):
+        assert (
+            answer("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", *options)[1]["loss"] == "hinge"
+        )
+
+
+def test_train_tells_the_accuracy_beside_that_of_the_largest_class(run, answer, folder, tmp_path):
+    code, out, _ = run("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", "--hold-out", "0.2")
+    assert code == 0
+    assert "Always to say 1 would give 64.12 %." in out
+    assert "Predicted by a model of the other 303 rows." in out
+    _, said = answer("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", "--hold-out", "0.2")
+    assert said["majority_share"] == pytest.approx(243 / 379)
+    assert said["training_accuracy"] > said["held_out_accuracy"] > 0.9
+    assert said["held_out_rows"] == 76
+    for name, kernel in (("three", []), ("three", ["--kernel", "gaussian"]), ("cancer", ["-C", "inf"])):
+        _, said = answer("train", folder / f"{name}.svm", "-o", tmp_path / "m.mm", *kernel)
+        data = maxmargin.files.read(folder / f"{name}.svm")
+        right = np.mean(load_model(tmp_path / "m.mm").predict(data.X) == data.y)
+        assert said["training_accuracy"] == right
+    assert "--hold-out" in run("train", folder / "cancer.svm", "-o", tmp_path / "m", "--hold-out", "1")[2]
+
+
+def test_what_makes_a_model_useless_is_told_with_the_cure(run, answer, tmp_path):
+    random = np.random.default_rng(0)
+    y = np.repeat([0, 1], [130, 170])
+    X = np.column_stack([1e5 * random.normal(size=300), 1e-3 * (y + random.normal(size=300))])
+    np.savez(tmp_path / "bad.npz", X=X, y=y)
+    code, _, err = run("train", tmp_path / "bad.npz", "-o", tmp_path / "m.mm")
+    assert code == 0
+    assert "Warning: Columns are seven orders of magnitude apart: column 1 reaches" in err
+    assert err.count("Warning: The model is useless: it gets ") == 1
+    _, said = answer(
+        "choose", tmp_path / "bad.npz", "-o", tmp_path / "m.mm", "--values", "2", "--high", "1"
+    )
+    assert any("orders of magnitude" in warning for warning in said["warnings"])
+    np.savez(tmp_path / "copy.npz", X=np.column_stack([random.normal(size=300), 3.0 * y]), y=y)
+    _, _, err = run("train", tmp_path / "copy.npz", "-o", tmp_path / "m.mm")
+    assert "Column 2 alone separates the classes" in err
 
 
 # predict
@@ -267,7 +316,7 @@ def test_tables_are_matched_by_the_names_of_their_columns(run, answer, tmp_path)
     missing = write("short.csv", ["depth", "width"], True)
     code, _, err = run("predict", tmp_path / "model.mm", missing)
     assert code == 2
-    assert "It lacks height" in err
+    assert "lacks columns that the model was trained on: 'height'" in err
     assert answer("certify", tmp_path / "model.mm", train)[0] == 0
     assert "width" in run("info", tmp_path / "model.mm")[1]
 
@@ -502,13 +551,13 @@ def hopeless(folder, tmp_path):
     yield ["train", tmp_path / "no.svm", "-o", out], "no.svm"
     yield ["train", tmp_path / "bad.svm", "-o", out], "line 2"
     yield ["train", tmp_path / "empty.svm", "-o", out], "empty.svm"
-    yield ["train", tmp_path / "one.svm", "-o", out], "only one class"
+    yield ["train", tmp_path / "one.svm", "-o", out], "All rows have the same label"
     yield ["train", data], "-o MODEL"
     yield ["train", data, "-o", tmp_path], "must name a file"
     yield ["train", data, "-o", data], "must not name a file that is read"
     yield ["predict", model, data, "-o", model], "must not name a file that is read"
     yield ["train", data, "-o", tmp_path / "no" / "model"], "folder that exists"
-    yield ["train", data, "-o", out, "-C", "-1"], "'C' parameter"
+    yield ["train", data, "-o", out, "-C", "-1"], "-C must"
     yield ["train", data, "-o", out, "-C", "many"], "-C"
     yield ["train", data, "-o", out, "--max-time", "-1"], "inf sets no limit"
     yield ["train", data, "-o", out, "--loss", "epsilon"], "'epsilon'"
@@ -627,3 +676,60 @@ def test_each_help_has_an_example(run):
         assert code == 0
         assert f"maxmargin {command}" in out
         assert "Example" in out
+
+
+# help, and how much is said
+
+COMMANDS = ("train", "choose", "predict", "certify", "compare", "info", "demo", "reproduce")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_not_ragged_and_says_nothing_of_types(run, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    assert "<bool>" not in out
+    assert "<str>" not in out
+    words = out.partition("╭")[0].splitlines()
+    # A line that ends early is the last of its paragraph: the next word would not have fitted.
+    for line, following in pairwise(words):
+        if line.strip() and following.strip():
+            assert len(line.rstrip()) + 1 + len(following.split()[0]) > 78, line
+
+
+def test_options_stand_in_groups(run):
+    out = run("train", "--help")[1]
+    for group in ("Problem", "Training", "Data", "Tables", "Answer"):
+        assert f"╭─ {group} " in out
+
+
+def test_quiet_leaves_answers_and_warnings_alone(run, folder, tmp_path):
+    assert run("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", "-q") == (0, "", "")
+    assert run("certify", tmp_path / "m.mm", folder / "cancer.svm", "-q") == (0, "", "")
+    code, out, err = run("predict", tmp_path / "m.mm", folder / "cancer.test.svm", "-q")
+    assert (code, len(out.split()), err) == (0, 190, "")
+    code, out, err = run("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", "-q", "--max-iter", "1")
+    assert (code, out) == (3, "")
+    assert "Not certified" in err
+    assert "Certified" in run("train", folder / "cancer.svm", "-o", tmp_path / "m.mm")[1]
+
+
+def test_verbose_tells_every_certificate(run, folder, tmp_path):
+    options = ["--solver", "dual_coordinate_ascent", "--tol", "1e-6", "-v"]
+    _, _, err = run("train", folder / "cancer.svm", "-o", tmp_path / "m.mm", *options)
+    assert err.count("training: gap ") >= 2
+
+
+def test_of_several_classes_the_one_whose_gap_matters_is_told(run, folder, tmp_path):
+    _, out, _ = run("train", folder / "three.svm", "-o", tmp_path / "m.mm")
+    proofs = load_model(tmp_path / "m.mm").certificates
+    widest = max(range(3), key=lambda k: proofs[k].gap) + 1
+    assert f"The gap that matters most is that of {widest} against the rest:\n{proofs[widest - 1]}" in out
+
+
+def test_only_public_names_are_told():
+    names = dir(maxmargin)
+    assert {"LinearSVC", "Table", "files", "__version__"} <= set(names)
+    assert not [name for name in names if name.startswith("_") and name != "__version__"]
+    assert not {"annotations", "TYPE_CHECKING", "Any", "lazy_names", "tools", "core"} & set(names)

@@ -38,6 +38,7 @@ def folder(tmp_path_factory):
     write_libsvm(folder / "three.svm", X, three)
     for name, features in (("two", KERNEL), ("three", "monomials:2")):
         command = ["train", folder / f"{name}.svm", "-o", folder / f"{name}.mm", "--features", features]
+        command += ["--loss", "hinge"]
         with pytest.raises(SystemExit) as ended:
             main([*map(str, command), "--json"])
         assert ended.value.code == 0
@@ -68,7 +69,7 @@ def objective(X, y, w, b):
 
 
 def test_the_optimum_is_that_of_the_polynomial_kernel(answer, folder, tmp_path):
-    options = ["--features", KERNEL, "--tol", "1e-7"]
+    options = ["--features", KERNEL, "--tol", "1e-7", "--loss", "hinge"]
     code, said = answer("train", folder / "two.svm", "-o", tmp_path / "m", *options)
     assert (code, said["certified"], said["columns"], said["kernel"]) == (0, True, COLUMNS, None)
     X, y = read_dense(folder / "two.svm")
@@ -281,11 +282,11 @@ def test_wrong_input_is_named_with_the_cure_and_exits_with_2(run, folder, tmp_pa
         ([*train, "monomials:2,gamma=1"], "Add scaling=kernel"),
         ([*train, "monomials:2,scaling=plain,coef0=1"], "Add scaling=kernel"),
         ([*train, "monomials:2,scaling=kernel,gamma=wide"], "gamma of --features must be a number"),
-        ([*train, "monomials:2,scaling=kernel,gamma=nan"], "'gamma' parameter"),
-        ([*train, "monomials:2,scaling=kernel,gamma=-1"], "'gamma' parameter"),
-        ([*train, "monomials:2,scaling=kernel,coef0=-1"], "'coef0' parameter"),
+        ([*train, "monomials:2,scaling=kernel,gamma=nan"], "gamma of --features must"),
+        ([*train, "monomials:2,scaling=kernel,gamma=-1"], "gamma of --features must"),
+        ([*train, "monomials:2,scaling=kernel,coef0=-1"], "coef0 of --features must"),
         ([*train, "monomials:2,scaling=kernel,gamma=1e200"], "within the range of floats"),
-        ([*train, "monomials:2,scaling=wild"], "'scaling' parameter"),
+        ([*train, "monomials:2,scaling=wild"], "scaling of --features must"),
         ([*train, "monomials:2,scaling=kernel,interaction_only"], "The kernel has squares in it"),
         ([*train, "monomials:2,dance"], "Got 'dance' in it"),
         ([*train, "monomials:2,"], "Got '' in it"),

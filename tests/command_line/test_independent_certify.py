@@ -18,6 +18,7 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 import maxmargin.independent
+import saved_models
 from maxmargin import SVC, LinearSVC
 from maxmargin.command_line import app
 from maxmargin.independent.checker import rounded
@@ -73,6 +74,25 @@ def test_both_find_that_sound_models_hold(folder, name):
         assert theirs["name"] == ours["name"]
         assert ours["primal"] == pytest.approx(theirs["primal"], rel=1e-9)
         assert ours["dual"] == pytest.approx(theirs["dual"], rel=1e-9)
+
+
+def test_the_rounding_of_a_radius_is_no_reason_to_refuse_a_model(tmp_path):
+    # Where the gap is 1e-13, the distance of w from w_of_alpha is nothing but rounding.
+    model = LinearSVC().fit(*IRIS)
+    model.save(tmp_path / "model.mm")
+    write_libsvm(tmp_path / "data.svm", *IRIS)
+    for code, said in both(tmp_path / "model.mm", tmp_path / "data.svm"):
+        assert (code, said["reasons"]) == (0, [])
+
+
+@pytest.mark.parametrize("exactly", [True, False])
+def test_saving_a_model_that_does_not_hold_fails_a_test(folder, tmp_path, exactly):
+    X, y = TWO
+    other = saved_models.write_csv(tmp_path / "other.csv", 1.1 * X, y, None)
+    with pytest.raises(AssertionError, match="does not find that a saved model holds"):
+        saved_models.judge(folder / "hinge.mm", other, exactly=exactly)
+    watched = saved_models.SavedModels()
+    assert watched._look_at(LinearSVC(), folder / "hinge.mm").startswith("fitted elsewhere")
 
 
 def tampered(folder, tmp_path, name, change):

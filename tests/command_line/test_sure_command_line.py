@@ -69,3 +69,9 @@ def test_models_that_do_not_tell_are_refused(data, tmp_path):
     code, said = run("predict", model, data, "--sure")
     assert code == 2
     assert "does not say it" in said.stderr
+
+
+def test_what_a_file_says_of_the_best_model_holds_in_another_order_of_sums(data, tmp_path):
+    LinearSVC().fit(X, Y).save(tmp_path / "model.mm", data=(X, Y))
+    code, result = run("certify", tmp_path / "model.mm", data)
+    assert code == 0, result.stdout

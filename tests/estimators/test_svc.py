@@ -28,7 +28,7 @@ from maxmargin import SVC, Problem, Solution, Status, certify, kernels
 from maxmargin.estimators.named_kernels import find_kernel
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.files import load_model
-from maxmargin.kernels import KernelRows, Linear
+from maxmargin.kernels import KernelRows, Linear, expansions
 from maxmargin.kernels.expansions import Expansions
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
@@ -594,10 +594,23 @@ def _never(*arguments):
     raise AssertionError("sums over support vectors were formed")
 
 
-def test_a_linear_kernel_predicts_with_few_support_vectors_of_many_columns(monkeypatch):
+def test_a_linear_kernel_predicts_with_w_of_many_columns(monkeypatch):
+    monkeypatch.setattr(expansions, "_BLOCK_BYTES", 16_000)  # two w of a thousand columns at a time
     X = sparse.random(12, 1000, density=0.01, format="csr", random_state=8)
     model = SVC(kernel="linear", decision_function_shape="ovo").fit(X, np.arange(12) % 3)
     assert model.support_vectors_.nnz < model.coef_.shape[1]
+    monkeypatch.setattr(Expansions, "__call__", _never)
+    many = sparse.random(200, 1000, density=0.05, format="csr", random_state=9)
+    expected = many @ model.coef_.toarray().T + model.intercept_
+    for given in (many, many.toarray()):
+        np.testing.assert_allclose(model.decision_function(given), expected, atol=1e-12)
+    alone = np.vstack([model.decision_function(many[[i]]) for i in range(5)])
+    np.testing.assert_array_equal(alone, model.decision_function(many)[:5])
+
+
+def test_a_linear_kernel_predicts_with_fewer_support_vectors_than_pairs_of_classes(monkeypatch):
+    X = sparse.random(8, 1000, density=0.01, format="csr", random_state=8)
+    model = SVC(kernel="linear", decision_function_shape="ovo").fit(X, np.arange(8))
     expected = X @ model.coef_.toarray().T + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-12)
     monkeypatch.setattr(Expansions, "__call__", _never)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -45,6 +47,24 @@ def test_every_instruction_set_gives_the_same_answer():
 def test_an_instruction_set_that_is_not_there_is_refused():
     result = in_a_new_process("import maxmargin.core", MAXMARGIN_INSTRUCTION_SET="altivec")
     assert "offer baseline" in result.stderr
+
+
+@pytest.mark.parametrize("flag", ["-ffast-math", "-funsafe-math-optimizations", "-ffinite-math-only"])
+def test_flags_that_break_proofs_end_the_build(flag):
+    compiler, folder = shutil.which("c++"), Path(__file__).parents[2] / "core"
+    if compiler is None or not folder.is_dir():
+        pytest.skip("there is no C++ compiler, or there are no sources")
+
+    def compiled(*flags):
+        command = [compiler, "-std=c++20", "-I", str(folder), *flags, "-fsyntax-only", "-x", "c++", "-"]
+        text = '#include "twofold/arithmetic.hpp"\n#include "passes/proof.hpp"\n'
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+
+    result = compiled(flag)
+    assert result.returncode != 0
+    assert "maxmargin proves its values" in result.stderr
+    if flag == "-ffast-math":
+        assert compiled("-ffp-contract=off").returncode == 0
 
 
 def test_omp_num_threads_is_respected():

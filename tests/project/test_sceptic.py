@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -106,10 +107,28 @@ def test_the_same_seed_draws_the_same_fits():
     assert {draw(0, number).kind for number in range(60)} == set(KINDS)
 
 
-def test_the_page_counts_every_fit():
+def test_the_page_counts_every_fit_of_every_batch(tmp_path):
+    file = tmp_path / "batches"
+    batches = sceptic.Batches(file)
     found = examine_numbers(0, range(4))
     assert sum(found.fits.values()) == 4
-    page = markdown(found, "python -m benchmarks sceptic --minutes 1", 0)
-    assert "4 fits with" in page
+    assert found.seconds > 0
+    found.findings["crash", "path"] += 1
+    found.shown.append((sceptic.Fault("crash", math.inf, "text"), "lines"))
+    batches.add(0, 0, found)
+    batches.add(0, 600, examine_numbers(0, range(600, 603)))
+    with file.open("a") as torn:
+        torn.write('{"seed": 0, "first": 200, "fou')  # stopped here
+    again = sceptic.Batches(file)
+    assert again.total == batches.total
+    again.add(1, 0, examine_numbers(1, range(1)))
+    last = sceptic.measure(0.0, 0, 0, 1, print, file)
+    assert last.total == again.total
+    assert last.total != batches.total
+    assert list(itertools.islice(last.open_from(0, 0), 3)) == [200, 400, 800]
+    page = markdown(last, "python -m benchmarks sceptic --minutes 1")
+    assert "8 fits with" in page
+    assert "seed 0 and 1" in page
     assert all(words in page for words in sceptic.FINDINGS.values())
-    assert PAGES["sceptic"].failed(found) is bool(found.findings)
+    assert PAGES["sceptic"].failed(last)
+    assert not PAGES["sceptic"].failed(sceptic.Batches())

@@ -439,3 +439,18 @@ def test_the_length_stays_where_losses_are_a_part_of_the_optimum():
     certificate = solve(Problem.of(X, y, 1.0), "dual_coordinate_ascent", tol=1e-3).certificate
     again = certify(certificate.problem, Solution(alpha=certificate.alpha))
     assert again.w is again.w_of_alpha
+
+
+def test_rows_are_counted_by_their_margins_where_a_fit_was_cut_short():
+    """Multipliers of a few steps are zero on most rows, also on those that the plane gets wrong."""
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(200, 3)), np.where(np.arange(200) % 2 == 0, 1.0, -1.0)
+    alpha = np.where(np.arange(200) < 6, 0.5, 0.0)
+    certificate = certify(Problem.of(X, y, 1.0), Solution(w=np.array([1.0, -2.0, 0.5]), alpha=alpha))
+    wrong, inside = certificate.margins <= 0, (certificate.margins > 0) & (certificate.margins < 0.99)
+    assert wrong.sum() > 50
+    assert np.array_equal(certificate.row_classes == RowClass.MISCLASSIFIED, wrong)
+    assert np.array_equal(certificate.row_classes == RowClass.INSIDE_MARGIN, inside)
+    support = np.count_nonzero(certificate.alpha > 0)
+    assert f"{support} of 200 rows are support vectors. Counted by margins:" in str(certificate)
+    assert f"{wrong.sum()} misclassified." in str(certificate)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from functools import cache
 
 import numpy as np
@@ -182,12 +183,12 @@ def test_what_falls_short_is_left_to_the_loop(monkeypatch, loss):
     assert all(proof.relative_gap <= 1e-4 for proof in model.certificate_)
 
 
-def test_an_interrupt_keeps_what_there_is(monkeypatch):
+def test_an_interrupt_keeps_what_there_is(monkeypatch, ctrl_c):
     original = core.solve_small_classes
 
     def interrupted(data, loss, classes, *arguments):
         original(data, loss, classes[:1], *arguments)  # the others had no turn
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")
@@ -199,11 +200,11 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch):
     assert not model.coef_[1:].any()
 
 
-def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch):
+def test_an_interrupt_leaves_nothing_worse_than_zero(monkeypatch, ctrl_c):
     def interrupted(data, loss, classes, *_):
         for one in classes:
             one.v[:] = 100.0
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(core, "solve_small_classes", interrupted)
     X, y = classes_of("long rows")
@@ -229,17 +230,8 @@ def test_steps_are_counted_and_limited():
 
 
 def test_data_that_cannot_be_squared_end_in_a_sentence():
-    with pytest.raises(FloatingPointError, match="too large to be squared"):
+    with pytest.raises(ValueError, match=r"no room for the squares .* Scale the features"):
         LinearSVC(solver="newton").fit(np.array([[1e200], [-1e200], [2e200]]), [0, 1, 1])
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_long_rows_that_cannot_be_squared_end_without_a_proof(loss):
-    # The costs of the first steps would be none at all beside such rows.
-    X, labels = classes_of("far apart")
-    problems = problems_of(1e200 * X, labels, loss, "exact", "dense C float64")
-    with np.errstate(all="ignore"):
-        assert solved(problems, loss) == [None] * 3
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e3])

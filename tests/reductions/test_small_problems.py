@@ -13,12 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, Status, core
 from maxmargin.core import Budget
-from maxmargin.estimators.named_kernels import why_invalid
+from maxmargin.estimators.named_kernels import why_unproven
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.problem.rows import Rows
 from maxmargin.reductions.ladders import KernelFit
 from maxmargin.reductions.linear_kernel import coefficients_of, factor_of
 from maxmargin.reductions.small_problems import Parts, solve_small
+from maxmargin.solvers import sizes
 from tests.quadratic_program import solve_by_quadratic_program
 
 NO_LIMIT = Budget(float("inf"), 1)
@@ -159,13 +160,13 @@ def test_what_is_no_kernel_is_found_whatever_the_rows_that_show_it():
     X = 3.0 * np.eye(80)
     X[78] = 0.0
     X[78, 79], X[79, 79] = 0.1, 3.0
-    doubt = why_invalid(Sigmoid(1.0), X, Sigmoid(1.0)(X))
+    doubt = why_unproven(Sigmoid(1.0), X, Sigmoid(1.0)(X))
     assert "No kernel" in doubt
     assert "over 80 rows" in doubt
     # So for an unlucky order of the rows, and for few of them.
-    assert "No kernel" in why_invalid(Sigmoid(1.0), X[random.permutation(80)], None)
-    assert "over 10 rows" in why_invalid(Sigmoid(1.0), X[70:], Sigmoid(1.0)(X[70:]))
-    assert why_invalid(Sigmoid(1.0), X[:70], Sigmoid(1.0)(X[:70])) == ""
+    assert "No kernel" in why_unproven(Sigmoid(1.0), X[random.permutation(80)], None)
+    assert "over 10 rows" in why_unproven(Sigmoid(1.0), X[70:], Sigmoid(1.0)(X[70:]))
+    assert why_unproven(Sigmoid(1.0), X[:70], Sigmoid(1.0)(X[:70])) == ""
 
 
 def test_labels_of_many_values_are_still_doubted():
@@ -185,17 +186,18 @@ def test_a_factor_has_the_matrix_as_products():
     random = np.random.default_rng(3)
     thin = random.normal(size=(30, 4)) * 10.0 ** random.uniform(-6, 6, (30, 1))
     matrix = thin @ thin.T
-    factor = factor_of(matrix)
-    assert factor.shape == (30, 4)
+    factor = factor_of(matrix, 30)
+    assert factor.rows.shape == (30, 4)
     scale = np.sqrt(np.diagonal(matrix))
     unit = np.outer(scale, scale)
-    assert_allclose(factor @ factor.T / unit, matrix / unit, atol=1e-12)
+    assert_allclose(factor.rows @ factor.rows.T / unit, matrix / unit, atol=1e-12)
     w = random.normal(size=4)
-    assert_allclose(coefficients_of(w, factor) @ factor, w, rtol=1e-9)
-    assert factor_of(np.diag([1.0, -1.0])) is None
-    assert factor_of(np.array([[1.0, 2.0], [2.0, 1.0]])) is None
-    assert factor_of(np.full((2, 2), np.inf)) is None
-    assert factor_of(np.zeros((3, 3))).shape == (3, 0)
+    for c in (coefficients_of(w, factor.rows), factor.coefficients_of(w)):
+        assert_allclose(c @ factor.rows, w, rtol=1e-9)
+    assert factor_of(np.diag([1.0, -1.0]), 2) is None
+    assert factor_of(np.array([[1.0, 2.0], [2.0, 1.0]]), 2) is None
+    assert factor_of(np.full((2, 2), np.inf), 2) is None
+    assert factor_of(np.zeros((3, 3)), 3).rows.shape == (3, 0)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -229,7 +231,8 @@ def test_steps_on_pairs_give_way_to_a_factor_in_watched_fits_too():
     assert "working_set" in limited.solver_
 
 
-def test_a_fit_that_is_stopped_on_the_factor_is_no_worse_than_the_pairs_were():
+def test_a_fit_that_is_stopped_on_the_factor_is_no_worse_than_the_pairs_were(monkeypatch):
+    monkeypatch.setattr(sizes, "LEAST_WORK_ON_PAIRS", 1e8)  # more steps than are seen on the factor
     random = np.random.default_rng(4)
     X = random.normal(size=(60, 4)) * 10.0 ** np.linspace(-1, 1.5, 4)
     y = random.choice([-1, 1], 60)

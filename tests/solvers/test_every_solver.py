@@ -45,6 +45,7 @@ def _registered(monkeypatch):
 DONE_EARLY = (Status.RULE_FIRED, Status.CERTIFIED)
 
 NOT_RANDOM = (
+    "active_set",
     "newton",
     "interior_point",
     "quadratic_program",

@@ -13,6 +13,7 @@ import pytest
 from combinations import every_pair
 from maxmargin import Problem, Solution, certify, core, solve
 from maxmargin.solvers import (
+    ActiveSet,
     AugmentedLagrangian,
     DualCoordinateAscent,
     InteriorPoint,
@@ -21,12 +22,14 @@ from maxmargin.solvers import (
     StochasticSubgradient,
     Subgradient,
 )
+from maxmargin.solvers import active_set as active_sets
 from maxmargin.solvers.ascent import shrinking
 from maxmargin.solvers.ascent.state import ALPHA
 from maxmargin.solvers.quadratic_program import dual_program, primal_program
 from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.opening import Opening
 from oracles import quadratic_program as written_out
+from oracles.active_set import active_set
 from oracles.augmented_lagrangian import augmented_lagrangian
 from oracles.dual_coordinate_ascent import ascend, ascend_naive, ascend_with_gram_matrix
 from oracles.interior_point import interior_point
@@ -566,6 +569,58 @@ def test_augmented_lagrangian(intercept, shape, way, options, layout, monkeypatc
     assert len(set(raised)) > 2
     assert faded > 0
     assert state.relative_gap < 1e-3
+
+
+# ---- active sets ---------------------------------------------------------------------------------
+
+
+@every_pair(
+    loss=["hinge", "squared_hinge"],
+    intercept=INTERCEPTS,
+    shape=[(23, 40), (40, 60), (60, 50)],
+    C=[0.4, 30.0],
+    layout=STORED,
+)
+def test_active_set(data, loss, intercept, shape, C, layout):
+    n, d = shape
+    X, y = clouds(n=n, d=d, seed=4)
+    weights = np.random.default_rng(5).uniform(0.2, 3.0, n)
+    weights[2] = 0.0
+    case = data.with_(X=X, y=y, C=C, weights=weights, loss=loss, intercept=intercept)
+    problem = case.problem(layout)
+    alpha = 0.1 * case.costs  # at zero all rows of a class are alike, and rounding tells them apart
+    problem.objective.make_feasible(alpha)
+    solver = ActiveSet()
+    state = solver.init(problem, Solution(alpha=alpha))
+    options = dict(loss=loss, intercept=intercept, intercept_scaling=case.intercept_scaling)
+    for beta, w, _, r in active_set(X, y, case.costs, alpha, 20, **options):
+        state = solver.step(problem, state, UNLIMITED)
+        close(state.beta, beta, 1e-6)
+        close(state.w, w, 1e-6)
+        close(state.proximal / r, 1.0, 1e-12)
+        if state.relative_gap < 1e-8:
+            break
+    assert state.relative_gap < 1e-8
+
+
+def test_rows_come_and_go_in_the_border_of_a_factor():
+    # Else the systems above would all be factored anew, or none.
+    X, y = clouds(n=200, d=300, seed=1)
+    problem = Problem.of(X, y, 1e4)
+    state = ActiveSet().init(problem, None)
+    f = state.scores + state.b - y
+    small = active_sets._OnSet(problem, state, np.arange(200), f, 0.0, UNLIMITED)
+    J = np.arange(200) % 10 > 0
+    system = active_sets._Bordered(small, J)
+    near, far = J.copy(), ~J
+    near[[0, 10, 21, 32]] = True, True, False, False
+    assert system.reaches(near)
+    assert not system.reaches(far)
+    change, shift = system.solve(near, np.zeros(200))
+    left = f + small.matrix @ change + small.diagonal * change + shift
+    assert np.abs(left[near]).max() < 1e-9
+    assert not change[~near].any()
+    assert abs(change.sum()) < 1e-9
 
 
 # ---- interior point, quadratic program -----------------------------------------------------------

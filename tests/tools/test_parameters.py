@@ -55,6 +55,8 @@ RIGHT = {
     ("LinearSVCCV", "n_jobs"): [-1],
     ("SVC", "n_jobs"): [-1],
     ("SVC", "coef0"): [-1, -0.5],
+    ("LinearSVC", "max_iter"): [-1],
+    ("LinearSVCCV", "max_iter"): [-1],
     ("SVC", "max_iter"): [-1],
 }
 """What an option does take."""

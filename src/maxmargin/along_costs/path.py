@@ -35,6 +35,7 @@ from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback, Limits, Watch, solve_after
 from maxmargin.solving.ways import find_way
+from maxmargin.tools.interrupts import held_back
 from maxmargin.types import Vector
 
 _WORTH_A_LEAP = 1000.0
@@ -81,11 +82,13 @@ def path(
     with what they would have started from: that is certified too, and its gap says how far it may be off.
     """
     started = time.perf_counter()
+    _refuse_data(problem, "path", "[0.1, 1.0, 10.0]")
     limits = Limits.of(tol, max_steps, max_time, threads=threads)
     values = _checked(Cs)
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
     walk = _Walk(problem, solver, limits, Watch(callback))
-    walk.along(np.unique(values).tolist())
+    with held_back(limits.budget.stop):
+        walk.along(np.unique(values).tolist())
     models = tuple(walk.models[C] for C in values.tolist())
     return Path(values, models, time.perf_counter() - started, problem)
 
@@ -120,6 +123,7 @@ def whole_path(
 
     Where it ends early, by max_time, Ctrl-C or the callback, ``largest_gap`` says what is proven so far.
     """
+    _refuse_data(problem, "whole_path", "0.1, 10.0")
     started = time.perf_counter()
     limits = Limits.of(tol, max_steps, max_time, threads=threads)
     low, high = _checked([low, high]).tolist()
@@ -132,12 +136,8 @@ def whole_path(
         )
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
     walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), Watch(callback))
-    try:
+    with held_back(limits.budget.stop):
         walk.everywhere(low, high, tol)
-    except KeyboardInterrupt:  # between two fits, which take one themselves
-        limits.budget.stop()
-        walk.end = Status.INTERRUPTED
-        walk.visit(high)
     values = sorted(walk.models)
     models = tuple(walk.models[C] for C in values)
     return Path(np.array(values), models, time.perf_counter() - started, problem)
@@ -219,15 +219,12 @@ class _Walk:
     def visit(self, C: float) -> float:
         """Solve the problem at C, or see that nothing is left to do; the gap of the start."""
         here = self.problem.with_costs_times(C)
-        try:
-            known = self.start(C, here)
-        except KeyboardInterrupt:
-            self.end = Status.INTERRUPTED
-            known = self.start(C, here)
+        known = self.start(C, here)
         way = find_way(self.solver, here, self.tol)
         if self.end is not None and known is not None:
             status = Status.within_tol(known) if known.relative_gap <= self.tol else self.end
-            self.models[C] = Model(known, Trace(), status, self.tol, 0, way.reason, {})
+            interrupted = self.end is Status.INTERRUPTED
+            self.models[C] = Model(known, Trace(), status, self.tol, 0, way.reason, {}, "", interrupted)
             return known.relative_gap
         model, state = solve_after(
             self.last[1] if self.last[0] == way.solver else None,
@@ -258,6 +255,15 @@ class _Walk:
         if len(near) == 1 or not can_combine(here):
             return carried_over(proofs[-1], here, factors[-1])
         return combined((proofs[0], proofs[1]), here, (factors[0], factors[1]), self.budget, self.tol)
+
+
+def _refuse_data(problem: Any, name: str, costs: str) -> None:
+    """Refuse X in the place of a problem: the data and the labels make one together."""
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"The first argument of {name} must be a Problem. Got {type(problem).__name__} instead. Make "
+            f"one of the data and of labels that are 1 and -1: {name}(Problem.of(X, y), {costs})."
+        )
 
 
 def _checked(Cs: ArrayLike) -> Vector:

@@ -1,39 +1,69 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command ``maxmargin``. Heavy imports wait until a command needs them, so that help is quick.
 
-Exit codes: 0 done (``train``, ``choose``: certified; ``certify``: holds), 1 ``certify``: does not hold, 2
-wrong usage or input that cannot be read, 3 ``train`` or ``choose`` ended without reaching its tolerance
-(the model is written), 130 interrupted.
+Exit codes: 0 done (``train``, ``choose``: certified; ``certify``, ``report``: holds), 1 ``certify``,
+``report``: does not hold, 2 wrong usage or input that cannot be read, 3 ``train`` or ``choose`` ended
+without reaching its tolerance (the model is written), 130 interrupted.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from maxmargin.command_line.certify import certify
 from maxmargin.command_line.choose import choose
 from maxmargin.command_line.compare import compare
 from maxmargin.command_line.demo import demo
 from maxmargin.command_line.info import info
+from maxmargin.command_line.lab import lab
 from maxmargin.command_line.predict import predict
+from maxmargin.command_line.report import report
 from maxmargin.command_line.reproduce import reproduce
 from maxmargin.command_line.shared.answer import WRONG_USAGE, print_error
 from maxmargin.command_line.train import train
 
 __all__ = ["app", "main"]
 
+
+def _without_types(options: list[Any]) -> list[Any]:
+    """Flags, of which typer's help would say that they take truth values."""
+    for option in options:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+        if option.name == "help" and len(options) > 5:
+            option.rich_help_panel = "Answer"
+    return options
+
+
+class _Command(typer.core.TyperCommand):
+    """A command whose help shows flags without what they take."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """All options."""
+        return _without_types(super().get_params(ctx))
+
+
+class _Group(typer.core.TyperGroup):
+    """The same for the command of all commands."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """All options."""
+        return _without_types(super().get_params(ctx))
+
+
 app = typer.Typer(
+    cls=_Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Support vector machines in which every fit comes with a proof.",
 )
-_COMMANDS = (train, choose, predict, certify, compare, info, demo, reproduce)
+_COMMANDS = (train, choose, predict, certify, report, compare, info, demo, lab, reproduce)
 for command in _COMMANDS:
-    app.command()(command)
+    app.command(cls=_Command)(command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,31 +14,69 @@ from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.progress import Bars
 
+if TYPE_CHECKING:
+    from maxmargin.command_line.shared.verdict import Verdict
+
+
+class NoProof(Failure):
+    """Why nothing can be said about how good a model is, though it can predict."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What has to be said of a model whose file does not say it, and how much is to be shown."""
+
+    C: Annotated[
+        float | None,
+        typer.Option(
+            "-C", help="For files of LIBLINEAR and LIBSVM, which do not keep it.", show_default=False
+        ),
+    ] = None
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            help="For files of LIBLINEAR and LIBSVM: balanced, or LABEL:FACTOR,...", show_default="all 1"
+        ),
+    ] = None
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Relative gap to show where the file claims none.", show_default="1e-2"),
+    ] = None
+    max_time: Annotated[
+        float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
+    ] = 60.0
+
+    def check(self) -> None:
+        """Refuse now what could not be shown later."""
+        if self.tol is not None and not 0 < self.tol < 1:
+            raise Failure(
+                f"--tol must be above 0 and below 1. Got {self.tol:g} instead. It is a relative gap."
+            )
+
+    def verdict(self, saved: files.StoredModel, model: Path, data: Path) -> Verdict:
+        """The verdict that is to be found; raises NoProof where there can be none."""
+        from maxmargin.command_line.shared.verdict import SMALLEST_GAP, Verdict
+
+        cost, tol = _cost(saved, model, self.C), self.tol
+        _check_problem(saved, model)
+        if saved.status is not None and saved.status.certified and saved.tol is not None:
+            tol = max(saved.tol, SMALLEST_GAP)  # the file's own claim decides
+        return Verdict(model, data, saved, cost, tol=1e-2 if tol is None else tol)
+
+    def weights(self, saved: files.StoredModel, model: Path) -> Any:
+        """The factors on C, from the file or from the command line, never from both."""
+        if self.class_weight is None:
+            return saved.problem.get("class_weight")
+        _refuse_for_own(saved, model, "--class-weight")
+        return options.class_weight_of(self.class_weight, saved.classes)
+
 
 @in_words
 def certify(
     model: options.ModelFile,
     data: options.DataFile,
     *,
-    C: Annotated[
-        float | None,
-        typer.Option(
-            "-C", help="For files of LIBLINEAR and LIBSVM, which do not keep it.", show_default=False
-        ),
-    ] = None,
-    class_weight: Annotated[
-        str | None,
-        typer.Option(
-            help="For files of LIBLINEAR and LIBSVM: balanced, or LABEL:FACTOR,...", show_default="all 1"
-        ),
-    ] = None,
-    tol: Annotated[
-        float | None,
-        typer.Option(help="Relative gap to show where the file claims none.", show_default="1e-2"),
-    ] = None,
-    max_time: Annotated[
-        float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
-    ] = 60.0,
+    judging: Judging,
     independent: Annotated[
         bool,
         typer.Option(
@@ -61,31 +100,22 @@ def certify(
 
     Example: maxmargin certify liblinear.model data.svm -C 1
     """
-    from maxmargin.command_line.shared.verdict import SMALLEST_GAP, Verdict
-
     if independent:
-        given = C, class_weight, tol, reading.format, reading.columns
+        given = judging.C, judging.class_weight, judging.tol, reading.format, reading.columns
         if any(option is not None for option in given) or reading.skip_bad_lines:
             raise Failure(
                 "--independent takes --label, --zero-based and --json alone: it judges what a model of "
                 "maxmargin claims, and reads LIBSVM text and CSV. Leave the other options out."
             )
         return _judge_independently(model, data, reading, as_json=as_json)
-    if tol is not None and not 0 < tol < 1:
-        raise Failure(f"--tol must be above 0 and below 1. Got {tol:g} instead. It is a relative gap.")
+    judging.check()
     options.check_readable(data)
     saved = files.load_model(model)
-    cost = _cost(saved, model, C)
-    _check_problem(saved, model)
-    weight = saved.problem.get("class_weight")
-    if class_weight is not None:
-        _refuse_for_own(saved, model, "--class-weight")
-        weight = options.class_weight_of(class_weight, saved.classes)
-    if saved.status is not None and saved.status.certified and saved.tol is not None:
-        tol = max(saved.tol, SMALLEST_GAP)  # the file's own claim decides
-    verdict = Verdict(model, data, saved, cost, tol=1e-2 if tol is None else tol)
+    verdict, weight = judging.verdict(saved, model, data), judging.weights(saved, model)
     with Bars(quiet=as_json) as bars:
-        verdict.look_at(reading.read(data, bars.reading(data.name)), weight, max_time, bars)
+        data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        bars.waiting("recomputing the proof")
+        verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()
     return verdict.tell(as_json=as_json)
 
@@ -120,7 +150,7 @@ def _cost(model: files.StoredModel, path: Path, given: float | None) -> float:
     if vectors is not None:
         largest = abs(vectors.coefficients).max(initial=0.0)
         least = f" (its largest multiplier is {largest:.6g}, so C was at least that)"
-    raise Failure(
+    raise NoProof(
         f"certify needs the C that {path} was trained with. Files of {model.writer} do not keep it{least}. "
         "Add -C VALUE."
     )
@@ -137,12 +167,12 @@ def _refuse_for_own(model: files.StoredModel, path: Path, option: str) -> None:
 def _check_problem(model: files.StoredModel, path: Path) -> None:
     """Refuse models of problems that are not the one whose dual is known here."""
     if model.problem.get("penalty", "l2") != "l2":
-        raise Failure(
+        raise NoProof(
             f"certify proves models with the l2 penalty. {path} has the l1 penalty, another problem with "
             "another dual. It can be used with maxmargin predict."
         )
     if model.problem.get("formulation", "separate") != "separate":
-        raise Failure(
+        raise NoProof(
             f"certify proves one class against the rest and one against one. {path} has Crammer "
             "and Singer's formulation, another problem with another dual. It can be used with maxmargin "
             "predict."

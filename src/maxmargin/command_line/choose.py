@@ -14,9 +14,10 @@ import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
+from maxmargin.command_line.shared.grid_search import GridSearch
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars, Clock
-from maxmargin.command_line.shared.solver_options import Options, configured
+from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
 from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_LOW, _HIGH = 1e-4, 1e4
+"""The ends of the grid of C, as in LinearSVCCV, unless the best is found at one of them."""
+_MORE_VALUES = 3
+"""Values of C that are added where the best is at an end."""
+_MOST_WIDENINGS = 2
+"""How often, at most: further out the model hardly changes any more."""
 _FEWEST_ROWS = 1.0
 """Rows by which a score may differ, in the mean over the folds, and be as good as another."""
 
@@ -33,20 +40,45 @@ def choose(
     data: options.DataFile,
     output: Annotated[Path, options.MODEL_OUTPUT],
     *,
-    low: Annotated[float, typer.Option(help="The smallest C.")] = 1e-4,
-    high: Annotated[float, typer.Option(help="The largest C.")] = 1e4,
-    values: Annotated[int, typer.Option(help="How many values of C, on a logarithmic scale.", min=1)] = 10,
+    low: Annotated[
+        float | None, typer.Option(help="The smallest C.", show_default="1e-4, or less where that is best")
+    ] = None,
+    high: Annotated[
+        float | None, typer.Option(help="The largest C.", show_default="1e4, or more where that is best")
+    ] = None,
+    values: Annotated[
+        int | None,
+        typer.Option(
+            help="How many values of C, on a logarithmic scale.", min=1, show_default="10; with a kernel 5"
+        ),
+    ] = None,
+    gammas: Annotated[
+        int | None,
+        typer.Option(
+            help="How many values of the kernel's gamma, around that of --gamma.", min=1, show_default="5"
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(help="Parts that are held out in turn.", min=2)] = 5,
     picture: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Score against C, PNG or SVG by its suffix.", show_default=False),
     ] = None,
-    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            help="squared_hinge, hinge or logistic.",
+            show_default="squared_hinge; hinge where the solver has no other",
+        ),
+    ] = None,
     solver: Annotated[str, typer.Option(help="auto, or a solver's name.")] = "auto",
     option: Options = None,
-    tol: Annotated[float, typer.Option(help="Relative gap to reach in every fit.")] = 1e-4,
+    kernel: options.KernelChoice,
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Relative gap to reach in every fit.", show_default="1e-4; with a kernel 1e-3"),
+    ] = None,
     max_time: Annotated[float, typer.Option(help="Seconds for all fits; inf: no limit.")] = float("inf"),
-    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit.")] = 100_000,
+    max_iter: Annotated[int, typer.Option(help="Steps of the solver, for each fit; -1: no limit.")] = -1,
     intercept: Annotated[
         str, typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.")
     ] = "exact",
@@ -58,12 +90,15 @@ def choose(
 ) -> int:
     """Choose C by cross-validation, and write the model of all rows at that C with its proof.
 
-    Every fit of every fold is certified; those at the chosen C to a hundredth of --tol. Ctrl-C writes
-    nothing: nothing is chosen yet. The exit codes are those of train.
+    With --kernel, C and gamma are chosen together. Every fit of every fold is certified; those at the
+    chosen C to a hundredth of --tol. Ctrl-C writes nothing: nothing is chosen yet. The exit codes are those
+    of train.
 
     Example: maxmargin choose data.svm -o model.mm --picture choice.svg
 
     Example: maxmargin choose data.svm -o model.mm --low 0.01 --high 100 --values 20 --folds 10
+
+    Example: maxmargin choose churn.csv --label churn -o model.mm --kernel gaussian
     """
     import numpy as np
     from sklearn.model_selection import StratifiedKFold
@@ -71,20 +106,32 @@ def choose(
     from maxmargin.command_line.shared.report import Training, report
 
     options.check_files(output, data, test)
+    reading.check(data)
     if picture is not None:
         check_picture("--picture", picture)
         options.check_writable(picture, data, test, output)
-    if not 0.0 < low <= high < float("inf"):
-        raise Failure(
-            f"--low and --high must be finite numbers above 0, the first not above the second. Got {low:g} "
-            f"and {high:g} instead."
-        )
+    if kernel.kernel is not None:
+        if picture is not None or intercept != "exact" or loss not in (None, "hinge"):
+            raise Failure(
+                "With --kernel, choose takes no --picture, no --loss but hinge, and no --intercept but "
+                "exact. Leave these or --kernel out."
+            )
+        own = kernel.given(needs_kernel=True)
+        search = GridSearch(own, low, high, values, gammas, folds, seed, options.seconds_or_none(max_time))
+        parameters = {"tol": 1e-3 if tol is None else tol, "solver": configured(solver, option) or "auto"}
+        parameters["max_iter"] = max_iter
+        return _choose_with_kernel(data, output, search, parameters, class_weight, test, reading, as_json)
+    kernel.given(needs_kernel=True)
+    if gammas is not None:
+        raise Failure("--gammas is for kernels. Got no kernel. Add --kernel gaussian, or leave it out.")
+    ends, values = _Ends(low, high), values or 10
+    loss = loss or usual_loss(solver)
     model = maxmargin.LinearSVCCV(
         loss=loss,
-        Cs=np.geomspace(low, high, values),
+        Cs=np.geomspace(ends.low, ends.high, values),
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         solver=configured(solver, option) or "auto",
-        tol=tol,
+        tol=1e-4 if tol is None else tol,
         max_iter=max_iter,
         max_time=options.seconds_or_none(max_time),
         random_state=seed,
@@ -94,7 +141,8 @@ def choose(
     model._check_parameters()  # now, and not after an hour of reading
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name))
+        training_set = reading.read_for_training(data, bars.reading(data.name))
+        data_set = training_set.data
         classes = np.unique(data_set.y)
         _check_folds(folds, data_set.y)
         if class_weight is not None:
@@ -104,19 +152,127 @@ def choose(
         model.callback = bars.counting("choosing C", (folds + 1) * values * problems)
         with one_interrupt():
             warned = _fit(model, data_set)
+            while (wider := ends.wider(model)) is not None:
+                model.set_params(Cs=wider)
+                warned = _fit(model, data_set)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                files.save_model(
-                    model.best_estimator_, output, data=files.fingerprint(data_set.X, data_set.y)
-                )
+                best = options.with_encoding(model.best_estimator_, data_set)
+                files.save_model(best, output, data=files.fingerprint(data_set.X, data_set.y))
         seconds["write"] = clock.lap()
-    choice = Choice(model, data_set.X.shape[0], picture)
+    choice = Choice(model, data_set.X.shape[0], picture, ends)
+    warned += choice.doubts
     if picture is not None:
         choice.draw(picture, f"{data.name}: {loss.replace('_', ' ')} loss, {folds} folds")
     training = Training(
-        model.best_estimator_, data_set, data, output, "maxmargin", seconds, warned, choice=choice
+        model.best_estimator_,
+        data_set,
+        data,
+        output,
+        "maxmargin",
+        seconds,
+        warned,
+        choice=choice,
+        training_set=training_set,
     )
     return report(training, reading, test, as_json=as_json)
+
+
+def _choose_with_kernel(
+    data: Path,
+    output: Path,
+    search: GridSearch,
+    parameters: dict[str, Any],
+    class_weight: str | None,
+    test: Path | None,
+    reading: options.TrainingData,
+    as_json: bool,
+) -> int:
+    """The same with C and gamma of a kernel."""
+    import numpy as np
+
+    from maxmargin.command_line.shared.report import Training, report
+
+    estimator = maxmargin.SVC(
+        **search.kernel, **parameters, n_jobs=reading.threads, random_state=search.seed
+    )
+    estimator._check_parameters()  # now, and not after an hour of reading
+    clock, seconds = Clock(), dict[str, float]()
+    with Bars(quiet=as_json) as bars:
+        training_set = reading.read_for_training(data, bars.reading(data.name))
+        data_set = training_set.data
+        _check_folds(search.folds, data_set.y)
+        if class_weight is not None:
+            weights = options.class_weight_of(class_weight, np.unique(data_set.y))
+            estimator.set_params(class_weight=weights)
+        seconds["read"] = clock.lap()
+        with one_interrupt():
+            found = search.run(estimator, data_set.X, data_set.y, bars)
+            seconds["train"] = clock.lap()
+            if data_set.feature_names is not None:
+                found.best.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
+            with no_interrupt():
+                best = options.with_encoding(found.best, data_set)
+                files.save_model(best, output, data=files.fingerprint(data_set.X, data_set.y))
+        seconds["write"] = clock.lap()
+    training = Training(
+        found.best,
+        data_set,
+        data,
+        output,
+        "maxmargin",
+        seconds,
+        found.doubts,
+        choice=found,
+        training_set=training_set,
+    )
+    return report(training, reading, test, as_json=as_json)
+
+
+@dataclass
+class _Ends:
+    """The smallest and the largest C; where the best is at an end that nobody asked for, it moves."""
+
+    asked_low: float | None
+    asked_high: float | None
+    widened: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.low <= self.high < float("inf"):
+            raise Failure(
+                "--low and --high must be finite numbers above 0, the first not above the second. Got "
+                f"{self.low:g} and {self.high:g} instead."
+            )
+
+    @property
+    def low(self) -> float:
+        return _LOW if self.asked_low is None else self.asked_low
+
+    @property
+    def high(self) -> float:
+        return _HIGH if self.asked_high is None else self.asked_high
+
+    def wider(self, model: maxmargin.LinearSVCCV) -> NDArray[Any] | None:
+        """The grid with more values beyond the end at which the best is; None where that will not do."""
+        import numpy as np
+
+        end, ratio = at_end(model), float(model.Cs_[-1] / model.Cs_[0]) ** (1 / max(len(model.Cs_) - 1, 1))
+        asked = {"--low": self.asked_low, "--high": self.asked_high}
+        if end is None or asked[end] is not None or self.widened == _MOST_WIDENINGS:
+            return None
+        self.widened += 1
+        steps = ratio ** np.arange(1, _MORE_VALUES + 1)
+        if end == "--low":
+            return np.concatenate([model.Cs_[0] / steps[::-1], model.Cs_])
+        return np.concatenate([model.Cs_, model.Cs_[-1] * steps])
+
+
+def at_end(model: maxmargin.LinearSVCCV) -> str | None:
+    """The option of the end of the grid at which the best C is, if it is and others are worse."""
+    scores = model.cv_results_["mean_test_score"]
+    if len(scores) == 1 or scores.min() == scores.max():
+        return None
+    return {0: "--low", len(scores) - 1: "--high"}.get(model.best_index_)
 
 
 def _check_folds(folds: int, labels: NDArray[Any]) -> None:
@@ -152,6 +308,20 @@ class Choice:
     model: maxmargin.LinearSVCCV
     rows: int
     picture: Path | None
+    ends: _Ends
+
+    @property
+    def doubts(self) -> list[str]:
+        """That the best C is at an end of the grid, if it is."""
+        end = at_end(self.model)
+        if end is None:
+            return []
+        what = "less" if end == "--low" else "more"
+        widened = ", which was widened for it" if self.ends.widened else ""
+        return [
+            f"C = {self.model.C_:.4g} is at the end of the grid{widened}: {what} may be better still. "
+            f"{'Lower' if end == '--low' else 'Raise'} {end}."
+        ]
 
     @property
     def as_good(self) -> list[float]:

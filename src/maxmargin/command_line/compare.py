@@ -49,7 +49,9 @@ def compare(
         Path, typer.Option("-o", "--output", help="The picture, PNG or SVG by its suffix.")
     ] = Path("compare.png"),
     C: Annotated[float, typer.Option("-C", help="Weight of the losses.")] = 1.0,
-    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    loss: Annotated[
+        str, typer.Option(help="hinge, which every solver has, squared_hinge or logistic.")
+    ] = "hinge",
     intercept: Annotated[str, typer.Option(help="exact, regularised or none.")] = "exact",
     positive: Annotated[
         str | None,
@@ -88,7 +90,7 @@ def compare(
     stated = {"C": C, "loss": loss, "intercept": intercept}
     _check(stated)
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name))
+        data_set = reading.read_for_training(data, bars.reading(data.name)).data
         problem, against, expansion = _problem(data_set, positive, own, asked, stated)
         _ = problem.rows.squared_norms  # shared by all solvers, so that the first one does not pay for it
         limits: dict[str, Any] = {
@@ -221,7 +223,7 @@ def race(
     for name in (name for name in solvers if refusals[name] is None):
         show = bars.solving(name, tol=tol, max_time=max_time)
         model = maxmargin.solve(problem, solvers[name], tol=tol, max_time=max_time, callback=show, **limits)
-        if model.status.name == "INTERRUPTED":
+        if model.interrupted:
             raise KeyboardInterrupt
         models[name] = model
     return models, [refusal for refusal in refusals.values() if refusal is not None]

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -22,12 +23,17 @@ if TYPE_CHECKING:
 @in_words
 def demo(
     C: Annotated[float, typer.Option("-C", help="Weight of the losses.")] = 1.0,
-    loss: Annotated[str, typer.Option(help="hinge, squared_hinge or logistic.")] = "hinge",
+    loss: Annotated[
+        str, typer.Option(help="hinge, which every solver has, squared_hinge or logistic.")
+    ] = "hinge",
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-4,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 2.0,
     save_data: Annotated[
         Path | None,
-        typer.Option(help="Write the data as LIBSVM text, and do nothing else: a file to try things on."),
+        typer.Option(
+            help="Write the data as LIBSVM text, and do nothing else: a file to try things on. With a name "
+            "that ends in .csv, a made-up table of customers."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> int:
@@ -36,6 +42,8 @@ def demo(
     Example: maxmargin demo --loss squared_hinge --tol 1e-6
 
     Example: maxmargin demo --save-data cancer.svm
+
+    Example: maxmargin demo --save-data churn.csv
     """
     if save_data is not None:
         return _save(save_data, as_json=as_json)
@@ -138,6 +146,8 @@ def _save(path: Path, *, as_json: bool) -> int:
     test_path = path.with_name(f"{path.stem}.test{path.suffix}")
     for each in (path, test_path):
         check_writable(each)
+    if path.suffix.lower() == ".csv":
+        return _save_table(path, test_path, as_json=as_json)
     X, y, X_test, y_test = _breast_cancer()
     _write_libsvm(path, X, y)
     _write_libsvm(test_path, X_test, y_test)
@@ -150,6 +160,65 @@ def _save(path: Path, *, as_json: bool) -> int:
             f"Next: maxmargin train {path} -o model.mm --test {test_path}"
         )
     return DONE
+
+
+def _save_table(path: Path, test_path: Path, *, as_json: bool) -> int:
+    """A made-up table with everything that real ones have."""
+    from maxmargin.files.whole import write_whole
+
+    header, *lines = _customers()
+    parts = ((path, lines[:_CUSTOMERS]), (test_path, lines[_CUSTOMERS:]))
+    for where, rows in parts:
+        text = "\n".join([header, *rows, ""]).encode()
+        write_whole(where, partial(_write_bytes, text))
+    if as_json:
+        counts = [len(rows) for _, rows in parts]
+        print_json({"data": path, "rows": counts[0], "test_data": test_path, "test_rows": counts[1]})
+    else:
+        typer.echo(
+            f"Wrote {path} with {len(parts[0][1])} rows and {test_path} with {len(parts[1][1])}: made-up "
+            "customers of a telephone company, and whether they left it.\n"
+            f"Next: maxmargin train {path} --label churn -o model.mm --test {test_path}"
+        )
+    return DONE
+
+
+def _write_bytes(text: bytes, file: BinaryIO) -> None:
+    file.write(text)
+
+
+_CUSTOMERS, _TEST_CUSTOMERS = 600, 200
+"""Rows of the made-up table, and of the one for the test."""
+
+
+def _customers() -> list[str]:
+    """The lines of a table whose last column hangs on the others and on chance."""
+    from datetime import date, timedelta
+
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    lines = ["customer,age,contract,city,since,paperless,charges,churn"]
+    contracts, cities = ("month", "one year", "two years"), ("Berlin", "Lyon", "Oslo", "Turin")
+    for number in range(_CUSTOMERS + _TEST_CUSTOMERS):
+        age, contract = int(random.integers(18, 85)), int(random.integers(3))
+        city, days = int(random.integers(4)), int(random.integers(2500))
+        paperless, charges = bool(random.random() < 0.6), float(random.gamma(4.0, 15.0))
+        score = 1.2 - 1.5 * contract + 0.02 * (charges - 60) - days / 1200 + 0.8 * (city == 3)
+        left = score + random.logistic() > 0
+        text_age = "" if random.random() < 0.03 else str(age)
+        text_city = "NA" if random.random() < 0.03 else cities[city]
+        since = date(2018, 1, 1) + timedelta(days=days)
+        fields = (
+            f"C{number:04d}",
+            text_age,
+            contracts[contract],
+            text_city,
+            str(since),
+            str(paperless).lower(),
+        )
+        lines.append(",".join([*fields, f"{charges:.2f}", "yes" if left else "no"]))
+    return lines
 
 
 def _write_libsvm(path: Path, X: Any, y: Any) -> None:

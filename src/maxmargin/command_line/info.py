@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
 from maxmargin.command_line.shared.options import Json, Reading
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import bytes_in_words, count_in_words, percent, some
+from maxmargin.command_line.shared.words import bytes_in_words, percent, some
 from maxmargin.files.data.labels import label_text
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _MOST_LABELS = 10
 """Labels that are named with their counts."""
-_ORDERS_APART = 3
-"""Orders of magnitude between columns from which a warning is due."""
-_LARGE_VALUE = 100.0
-"""The value above which columns count as not scaled."""
+_NO_NAME = "''"
+"""How a column without a name is shown."""
+_MOST_COLUMNS, _WIDEST_NAME = 50, 30
+"""Columns of a table that are told one by one, and the characters that their names are given."""
 
 
 @in_words
@@ -41,13 +41,23 @@ def info(
 
     Example: maxmargin info data.svm
     """
+    from maxmargin.command_line.shared.doubts import scale_doubts
+
     if reading.format is None and _is_model(file):
         from maxmargin.command_line.shared.model_info import tell
 
         return tell(file, as_json=as_json)
-    survey = _survey(file, reading, quiet=as_json)
-    warnings = [*_label_warnings(survey), *_scale_warnings(survey)]
-    if contradictions := survey.contradictions():
+    columns: list[tuple[str, str]] = []
+    if reading.is_table(file):
+        from maxmargin.command_line.shared.table_info import survey_table
+
+        survey, columns = survey_table(file, reading, quiet=as_json)
+        warnings = _label_warnings(survey)
+    else:
+        survey = _survey(file, reading, quiet=as_json)
+        warnings = _label_warnings(survey)
+        warnings += scale_doubts(survey.scales, partial(_name, survey), option=False)
+    if survey.columns and (contradictions := survey.contradictions()):
         warnings.append(
             f"{contradictions} rows have the values of another row and a different label: no classifier "
             "gets all of them right."
@@ -55,9 +65,9 @@ def info(
     if reading.zero_based and survey.columns > 1 and survey.counts[0] == 0:
         warnings.append("No index is 0: the file probably counts from 1. Leave --zero-based out.")
     if as_json:
-        print_json(_as_json(file, survey, warnings))
+        print_json(_as_json(file, survey, warnings) | {"table": dict(columns) or None})
     else:
-        _print_words(file, survey, warnings)
+        _print_words(file, survey, columns, warnings)
     return DONE
 
 
@@ -100,33 +110,6 @@ def _label_warnings(survey: Survey) -> list[str]:
     return []
 
 
-def _scale_warnings(survey: Survey) -> list[str]:
-    import numpy as np
-
-    scales = survey.scales
-    used = np.flatnonzero(scales > 0).tolist()
-    if not used:
-        return ["All values are zero."]
-    large, small = max(used, key=scales.__getitem__), min(used, key=scales.__getitem__)
-    orders = math.floor(math.log10(scales[large] / scales[small]) + 1e-9)
-    cure = (
-        "Scale the columns to similar ranges, such as [-1, 1] or unit variance: training needs far fewer "
-        "steps, and no column rules the penalty."
-    )
-    if orders >= _ORDERS_APART:
-        middle = float(np.median(scales[used]))
-        far = [column for column in used if abs(math.log10(scales[column] / middle)) >= _ORDERS_APART]
-        named = some([_name(survey, column) for column in far])
-        return [
-            f"Columns are {count_in_words(orders)} orders of magnitude apart: column "
-            f"{_name(survey, large)} reaches {scales[large]:.3g}, column {_name(survey, small)} only "
-            f"{scales[small]:.3g}. {f'Far from the rest: {named}. ' if len(used) > 2 and far else ''}{cure}"
-        ]
-    if scales[large] > _LARGE_VALUE:
-        return [f"Not scaled: column {_name(survey, large)} reaches {scales[large]:.3g}. {cure}"]
-    return []
-
-
 def _as_json(path: Path, survey: Survey, warnings: list[str]) -> dict[str, Any]:
     low, high = survey.value_range
     return {
@@ -153,7 +136,7 @@ def _density(survey: Survey) -> float:
     return survey.stored / max(survey.rows * survey.columns, 1)
 
 
-def _print_words(path: Path, survey: Survey, warnings: list[str]) -> None:
+def _print_words(path: Path, survey: Survey, columns: list[tuple[str, str]], warnings: list[str]) -> None:
     low, high = survey.value_range
     lines = {
         "rows": f"{survey.rows}" + _of_these(survey.empty_rows, "empty"),
@@ -170,6 +153,13 @@ def _print_words(path: Path, survey: Survey, warnings: list[str]) -> None:
     typer.echo(f"{path}: data, {bytes_in_words(path.stat().st_size)}")
     for name, words in lines.items():
         typer.echo(f"  {name:<10}{words}")
+    if columns:
+        typer.echo("Columns of the table, and what train makes of them:")
+    width = min(max((len(name) for name, _ in columns), default=2), _WIDEST_NAME)
+    for name, words in columns[:_MOST_COLUMNS]:
+        typer.echo(f"  {name or _NO_NAME:<{width}}  {words}")
+    if len(columns) > _MOST_COLUMNS:
+        typer.echo(f"  and {len(columns) - _MOST_COLUMNS} more")
     for warning in warnings:
         typer.echo(f"Warning: {warning}")
 

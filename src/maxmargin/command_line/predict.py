@@ -3,24 +3,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
 import typer
 
 import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_words, print_json
+from maxmargin.command_line.shared.columns import made_up_in_words
 from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files.data.labels import class_codes, label_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from maxmargin.tables.encoding import Encoded
 
 _SURE, _OPEN = "sure", "open"
 """What ``--sure`` writes after a label."""
@@ -34,7 +41,11 @@ def predict(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="OUT", help="Where to write; - is stdout.", show_default="-"
+            "-o",
+            "--output",
+            metavar="OUT",
+            help="Where to write; .gz and .zst are packed, - is stdout.",
+            show_default="-",
         ),
     ] = None,
     scores: Annotated[
@@ -58,29 +69,28 @@ def predict(
         check_writable(target, data, model)
     saved = files.load_model(model)
     is_sure = sureness_of(saved, model) if sure else None
-    tally = _Tally()
-    lines: list[str] = []
+    tally, lines = _Tally(), _Lines(scores=scores)
+    rows: list[list[str]] = []
     with Bars(quiet=as_json or target is None) as bars:
         pieces = tally.of(predictions(saved, reading, data, bars.reading(data.name), is_sure))
         if target is not None:
-            _write_file(target, pieces, scores=scores)
+            _write_file(target, pieces, lines)
         elif as_json:
-            lines = [line for piece in pieces for line in _lines(piece, scores=scores)]
+            rows = [fields for piece in pieces for fields in lines.of(piece)]
         else:
             for piece in pieces:
-                sys.stdout.writelines(_lines(piece, scores=scores))
+                sys.stdout.write(lines.text(piece))
             sys.stdout.flush()
     if as_json:
         answer = tally.as_json() | {"model": model, "data": data, "output": target}
         if target is None:
-            rows = [line.rstrip("\n").split("\t") for line in lines]
-            answer["labels"] = [row[0] for row in rows]
+            answer["labels"] = [row[0] if row else None for row in rows]
             if sure:
-                answer["sure"] = [row.pop(1) == _SURE for row in rows]
+                answer["sure"] = [row.pop(1) == _SURE if row else None for row in rows]
             if scores:
-                answer["scores"] = [[float(score) for score in row[1:]] for row in rows]
+                answer["scores"] = [[float(score) for score in row[1:]] if row else None for row in rows]
         print_json(answer)
-    else:
+    elif not VOICE.quiet:
         for sentence in tally.sentences(saved):
             typer.echo(sentence, err=True)
     return DONE
@@ -103,6 +113,10 @@ class Piece:
     """Values in columns that the model does not have."""
     sure: NDArray[Any] | None = None
     """Whether the best model gives each row the same label, where that was asked."""
+    gaps: tuple[int, ...] = ()
+    """The rows of the file that were left out, counted from 0."""
+    made_up: Encoded | None = None
+    """What had to be filled in, of a table."""
 
 
 def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
@@ -131,7 +145,7 @@ def predictions(
     """The predictions for a file, piece by piece in its order."""
     import numpy as np
 
-    for data in reading.stream(path, width=model.width, labelled=False, progress=progress):
+    for data, made_up in _pieces(model, reading, path, progress):
         X = aligned(data, model, path)
         found = model.decision_function(X)
         labels = model.classes_of(found)
@@ -143,7 +157,27 @@ def predictions(
         scores = found.reshape(len(labels), -1)
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
         sure = None if is_sure is None else is_sure(X)
-        yield Piece(labels, scores, known, right, data.y is not None, data.skipped, dropped, sure)
+        counts = known, right, data.y is not None, data.skipped, dropped
+        yield Piece(labels, scores, *counts, sure, data.gaps, made_up)
+
+
+def _pieces(
+    model: files.StoredModel,
+    reading: Layout,
+    path: Path,
+    progress: Callable[[int, int], None] | None,
+) -> Iterator[tuple[files.DataSet, Encoded | None]]:
+    """The data piece by piece; those of a table as the model's encoding makes them, and what it made up."""
+    encoding = model.encoding
+    if encoding is None:
+        for data in reading.stream(path, width=model.width, labelled=False, progress=progress):
+            yield data, None
+        return
+    from maxmargin.files.data.reading import about
+
+    with about(os.fspath(path)):
+        for raw in reading.stream_table(path, encoding, progress=progress):
+            yield raw.encoded(encoding)
 
 
 def aligned(data: files.DataSet, model: files.StoredModel, path: Path) -> Any:
@@ -168,25 +202,70 @@ def aligned(data: files.DataSet, model: files.StoredModel, path: Path) -> Any:
     return data.X[:, [place[name] for name in ours]]
 
 
-def _lines(piece: Piece, *, scores: bool) -> list[str]:
-    rows = [[label_text(label)] for label in piece.labels.tolist()]
-    if piece.sure is not None:
-        for row, sure in zip(rows, piece.sure.tolist(), strict=True):
-            row.append(_SURE if sure else _OPEN)
-    if scores:
-        for row, values in zip(rows, piece.scores.tolist(), strict=True):
-            row += map(repr, values)
-    return ["\t".join(row) + "\n" for row in rows]
+class _Lines:
+    """The lines of an answer, one for each row of the data: where a row was left out, it is empty."""
+
+    def __init__(self, *, scores: bool) -> None:
+        self._scores = scores
+        self._written = 0
+        self._gaps: list[int] = []
+
+    def of(self, piece: Piece) -> Iterator[list[str]]:
+        """The fields of each line, the label first."""
+        self._gaps = sorted([*self._gaps, *piece.gaps])
+        for fields in self._fields(piece):
+            yield from self._empty()
+            self._written += 1
+            yield fields
+        yield from self._empty()
+
+    def _empty(self) -> Iterator[list[str]]:
+        while self._gaps and self._gaps[0] <= self._written:
+            self._gaps.pop(0)
+            self._written += 1
+            yield []
+
+    def _fields(self, piece: Piece) -> Iterator[list[str]]:
+        rows = [[label_text(label)] for label in piece.labels.tolist()]
+        if piece.sure is not None:
+            for row, sure in zip(rows, piece.sure.tolist(), strict=True):
+                row.append(_SURE if sure else _OPEN)
+        if self._scores:
+            for row, values in zip(rows, piece.scores.tolist(), strict=True):
+                row += map(repr, values)
+        return iter(rows)
+
+    def text(self, piece: Piece) -> str:
+        """The lines of a piece."""
+        return "".join("\t".join(fields) + "\n" for fields in self.of(piece))
 
 
-def _write_file(path: Path, pieces: Iterator[Piece], *, scores: bool) -> None:
+def _write_file(path: Path, pieces: Iterator[Piece], lines: _Lines) -> None:
     from maxmargin.files.whole import write_whole
 
     def write(file: BinaryIO) -> None:
-        for piece in pieces:
-            file.write("".join(_lines(piece, scores=scores)).encode())
+        with compressed(path, file) as packed:
+            for piece in pieces:
+                packed.write(lines.text(piece).encode())
 
     write_whole(path, write)
+
+
+@contextmanager
+def compressed(path: Path, file: BinaryIO) -> Iterator[BinaryIO]:
+    """What writes into the file, compressed where its name ends in .gz or .zst."""
+    if path.suffix.lower() == ".gz":
+        import gzip
+
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
+    elif path.suffix.lower() == ".zst":
+        import zstandard
+
+        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as packed:
+            yield cast(BinaryIO, packed)
+    else:
+        yield file
 
 
 class _Tally:
@@ -196,6 +275,7 @@ class _Tally:
         self.rows = self.known = self.right = self.skipped = self.dropped = 0
         self.labelled = False
         self.sure: int | None = None
+        self.filled, self.unseen = Counter[str](), Counter[str]()
 
     def of(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """The pieces, which are counted as they pass."""
@@ -208,6 +288,12 @@ class _Tally:
             self.labelled |= piece.labelled
             if piece.sure is not None:
                 self.sure = (self.sure or 0) + int(piece.sure.sum())
+            if piece.made_up is not None:
+                for counted, more in (
+                    (self.filled, piece.made_up.filled),
+                    (self.unseen, piece.made_up.unseen),
+                ):
+                    counted.update({name: counted.get(name, 0) + count for name, count in more.items()})
             yield piece
 
     @property
@@ -218,6 +304,7 @@ class _Tally:
     def as_json(self) -> dict[str, Any]:
         right = self.right if self.known else None
         counts = attributes(self, "rows", "accuracy", "skipped")
+        counts |= {"filled_values": self.filled, "unseen_texts": self.unseen}
         return counts | {"right": right, "dropped_values": self.dropped, "sure_rows": self.sure}
 
     def sentences(self, model: files.StoredModel) -> Iterator[str]:
@@ -237,4 +324,6 @@ class _Tally:
                 f"trained on {model.features} columns."
             )
         if self.skipped:
-            yield f"{self.skipped} malformed lines were left out: they have no line in the answer."
+            yield f"{self.skipped} malformed lines were left out: their lines in the answer are empty."
+        if self.filled or self.unseen:
+            yield from made_up_in_words(self.filled, self.unseen)

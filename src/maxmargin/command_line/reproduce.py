@@ -29,10 +29,10 @@ def reproduce(
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder of the data files; by default MAXMARGIN_DATA or ../shared/data."),
+        typer.Option(help="Folder of the data files.", show_default="MAXMARGIN_DATA, or ../shared/data"),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for pages and pictures.")] = Path(
-        "docs/results"
+        "maxmargin-results"
     ),
     as_json: Json = False,
 ) -> int:
@@ -40,6 +40,10 @@ def reproduce(
 
     Parts: subgradient, pegasos_bound, support_vectors (these need no files), shalev_shwartz2007, hsieh2008,
     chang2010_linear_gaussian, chang2010_degree2. Each writes a page and a picture.
+
+    The files are NAME.train.npz and NAME.test.npz with X and y. They are not part of maxmargin: the data
+    sets are those of LIBSVM's page, www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets, and mnist that of
+    LeCun, Cortes and Burges. Without them, the parts that need them are left out.
 
     Example: maxmargin reproduce support_vectors pegasos_bound --output results
     """

@@ -12,10 +12,11 @@ import typer
 import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt
+from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.progress import Bars, Clock
-from maxmargin.command_line.shared.solver_options import Options, configured
+from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
+from maxmargin.tools.interrupts import held_back
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
 # What an option left out stands for, unless a model to resume says otherwise.
 _DEFAULTS: dict[str, Any] = {
     "C": 1.0,
-    "loss": "hinge",
     "solver": "auto",
     "tol": 1e-4,
     "max_time": 60.0,
-    "max_iter": 100_000,
+    "max_iter": -1,
     "random_state": 0,
 }
 _KERNEL_DEFAULTS: dict[str, Any] = {"tol": 1e-3, "max_time": 60.0, "random_state": 0}
@@ -46,7 +46,11 @@ def train(
         float | None, typer.Option("-C", help="Weight of the losses; inf: hard margin.", show_default="1")
     ] = None,
     loss: Annotated[
-        str | None, typer.Option(help="hinge, squared_hinge or logistic.", show_default="hinge")
+        str | None,
+        typer.Option(
+            help="squared_hinge, hinge or logistic.",
+            show_default="squared_hinge; hinge where kernel, solver or format has no other",
+        ),
     ] = None,
     solver: Annotated[
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
@@ -62,9 +66,7 @@ def train(
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(
-            help="Steps of the solver, for each problem.", show_default="100000; with a kernel no limit"
-        ),
+        typer.Option(help="Steps of the solver, for each problem; -1: no limit.", show_default="no limit"),
     ] = None,
     intercept: Annotated[
         str | None,
@@ -72,6 +74,15 @@ def train(
     ] = None,
     class_weight: options.ClassWeight = None,
     test: options.TestFile = None,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Hold this share of the rows out of a first fit, and tell its accuracy on them; the model "
+            "written is of all rows.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -98,11 +109,13 @@ def train(
     Exit code 0: the gap is certified; 3: it is not, the model is written all the same; 2: wrong input;
     130: interrupted.
 
+    Example: maxmargin train churn.csv --label churn -o model.mm --hold-out 0.2
+
     Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
 
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
 
-    Example: maxmargin train data.svm -o model.mm --solver pegasos --option batch=16 --option eta=0.1
+    Example: maxmargin train data.svm -o model.mm --solver pegasos --loss hinge --option batch=16
 
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
     """
@@ -114,9 +127,15 @@ def train(
     if target is None:
         raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
     options.check_files(target, data, test)
+    reading.check(data)
     if model_format not in _MODEL_FORMATS:
         raise Failure(
             f"--model-format must be one of {', '.join(_MODEL_FORMATS)}. Got {model_format!r} instead."
+        )
+    if hold_out is not None and not 0 < hold_out < 1:
+        raise Failure(
+            f"--hold-out must be above 0 and below 1. Got {hold_out:g} instead. It is a share: 0.2 holds "
+            "every fifth row out."
         )
     chosen = configured(solver, option, cache_size=kernel.cache_size)
     given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
@@ -128,12 +147,18 @@ def train(
     if kernel.kernel is not None or _has_kernel(earlier):
         _refuse_without_kernel(loss, intercept, model_format, earlier)
         given = given | own | {"loss": None}
-    elif intercept is not None:
-        given |= options.intercept_options(intercept)
+    else:
+        given |= {} if intercept is None else options.intercept_options(intercept)
+        if loss is None and earlier is None:
+            given["loss"] = usual_loss(solver, model_format)
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name))
+        known = None if earlier is None else earlier.encoding
+        training_set = reading.read_for_training(data, bars.reading(data.name), known)
+        data_set = training_set.data
+        bars.waiting("looking at the data")
+        _check_table(data_set, model_format)
         classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
@@ -141,15 +166,37 @@ def train(
         fingerprint = _checked_fingerprint(data_set, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
         seconds["read"] = clock.lap()
-        with one_interrupt():
+        held_out = None
+        if hold_out is not None:
+            kept, out = _split(data_set.y, hold_out, seed or 0)
+            parts = [expanded(part, asked, earlier) for part in training_set.split(kept, out, reading)]
+            held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
+            seconds["hold out"] = clock.lap()
+        bars.waiting("preparing")
+        with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
             warned, blocks = _fit(estimator, X, data_set, bars)
             seconds["train"] = clock.lap()
-            with no_interrupt():
-                files.save_model(
-                    estimator, target, data=fingerprint, proof=not no_proof, format=cast(Any, model_format)
-                )
+            bars.waiting("writing")
+            files.save_model(
+                options.with_encoding(estimator, data_set),
+                target,
+                data=fingerprint,
+                proof=not no_proof,
+                format=cast(Any, model_format),
+            )
         seconds["write"] = clock.lap()
-    training = Training(estimator, data_set, data, target, model_format, seconds, warned, blocks)
+    training = Training(
+        estimator,
+        data_set,
+        data,
+        target,
+        model_format,
+        seconds,
+        warned,
+        blocks,
+        held_out=held_out,
+        training_set=training_set,
+    )
     return report(training, reading, test, as_json=as_json)
 
 
@@ -208,6 +255,16 @@ def _refuse_features(earlier: files.StoredModel | None, asked: bool, model_forma
         raise Failure(
             f"--model-format must be maxmargin for a model with --features. Got {model_format!r} instead, "
             "whose text weighs the columns of the data and has no room for features."
+        )
+
+
+def _check_table(data_set: files.DataSet, model_format: str) -> None:
+    """Refuse now what the text of others has no room for."""
+    if data_set.encoding is not None and model_format != "maxmargin":
+        raise Failure(
+            f"--model-format must be maxmargin for a table whose columns are scaled, filled or made of "
+            f"texts. Got {model_format!r} instead, which has no room for that. With a table of numbers "
+            "alone, --scale none will do."
         )
 
 
@@ -277,6 +334,32 @@ def _fit(
         estimator.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
     warned = [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
     return warned, max(blocks, default=None)
+
+
+def _split(y: Any, share: float, seed: int) -> tuple[Any, Any]:
+    """The rows kept and those held out, each with the same share of every class."""
+    import numpy as np
+    from sklearn.model_selection import train_test_split
+
+    try:
+        kept, out = train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed)
+    except ValueError:
+        raise Failure(
+            f"--hold-out {share:g} must leave rows of every class on both sides. Got a class of too few "
+            f"rows: {min(np.unique(y, return_counts=True)[1])}. Choose another share, or leave it out."
+        ) from None
+    return kept, out
+
+
+def _held_out(estimator: Any, X: Any, X_out: Any, y: Any, y_out: Any) -> tuple[int, int]:
+    """How many rows held out a model of the others gets right, and how many these are."""
+    import numpy as np
+    from sklearn.base import clone
+
+    model = clone(estimator).set_params(callback=None, warm_start=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is to be said, the fit of all rows says
+        return int(np.count_nonzero(model.fit(X, y).predict(X_out) == y_out)), len(y_out)
 
 
 def _noting_blocks(show: Callback | None, blocks: list[int]) -> Callback:

@@ -29,7 +29,8 @@ from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
 from maxmargin.reductions.class_problems import ClassProblems, Decomposition
 from maxmargin.reductions.ladders import Running
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
-from maxmargin.solving.loop import Callback, Progress
+from maxmargin.solving.loop import NO_LIMIT, Callback, Progress
+from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import check_choice, wrong
 
 logger = logging.getLogger("maxmargin")
@@ -68,19 +69,20 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     verbose: int
     solver: str | AnySolver
     warm_start: Any
+    max_iter: int
     max_time: float | None
     callback: Callback | None
     n_jobs: int | None
 
     random_state: Any
 
-    def _running(self, problems: ClassProblems, max_steps: int) -> Running:
+    def _running(self, problems: ClassProblems) -> Running:
         """How the problems of a fit are to be solved."""
         watched = self.verbose or self.callback is not None
         return Running(
             self.solver,
             float(self.tol),
-            max_steps,
+            NO_LIMIT if self.max_iter == -1 else int(self.max_iter),
             math.inf if self.max_time is None else float(self.max_time),
             self._threads,
             self.random_state,
@@ -137,10 +139,16 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         ``LinearSVC`` takes what ``Monomials(lazy=True)`` gives, and ``SVC`` with a precomputed kernel a
         matrix of shape (n_samples, n_samples). y : one label per row. sample_weight : one factor on C per
         row, not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, if it can.
+
+        Ctrl-C ends a fit whose data are checked: every problem keeps the best model that is proven so far,
+        0 where it had not begun, and a warning says so.
         """
-        self._fit_once(X, y, sample_weight)
-        if until_sure is not None:
-            self._go_on_until_sure(until_sure, X, y, sample_weight)
+        interrupts = self._fit_once(X, y, sample_weight)
+        if until_sure is not None and not interrupts.came:
+            with held_back() as interrupts:
+                self._go_on_until_sure(until_sure, X, y, sample_weight)
+        if self.status_.certified:
+            interrupts.pass_on()
         return self
 
     @abstractmethod
@@ -203,8 +211,8 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
                 break
 
     @abstractmethod
-    def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Fit to ``tol``."""
+    def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
+        """Fit to ``tol``; whether Ctrl-C came meanwhile."""
 
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
@@ -227,6 +235,18 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         from maxmargin.files.models.saved import save_model
 
         save_model(self, path, format=format, data=data, proof=proof)
+
+    def report(
+        self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
+    ) -> None:
+        """Write one HTML page about the fitted model, its proof and its data, whole or not at all.
+
+        X, y : the training data, on which the proof is recomputed; of other data the page says that it
+        does not hold on them. test : rows and labels that the model has not seen.
+        """
+        from maxmargin.report.of_estimators import report_on
+
+        report_on(self, path, X, y, test)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

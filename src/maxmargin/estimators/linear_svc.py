@@ -33,7 +33,8 @@ from maxmargin.reductions.ladders import Begin, LinearFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import Way
-from maxmargin.tools.parameters import Positive, check_choice, check_options
+from maxmargin.tools.interrupts import Interrupts, held_back
+from maxmargin.tools.parameters import check_choice, check_options
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ class LinearParameters(ClassifierMixin, ShowsProof):
     tol: takes.Tolerance = 1e-4
     multi_class: takes.OneVsRest = "ovr"
     fit_intercept: takes.Flag = True
-    intercept_scaling: Positive = 1.0
+    intercept_scaling: takes.ConstantFeature = 1.0
     class_weight: takes.ClassWeight = None
     verbose: takes.Verbose = 0
     random_state: takes.RandomState = None
-    max_iter: takes.Epochs = 1000
+    max_iter: takes.Steps = -1
     solver: str | AnySolver = "auto"
     regularize_intercept: takes.Flag = False
     max_time: takes.Seconds = None
@@ -107,8 +108,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     random_state : int, RandomState instance or None
         Seed of the solver's random order.
     max_iter : int
-        Steps of the solver: epochs, or outer iterations. With an infinite C, for each soft margin on
-        the way.
+        Steps of the solver: epochs, or outer iterations; -1 sets no limit. With an infinite C, for each
+        soft margin on the way.
     solver : str or Solver
         "auto", a name of ``maxmargin.solvers.SOLVERS``, or a configured solver.
     regularize_intercept : bool
@@ -164,14 +165,17 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
 
-    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
         X, targets, rows = read_training_rows(self, X, y)
         labels, codes = labels_and_codes(targets)
-        problems = self._problems(rows, labels, codes, checked_weights(sample_weight, X))
-        shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
+        weights = checked_weights(sample_weight, X)
+        with held_back() as interrupts:
+            problems = self._problems(rows, labels, codes, weights)
+            shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
+        return interrupts
 
     def _problems(
         self, rows: Rows, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
@@ -197,17 +201,18 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
         Fits on the same rows can share ``way``, the answer of ``find_way``; ``begin`` says where to start.
         """
-        running = self._running(problems, self.max_iter)
-        if not (isinstance(self.random_state, int) and self.random_state >= 0):
-            _ = running.seed  # drawn by every fit that shares a generator, whether it is needed or not
-        try:
-            models, self.coef_ = LinearFit(problems, running, begin, way).solve()
-        except InseparableError as error:
-            self._refuse(error.certificate)
-        self.n_iter_ = max(1, *models.steps)
-        shortfall = self._set_proof(problems, models)
-        self._stated_problem |= {"penalty": "l2", "formulation": "separate"}
-        return shortfall, any(models[k].interrupted for k in range(len(models)))
+        running = self._running(problems)
+        with held_back() as interrupts:
+            if not (isinstance(self.random_state, int) and self.random_state >= 0):
+                _ = running.seed  # drawn by every fit that shares a generator, whether it is needed or not
+            try:
+                models, self.coef_ = LinearFit(problems, running, begin, way).solve()
+            except InseparableError as error:
+                self._refuse(error.certificate)
+            self.n_iter_ = max(1, *models.steps)
+            shortfall = self._set_proof(problems, models)
+            self._stated_problem |= {"penalty": "l2", "formulation": "separate"}
+            return shortfall, interrupts.came or any(models[k].interrupted for k in range(len(models)))
 
     def _from_last_fit(self, problems: ClassProblems) -> Begin | None:
         """The solutions of the last fit, if there was one on such data and it is to be the start."""

@@ -333,3 +333,10 @@ class LinearSVCCV(LinearParameters):
         """Write ``best_estimator_`` to a file; ``LinearSVC.load`` reads it."""
         check_is_fitted(self, "best_estimator_")
         self.best_estimator_.save(path, data=data, proof=proof, format=format)
+
+    def report(
+        self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
+    ) -> None:
+        """Write a page about ``best_estimator_``, as ``LinearSVC.report`` does."""
+        check_is_fitted(self, "best_estimator_")
+        self.best_estimator_.report(path, X, y, test=test)

@@ -10,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.kernels.base import Factor, Function, Kernel, Precomputed
+from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
-from maxmargin.kernels.validity import is_valid, validity_on
-from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.kernels.validity import doubt_about
 from maxmargin.tools.parameters import check_choice, wrong
 from maxmargin.types import Vector
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
-
-# So many rows a kernel is tried on first.
-_FEW = 20
 
 
 def is_precomputed(kernel: Any) -> bool:
@@ -94,48 +90,13 @@ def _weighted_variance(X: Any, weights: Vector | None) -> float:
     return float(np.average(spreads + (means - mean) ** 2, weights=weights))
 
 
-def why_invalid(kernel: Kernel, X: Any, matrix: NDArray[Any] | None) -> str:
-    """What is to be warned of where the kernel turns out to be none on up to 500 rows; else empty.
-
-    Only kernels that are not known to be one are looked at: sums and products of known ones need no proof.
-    """
-    if all(_is_kernel(factor) for _, factors in kernel.terms for factor in factors):
-        return ""
-    known: tuple[Kernel, Any] = (Precomputed(), matrix) if isinstance(kernel, Function) else (kernel, X)
-    count = known[1].shape[0]
-    rows = np.linspace(0, count - 1, min(count, _FEW)).astype(np.intp)
-    # Few rows are often enough for a proof, and take a thousandth of the time.
-    validity = validity_on(*known, rows, matrix)
-    if validity and count > _FEW:
-        with one_blas_thread():
-            if matrix is not None and _clearly_valid(matrix):
-                return ""
-            validity = is_valid(*known, sample=50) and is_valid(*known)
-    if validity:
+def why_unproven(kernel: Kernel, X: Any, matrix: NDArray[Any] | None) -> str:
+    """What is to be warned of where the function is not shown to be a kernel on these rows; else empty."""
+    doubt = "" if kernel.is_known else doubt_about(kernel, X, matrix)
+    if not doubt:
         return ""
     return (
-        f"{validity} Training goes on and ends, but the problem is not convex then: its certificate is no "
-        "proof, and the model may be far from the best. The Gaussian kernel, or a polynomial one with "
-        "coef0 >= 0, has no such trouble."
+        f"{doubt} Training goes on and ends, but without a kernel the problem is not convex: its "
+        "certificate is no proof, and the model may be far from the best. The Gaussian kernel, or a "
+        "polynomial one with coef0 >= 0, has no such trouble."
     )
-
-
-def _is_kernel(factor: Factor) -> bool:
-    """Whether a factor is a kernel for certain, whatever the rows are."""
-    common, shape, gamma, shift, _ = factor
-    return common != "given" and shape != "tanh" and gamma >= 0 and shift >= 0
-
-
-def _clearly_valid(matrix: NDArray[Any]) -> bool:
-    """Whether up to 500 rows have a Cholesky factor: found long before the smallest eigenvalue is."""
-    rows = np.linspace(0, len(matrix) - 1, min(len(matrix), 500)).astype(np.intp)
-    K = np.asarray(matrix[np.ix_(rows, rows)], np.float64)
-    shift = 1e-10 * float(np.abs(K).max())
-    if np.abs(K - K.T).max() > shift:
-        return False
-    K[np.diag_indices_from(K)] += shift
-    try:
-        np.linalg.cholesky(K)
-    except np.linalg.LinAlgError:
-        return False
-    return True

@@ -23,6 +23,11 @@ CostOrHardMargin = Annotated[
     Expected("a float in the range (0, inf)"),
     "C weighs the losses: a larger C fits the data harder; numpy.inf is the hard margin.",
 ]
+ConstantFeature = Annotated[
+    float,
+    Range("[1e-100, 1e100]"),
+    "It is the value of the constant feature, which is as large as others as a rule; 1 does.",
+]
 Tolerance = Annotated[NotNegative, "tol is the relative gap to reach."]
 Seconds = Annotated[
     NotNegative | None, Expected("a float in the range [0, inf)"), "None sets no limit on the seconds."
@@ -55,6 +60,5 @@ OneVsRest = Annotated[
 ]
 LossName = Annotated[str, Literal["squared_hinge", "hinge", "logistic"]]
 Dual = Annotated[str | bool, Literal["auto", True, False]]
-Epochs = Annotated[Natural, "It counts epochs or outer iterations of the solver."]
 Steps = Annotated[int, Range("[-1, inf)"), "It counts steps of the solver; -1 sets no limit."]
 Megabytes = Annotated[Positive, "It is the memory for kernel values, in megabytes."]

@@ -79,7 +79,11 @@ def _row_counts(certificate: Certificate) -> list[int]:
 
 
 def _values_table(certificate: Certificate) -> str:
-    bound = "no model can be below" if certificate.proven else "no bound: the function is not a kernel"
+    bound = (
+        "no model can be below"
+        if certificate.proven
+        else "no bound: the function is not shown to be a kernel"
+    )
     values = [
         ("primal value", f"{certificate.primal:.8g}", "of this model"),
         ("dual value", f"{certificate.dual:.8g}", bound),

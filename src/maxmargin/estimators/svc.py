@@ -23,7 +23,7 @@ from maxmargin.estimators.named_kernels import (
     find_kernel,
     is_function,
     is_precomputed,
-    why_invalid,
+    why_unproven,
 )
 from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
 from maxmargin.kernels.base import Function, Linear, Precomputed
@@ -38,7 +38,8 @@ from maxmargin.reductions.class_problems import (
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.ladders import KernelFit
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import NO_LIMIT, Callback
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
 
@@ -131,8 +132,8 @@ class SVC(CertifiedClassifier):
         Of ``cache_size``, the most that was held, and how many rows were found in it; not kept in files.
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A
-    function that is not a kernel (most sigmoids) is trained with, but proves nothing: a warning, the
-    status and the certificates say so.
+    function that is not shown to be a kernel (most sigmoids) is trained with, but proves nothing: a
+    warning, the status and the certificates say so.
 
     Examples
     --------
@@ -174,11 +175,23 @@ class SVC(CertifiedClassifier):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
-    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
         X, targets = self._checked_data(X, y)
         weights = checked_weights(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
+        with held_back() as interrupts:
+            doubt, shortfall = self._fit_checked(X, labels, codes, weights)
+        if doubt:
+            warnings.warn(doubt, UserWarning, stacklevel=3)
+        if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
+            warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
+        return interrupts
+
+    def _fit_checked(
+        self, X: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
+    ) -> tuple[str, str]:
+        """Fit; what is to be warned of, if anything: of the kernel, and of the gap."""
         kernel = find_kernel(self, X, weights)
         problems = KernelProblems(
             labels,
@@ -192,13 +205,11 @@ class SVC(CertifiedClassifier):
             class_weight=self.class_weight,
         )
         problems.refuse_classes_without_weight()
-        doubt = why_invalid(kernel, X, problems.matrix)
-        if doubt:
-            problems.kernel_is_none = True
-            warnings.warn(doubt, UserWarning, stacklevel=3)
+        doubt = why_unproven(kernel, X, problems.matrix)
+        problems.kernel_is_none |= bool(doubt)
         fit = KernelFit(
             problems,
-            self._running(problems, NO_LIMIT if self.max_iter == -1 else int(self.max_iter)),
+            self._running(problems),
             cache_size=float(self.cache_size),
             shrinking=bool(self.shrinking),
             warm=bool(self.warm_start),
@@ -206,15 +217,14 @@ class SVC(CertifiedClassifier):
         )
         models = fit.solve()
         self.class_weight_, self.kernel_ = problems.factors, kernel
-        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(targets),)
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(codes),)
         self._set_model(problems, X, models)
         self.n_iter_ = np.maximum(models.steps, 1).astype(np.int32)
         self.cache_use_ = fit.cache_use(models, kernel)
         shortfall = self._set_proof(problems, models)
         self._stated_problem |= {"multi_class": str(self.multi_class), "kernel": str(kernel)}
         self.fit_status_ = 0 if self.status_.certified else 1
-        if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
-            warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
+        return doubt, shortfall
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
         """The multipliers of the last fit, if there was one on such data and it is to be the start."""

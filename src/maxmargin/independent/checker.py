@@ -26,10 +26,9 @@ from maxmargin.independent.rows import KernelRows, NotAKernel, PlainRows, Rows, 
 from maxmargin.independent.values import (
     LOSSES,
     ExactProblem,
+    Proof,
     hard_margin_lower_bound,
     hard_margin_primal,
-    lower_bound,
-    primal,
     relative_gap,
 )
 
@@ -157,14 +156,15 @@ def check(
 def judge(part: Part, tol: Fraction | None) -> Finding:
     """Recompute both values of a problem; with ``tol``, the exact gap has to be within it."""
     problem = part.problem
+    proof = Proof(problem, part.w, part.b, part.alpha)
     low: Fraction | None
     if part.hard:
         value = hard_margin_primal(problem, part.w, part.b)
         low, upper = (None, None) if value is None else value
         bound = hard_margin_lower_bound(problem, part.alpha)
     else:
-        low, upper = primal(problem, part.w, part.b)
-        bound = lower_bound(problem, part.alpha, upper)
+        low, upper = proof.primal
+        bound = proof.lower_bound
     finding = Finding(part.title, part.claimed_primal, part.claimed_dual, upper, bound, [])
     if low is None:
         if math.isfinite(part.claimed_primal):
@@ -178,9 +178,8 @@ def judge(part: Part, tol: Fraction | None) -> Finding:
     if tol is not None and (finding.gap is None or finding.gap > tol):
         shown = _shown(finding.gap, up=True, digits=3)
         finding.reasons.append(f"the exact relative gap is {shown}, and {float(tol):g} is claimed")
-    if part.place is not None:
-        point = part.w, part.b, part.alpha, part.place
-        finding.reasons.extend(wrong_place(problem, *point, hard=part.hard))
+    if part.place is not None and not part.hard:  # the places of hard margins are not looked into
+        finding.reasons.extend(wrong_place(proof, part.place))
     return finding
 
 
@@ -232,6 +231,11 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
         raise Unreadable(
             "The model weighs features that are formed from the columns, which this checker does not know. "
             "Use maxmargin certify without --independent."
+        )
+    if "encoding" in described:
+        raise Unreadable(
+            "The model weighs columns that are made from those of a table, which this checker does not "
+            "know. Use maxmargin certify without --independent."
         )
     if described.get("kernel", {}).get("kernel") == "precomputed":
         raise Unreadable(

@@ -23,15 +23,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from maxmargin.independent.arithmetic import Interval, Vector, exponential, root_above, total
-from maxmargin.independent.values import (
-    ZERO,
-    ExactProblem,
-    boxed,
-    lemma_bound,
-    lower_bound,
-    margins,
-    primal,
-)
+from maxmargin.independent.values import ZERO, ExactProblem, Proof
 
 
 class Place(NamedTuple):
@@ -43,22 +35,20 @@ class Place(NamedTuple):
     scaling: float
 
 
-def wrong_place(
-    problem: ExactProblem, w: Vector, b: Fraction, alpha: Sequence[Fraction], place: Place, *, hard: bool
-) -> Iterator[str]:
-    """What the file says of the best point and the proof does not; hard margins are not looked into."""
-    if not math.isfinite(place.radius) or hard:
+def wrong_place(proof: Proof, place: Place) -> Iterator[str]:
+    """What a file says of the best point and its proof, one with a finite C, does not."""
+    if not math.isfinite(place.radius):
         return
+    problem, b = proof.problem, proof.b
     radius = Fraction(place.radius)
-    if radius < _radius(problem, w, b, alpha):
+    if not _is_within(proof, radius):
         yield "the best w is not shown to be as near as the file says"
     if problem.intercept != "exact":
         scaling = problem.scaling if problem.intercept == "regularised" else ZERO
         if not (place.low <= b <= place.high) or Fraction(place.scaling) < scaling:
             yield "the file says that the intercept moves otherwise than it does"
         return
-    each = margins(problem, w, b)
-    scores = [m.times(Fraction(y)).plus(-b) for m, y in zip(each, problem.y, strict=True)]
+    scores = proof.scores
     reaches = [radius * root_above(problem.rows.squared_length(i).high) for i in range(len(scores))]
     if math.isfinite(place.low):
         highest = [score.high + reach for score, reach in zip(scores, reaches, strict=True)]
@@ -70,18 +60,20 @@ def wrong_place(
             yield "the best intercept is not shown to be below the high end that the file names"
 
 
-def _radius(problem: ExactProblem, w: Vector, b: Fraction, alpha: Sequence[Fraction]) -> Fraction:
-    """A radius around w that w* is within."""
-    upper = primal(problem, w, b).high
-    most = root_above(2 * (upper - lower_bound(problem, alpha, upper)))
-    if problem.intercept == "regularised":
-        return most
-    gap = upper - lemma_bound(problem, alpha, upper)
-    v = problem.rows.combine([a * y for a, y in zip(boxed(problem, alpha), problem.y, strict=True)])
+def _is_within(proof: Proof, radius: Fraction) -> bool:
+    """Whether one of the two bounds shows that w* is within a radius around w."""
+    nearer = proof.problem.intercept != "regularised" and _by_both_points(proof) <= radius
+    return nearer or root_above(2 * (proof.primal.high - proof.lower_bound)) <= radius
+
+
+def _by_both_points(proof: Proof) -> Fraction:
+    """``d / 2 + sqrt(g - d^2 / 4)``."""
+    problem, w, v = proof.problem, proof.w, proof.w_of_alpha
+    gap = proof.primal.high - proof.lemma_bound
     places = w.numerators.keys() | v.numerators.keys()
     difference = Vector({place: w[place] - v[place] for place in places})
     apart = min(root_above(problem.rows.squared_norm(difference).high), root_above(2 * gap))
-    return min(most, apart / 2 + root_above(max(gap - apart**2 / 4, ZERO)))
+    return apart / 2 + root_above(max(gap - apart**2 / 4, ZERO))
 
 
 def _slope(problem: ExactProblem, scores: Sequence[Fraction], b: Fraction) -> Interval:

@@ -28,8 +28,8 @@ class Rows(ABC):
         """``<w, x_i>`` of each row."""
 
     @abstractmethod
-    def squared_norm(self, w: Vector) -> Interval:
-        """``|w|^2``."""
+    def squared_norm(self, w: Vector, scores: Sequence[Interval] | None = None) -> Interval:
+        """``|w|^2``; ``scores`` are those of w, where they have been computed."""
 
     @abstractmethod
     def combine(self, coefficients: Sequence[Fraction]) -> Vector:
@@ -47,9 +47,9 @@ class PlainRows(Rows):
         """``<w, x_i>`` of each row."""
         return [Interval.exactly(w.dot(x)) for x in self.vectors]
 
-    def squared_norm(self, w: Vector) -> Interval:
+    def squared_norm(self, w: Vector, scores: Sequence[Interval] | None = None) -> Interval:
         """``|w|^2``."""
-        return Interval.exactly(w.dot(w))
+        return Interval.exactly(w.square)
 
     def combine(self, coefficients: Sequence[Fraction]) -> Vector:
         """``sum_i coefficient_i x_i``."""
@@ -81,6 +81,8 @@ class KernelRows(Rows):
     def _ends(self) -> tuple[list[Vector], list[Vector]]:
         """The lower ends of each line of values, and the widths of the intervals."""
         lows = [Vector.of(value.low for value in line) for line in self._values]
+        if all(value.is_number for line in self._values for value in line):
+            return lows, [Vector({})] * len(lows)
         widths = [Vector.of(value.high - value.low for value in line) for line in self._values]
         return lows, widths
 
@@ -91,12 +93,15 @@ class KernelRows(Rows):
         scores = []
         for low, width in zip(*self._ends, strict=True):
             score = w.dot(low)
-            scores.append(Interval(score + below.dot(width), score + above.dot(width)))
+            if width.numerators:
+                scores.append(Interval(score + below.dot(width), score + above.dot(width)))
+            else:
+                scores.append(Interval.exactly(score))
         return scores
 
-    def squared_norm(self, w: Vector) -> Interval:
+    def squared_norm(self, w: Vector, scores: Sequence[Interval] | None = None) -> Interval:
         """``|w|^2``, which is not negative."""
-        scores = self.scores(w)
+        scores = self.scores(w) if scores is None else scores
         square = sum_of(scores[i].times(w[i]) for i in w.numerators)
         return Interval(max(square.low, Fraction(0)), max(square.high, Fraction(0)))
 
@@ -125,6 +130,8 @@ def kernel_value(kernel: Mapping[str, Any], x: Vector, z: Vector) -> Interval:
         return Interval.exactly((gamma * x.dot(z) + shift) ** int(kernel["degree"]))
     if name in _DISTANCES:
         return exponential(-Fraction(kernel["gamma"]) * _DISTANCES[name](x, z))
+    if name == "sigmoid":
+        return _tanh(Fraction(kernel["gamma"]) * x.dot(z) + Fraction(kernel["coef0"]))
     raise NotAKernel(f"values of the kernel {name!r} cannot be computed here")
 
 
@@ -149,15 +156,22 @@ def refuse_unproven(kernel: Mapping[str, Any]) -> None:
         raise NotAKernel(f"a {name} function with a negative gamma or coef0 is not known to be a kernel")
 
 
+def _tanh(t: Fraction) -> Interval:
+    """``(1 - e) / (1 + e)`` with e = exp(-2 |t|), which falls with e, and its negative for negative t."""
+    power = exponential(-2 * abs(t))
+    ends = [(1 - e) / (1 + e) for e in (power.high, power.low)]
+    return Interval(ends[0], ends[1]) if t >= 0 else Interval(-ends[1], -ends[0])
+
+
 def _product(term: Mapping[str, Any], x: Vector, z: Vector) -> Interval:
-    value = Interval.exactly(term["coefficient"])
+    value = Interval.exactly(Fraction(term["coefficient"]))
     for factor in term["factors"]:
         value = value.product(kernel_value(factor, x, z))
     return value
 
 
 def _squared_distance(x: Vector, z: Vector) -> Fraction:
-    return x.dot(x) - 2 * x.dot(z) + z.dot(z)
+    return x.square - 2 * x.dot(z) + z.square
 
 
 def _absolute_distance(x: Vector, z: Vector) -> Fraction:

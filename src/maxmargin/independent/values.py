@@ -55,6 +55,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from maxmargin.independent.arithmetic import (
     Interval,
@@ -88,7 +89,7 @@ class ExactProblem:
     fixed: Fraction = ZERO
     """b, where there is none to be sought."""
 
-    @property
+    @cached_property
     def counted(self) -> list[int]:
         """The rows of positive cost."""
         return [i for i, cost in enumerate(self.costs) if cost > 0]
@@ -99,17 +100,52 @@ class ExactProblem:
         return len({self.y[i] for i in self.counted}) < 2
 
 
-def margins(problem: ExactProblem, w: Vector, b: Fraction) -> list[Interval]:
-    """``y_i (<w, x_i> + b)``."""
-    scores = problem.rows.scores(w)
-    return [score.plus(b).times(Fraction(y)) for score, y in zip(scores, problem.y, strict=True)]
+@dataclass(frozen=True)
+class Proof:
+    """A point and multipliers, and what they prove: each value is computed once, when it is asked for."""
+
+    problem: ExactProblem
+    w: Vector
+    b: Fraction
+    alpha: Sequence[Fraction]
+
+    @cached_property
+    def scores(self) -> list[Interval]:
+        """``<w, x_i>`` of each row."""
+        return self.problem.rows.scores(self.w)
+
+    @cached_property
+    def primal(self) -> Interval:
+        """An interval around P(w, b); a single number where nothing but fractions occurs."""
+        return _objective(self.problem, self.w, self.b, self.scores)
+
+    @cached_property
+    def boxed(self) -> list[Fraction]:
+        """The multipliers, brought into their boxes."""
+        return boxed(self.problem, self.alpha)
+
+    @cached_property
+    def w_of_alpha(self) -> Vector:
+        """``w(a)`` of these multipliers."""
+        return w_of_alpha(self.problem, self.boxed)
+
+    @cached_property
+    def lemma_bound(self) -> Fraction:
+        """What these very multipliers prove: for a free b, by the lemma.
+
+        It is below the best value by at least 1/2 |w(a) - w*|^2.
+        """
+        return _lemma_bound(self.problem, self.boxed, self.w_of_alpha, self.primal.high)
+
+    @cached_property
+    def lower_bound(self) -> Fraction:
+        """A number that P is not below, whatever w and b are."""
+        return _best_bound(self.problem, self.boxed, self.lemma_bound)
 
 
 def primal(problem: ExactProblem, w: Vector, b: Fraction) -> Interval:
-    """An interval around P(w, b); a single number where nothing but fractions occurs."""
-    each = margins(problem, w, b)
-    losses = sum_of(_loss(problem.loss, each[i]).times(problem.costs[i]) for i in problem.counted)
-    return sum_of([_regulariser(problem, w, b), losses])
+    """An interval around P(w, b)."""
+    return _objective(problem, w, b, problem.rows.scores(w))
 
 
 def lower_bound(problem: ExactProblem, alpha: Sequence[Fraction], upper: Fraction) -> Fraction:
@@ -119,19 +155,21 @@ def lower_bound(problem: ExactProblem, alpha: Sequence[Fraction], upper: Fractio
     the nearest wall first.
     """
     alpha = boxed(problem, alpha)
-    bound = lemma_bound(problem, alpha, upper)
+    return _best_bound(problem, alpha, _lemma_bound(problem, alpha, w_of_alpha(problem, alpha), upper))
+
+
+def _best_bound(problem: ExactProblem, alpha: Sequence[Fraction], by_lemma: Fraction) -> Fraction:
+    """The best of three bounds: by the lemma, of balanced multipliers, and 0."""
+    bound = max(by_lemma, ZERO)
     if problem.intercept == "exact" and not problem.one_class and _excess(problem, alpha):
-        bound = max(bound, _dual(problem, balanced(problem.y, alpha)))
-    return max(bound, ZERO)
+        other = balanced(problem.y, alpha)
+        bound = max(bound, _dual(problem, other, w_of_alpha(problem, other)))
+    return bound
 
 
-def lemma_bound(problem: ExactProblem, alpha: Sequence[Fraction], upper: Fraction) -> Fraction:
-    """What these very multipliers prove: for a free b, by the lemma.
-
-    It is below the best value by at least 1/2 |w(a) - w*|^2, a being brought into their boxes.
-    """
-    alpha = boxed(problem, alpha)
-    bound, excess = _dual(problem, alpha), _excess(problem, alpha)
+def _lemma_bound(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector, upper: Fraction) -> Fraction:
+    """What multipliers in their boxes prove, w being made of them."""
+    bound, excess = _dual(problem, alpha, w), _excess(problem, alpha)
     if problem.intercept == "none":
         return bound - problem.fixed * excess
     if problem.intercept == "regularised":
@@ -163,13 +201,14 @@ def balanced(y: Sequence[int], alpha: Sequence[Fraction]) -> list[Fraction]:
 
 def hard_margin_primal(problem: ExactProblem, w: Vector, b: Fraction) -> Interval | None:
     """``1/2 |w|^2 / m^2`` with the smallest margin m; None where some margin is not above 0."""
-    each = margins(problem, w, b)
+    scores = problem.rows.scores(w)
+    each = _margins(problem, scores, b)
     smallest = Interval(
         min(each[i].low for i in problem.counted), min(each[i].high for i in problem.counted)
     )
     if smallest.low <= 0:
         return None
-    value = _regulariser(problem, w, b)
+    value = _regulariser(problem, w, b, scores)
     return Interval(value.low / smallest.high**2, value.high / smallest.low**2)
 
 
@@ -178,8 +217,7 @@ def hard_margin_lower_bound(problem: ExactProblem, alpha: Sequence[Fraction]) ->
     alpha = [max(a, ZERO) if cost > 0 else ZERO for a, cost in zip(alpha, problem.costs, strict=True)]
     if problem.intercept == "exact":
         alpha = balanced(problem.y, alpha)
-    w = problem.rows.combine([a * y for a, y in zip(alpha, problem.y, strict=True)])
-    square = problem.rows.squared_norm(w).high
+    square = problem.rows.squared_norm(w_of_alpha(problem, alpha)).high
     if problem.intercept == "regularised":
         square += (problem.scaling * _excess(problem, alpha)) ** 2
     gain = total(alpha)
@@ -195,8 +233,24 @@ def relative_gap(upper: Fraction, lower: Fraction) -> Fraction | None:
     return (upper - lower) / abs(upper) if upper != 0 else None
 
 
-def _regulariser(problem: ExactProblem, w: Vector, b: Fraction) -> Interval:
-    value = problem.rows.squared_norm(w).times(Fraction(1, 2))
+def w_of_alpha(problem: ExactProblem, alpha: Sequence[Fraction]) -> Vector:
+    """``w(a) = sum_i a_i y_i x_i``."""
+    return problem.rows.combine([a * y for a, y in zip(alpha, problem.y, strict=True)])
+
+
+def _objective(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
+    each = _margins(problem, scores, b)
+    losses = sum_of(_loss(problem.loss, each[i]).times(problem.costs[i]) for i in problem.counted)
+    return sum_of([_regulariser(problem, w, b, scores), losses])
+
+
+def _margins(problem: ExactProblem, scores: Sequence[Interval], b: Fraction) -> list[Interval]:
+    """``y_i (<w, x_i> + b)``."""
+    return [score.plus(b).times(y) for score, y in zip(scores, problem.y, strict=True)]
+
+
+def _regulariser(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
+    value = problem.rows.squared_norm(w, scores).times(Fraction(1, 2))
     if problem.intercept == "regularised":
         value = value.plus((b / problem.scaling) ** 2 / 2)
     return value
@@ -207,9 +261,8 @@ def _excess(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction:
     return total(a * y for a, y in zip(alpha, problem.y, strict=True))
 
 
-def _dual(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction:
-    """A lower bound on ``gain - 1/2 |w(a)|^2``, for multipliers in their boxes."""
-    w = problem.rows.combine([a * y for a, y in zip(alpha, problem.y, strict=True)])
+def _dual(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector) -> Fraction:
+    """A lower bound on ``gain - 1/2 |w(a)|^2``, for multipliers in their boxes and their w."""
     gains = total(_GAINS[problem.loss](alpha[i], problem.costs[i]) for i in problem.counted)
     return gains - problem.rows.squared_norm(w).high / 2
 
@@ -224,13 +277,17 @@ def boxed(problem: ExactProblem, alpha: Sequence[Fraction]) -> list[Fraction]:
 def _loss(loss: str, margin: Interval) -> Interval:
     """The interval of the loss, which does not increase with the margin."""
     value = _LOSSES[loss]
+    if margin.is_number:
+        return value(margin.low)
     return Interval(value(margin.high).low, value(margin.low).high)
 
 
 def _logistic_loss(m: Fraction) -> Interval:
     """``log(1 + exp(-m))``, or ``-m + log(1 + exp(m))`` where that has the smaller exponential."""
     power = exponential(-abs(m))
-    value = Interval(logarithm(1 + power.low).low if power.low else ZERO, logarithm(1 + power.high).high)
+    value = logarithm(1 + power.low) if power.low else Interval.exactly(ZERO)
+    # The slope of log(1 + p) is at most 1.
+    value = Interval(value.low, value.high + (power.high - power.low))
     return value.plus(max(-m, ZERO))
 
 

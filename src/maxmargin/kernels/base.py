@@ -53,6 +53,15 @@ class Kernel(ABC):
         """The kernel as the core knows it."""
         return core.KernelSum([(coefficient, list(factors)) for coefficient, factors in self.terms])
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a kernel for certain, whatever the rows are: sums and products of kernels are."""
+        return all(
+            common != "given" and shape != "tanh" and gamma >= 0 and shift >= 0
+            for _, factors in self.terms
+            for common, shape, gamma, shift, _ in factors
+        )
+
     def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``k(x_i, z_j)`` for all rows of X and Z (default: X)."""
         # The core compares rows of one type, so what has few values must not become sparse by itself.

@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from maxmargin import core
 
 _PEAK, _COMPUTED, _FOUND = "cache_peak_bytes", "cache_rows_computed", "cache_rows_found"
+_MOST_BYTES = 2.0**62
+"""Bytes: more than any memory has, and a number that the core can count to."""
+
+
+def bytes_of(megabytes: float) -> int:
+    """The bytes of so many megabytes, or all that can be counted."""
+    return int(min(1e6 * megabytes, _MOST_BYTES))
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,9 @@ class Expansions:
         )
 
 
-def row_blocks(count: int, width: int) -> Iterator[slice]:
-    """Shares of so many rows, for each of which so many numbers are needed."""
-    size = max(256, _BLOCK_BYTES // (8 * width))
+def row_blocks(count: int, width: int, at_least: int = 256) -> Iterator[slice]:
+    """Shares of so many rows, for each of which so many numbers are needed; ``at_least`` so many each."""
+    size = max(at_least, _BLOCK_BYTES // (8 * width))
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))
 

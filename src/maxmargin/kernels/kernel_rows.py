@@ -26,8 +26,10 @@ from maxmargin.types import Indices, Tell, Vector
 _SAMPLE = (64, 8192)
 """The numbers of support vectors and of rows in the sample that tells how long a value takes."""
 
-_TWOFOLD_VALUES = 50_000_000
-"""Products of values, up to which scores in twofold precision are worth their time: about a second."""
+_TWOFOLD_PRODUCTS = 1_000_000_000
+"""Products of values, up to which scores in twofold precision are worth their time: two seconds."""
+_TWOFOLD_EXPONENTIAL = 150
+"""Such products that an exponential in twofold precision takes as long as."""
 
 _NO_COLUMNS = (
     "Rows that are seen through a kernel have no columns at hand. Use a kernel solver, which does without "
@@ -130,8 +132,16 @@ class KernelRows(RowSpace):
         return out
 
     def _known(self, w: Vector) -> tuple[Vector, Vector, float] | None:
-        """What is known of a w whose scores were computed last, or the time before."""
-        return next((known for known in self._last if np.array_equal(known[0], w)), None)
+        """What is known of a w whose scores were computed last, or the time before; or of a multiple."""
+        for known, scores, largest in self._last:
+            if np.array_equal(known, w):
+                return known, scores, largest
+            place = int(np.abs(known).argmax())
+            factor = float(w[place] / known[place]) if known[place] != 0.0 else 0.0
+            # What the rounding of this comparison lets through is a part of ``_relative_error``.
+            if factor > 0.0 and (np.abs(w - factor * known) <= 4.0 * UNIT * np.abs(w)).all():
+                return w, factor * scores, factor * largest
+        return None
 
     def _sums(
         self,
@@ -222,9 +232,9 @@ class KernelRows(RowSpace):
     def squared_norm(self, w: Vector) -> float:
         """An upper bound on ``|w|^2``, with what rounding takes and what the blocks leave out."""
         sizes = np.abs(w)
-        error = (self._relative_error(w) + core.sum_rounding(len(w))) * core.dot(sizes, self.lengths) ** 2
-        total = float(sizes.sum())
-        left_out = self.blocks.left_out * total**2 + total * self._off_by_moving(w, total)
+        length, total = core.dot(sizes, self.lengths), float(sizes.sum())
+        error = (self._relative_error(w) + core.sum_rounding(len(w))) * length * length
+        left_out = self.blocks.left_out * total * total + total * self._off_by_moving(w, total)
         return core.dot(w, self.scores(w)) + 1.01 * error + left_out
 
     def score_error(self, w: Vector) -> tuple[float, float]:
@@ -256,8 +266,10 @@ class KernelRows(RowSpace):
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:
         """``<w, phi(x_i)>`` in twofold precision, or None for many rows and kernels without such values."""
         kernel, data = self._computed_from
-        values = np.count_nonzero(w) * self.count * data.columns
-        if len(self.blocks) > 1 or values > _TWOFOLD_VALUES or not core.has_twofold(kernel.compiled):
+        shapes = [factor[1] for _, factors in kernel.terms for factor in factors]
+        each = data.columns + _TWOFOLD_EXPONENTIAL * shapes.count("exponential")
+        products = np.count_nonzero(w) * self.count * each
+        if len(self.blocks) > 1 or products > _TWOFOLD_PRODUCTS or not core.has_twofold(kernel.compiled):
             return None
         return core.twofold_scores(kernel.compiled, data, self.which, np.ascontiguousarray(w), self.lengths)
 

@@ -4,12 +4,16 @@
 A symmetric function k is an inner product of images, ``k(x, z) = <phi(x), phi(z)>``, if and only if all
 its matrices are positive semidefinite (004, theorem 6.5): ``v'Kv = |sum_i v_i phi(x_i)|^2 >= 0``. So one
 vector v with v'Kv < 0 proves that k is not a kernel. That no such vector is found proves nothing beyond the
-rows looked at.
+rows looked at, and nothing of these, where the smallest eigenvalue is within the rounding of the values.
+
+A fit needs less than a kernel: its w is made of its own rows, so weak duality holds where their matrix is
+positive semidefinite. A Cholesky factor of the matrix, less what rounding may have added to it, shows that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -17,14 +21,20 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.kernels.base import Factor, Function, Kernel, Precomputed
-from maxmargin.problem.rows import Matrix
+from maxmargin.kernels.base import Function, Kernel, Precomputed
+from maxmargin.kernels.rounding import rounding_of
+from maxmargin.problem.rows import UNIT, Matrix, Rows
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 _EPSILON = float(np.finfo(np.float64).eps)
 """One unit in the last place of a float64 number near 1."""
 _GIVEN_ROUNDING = 100.0
 """How many units in the last place of the largest value a given one may be off."""
+_FEW = 20
+"""Rows that a function is tried on first: often enough to refute it, in a thousandth of the time."""
+_MOST_SHOWN = 1000
+"""Rows whose matrix is factored as a whole, to show that it is positive definite: 30 ms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +108,8 @@ def is_valid(
 @np.errstate(over="ignore", invalid="ignore")
 def validity_on(kernel: Kernel, X: Any, rows: Indices, matrix: Matrix | None) -> Validity:
     """The answer of ``is_valid`` on these rows of X; ``matrix`` has all values of the kernel, if known."""
-    K, errors = _values(kernel, X, rows, matrix)
+    K, lengths, error = _values(kernel, X, rows, matrix)
+    errors = error * np.outer(lengths, lengths)
     eigenvalues, vectors = np.linalg.eigh(0.5 * (K + K.T))
     smallest = float(eigenvalues[0])
     off = np.abs(K - K.T) - errors - errors.T
@@ -116,8 +127,74 @@ def validity_on(kernel: Kernel, X: Any, rows: Indices, matrix: Matrix | None) ->
     return Validity(True, smallest, vectors[:, 0], value, tolerance, rows)
 
 
-def _values(kernel: Kernel, X: Any, rows: Indices, matrix: Matrix | None) -> tuple[Vector, Vector]:
-    """The kernel matrix of some rows, and a bound on the error of each of its values."""
+def doubt_about(kernel: Kernel, X: Any, matrix: Matrix | None = None) -> str:
+    """Why a fit on the rows of X proves nothing: a sentence, or nothing where it does.
+
+    It is for functions that are not kernels by themselves (``kernel.is_known``).
+    ``matrix`` has all values of the kernel, if known. Values that are given, or computed by a user's
+    function, are taken to be those of a kernel as long as 500 rows do not refute it. Those that the core
+    computes are exact up to known bounds, and have to be shown to be a kernel's.
+    """
+    given = isinstance(kernel, Precomputed | Function)
+    if isinstance(kernel, Function):
+        kernel, X = Precomputed(), kernel(X) if matrix is None else matrix
+    count = X.shape[0]
+    validity = validity_on(kernel, X, np.linspace(0, count - 1, min(count, _FEW)).astype(np.intp), matrix)
+    with one_blas_thread() if count > _FEW else nullcontext():
+        if validity and (_clearly_valid(X) if given else _is_positive(kernel, X, matrix)):
+            return ""
+        if validity and count > _FEW:
+            validity = is_valid(kernel, X, sample=50) and is_valid(kernel, X)
+    if not validity:
+        return str(validity)
+    if given:
+        return ""
+    rest = f" More than {_MOST_SHOWN} rows are not looked at as a whole." if count > _MOST_SHOWN else ""
+    return (
+        f"Not shown to be a kernel: on {len(validity.rows)} rows the smallest eigenvalue of its matrix is "
+        f"{validity.smallest_eigenvalue:.3g}, and rounding can be worth {validity.tolerance:.1g}.{rest}"
+    )
+
+
+def _clearly_valid(matrix: Any) -> bool:
+    """Whether up to 500 rows have a Cholesky factor: found long before the smallest eigenvalue is."""
+    rows = np.linspace(0, matrix.shape[0] - 1, min(matrix.shape[0], 500)).astype(np.intp)
+    given = matrix[rows][:, rows]
+    K = np.asarray(given.toarray() if sparse.issparse(given) else given, np.float64)
+    shift = 1e-10 * float(np.abs(K).max())
+    return bool(np.abs(K - K.T).max() <= shift) and _has_factor(K, shift)
+
+
+def _is_positive(kernel: Kernel, X: Any, matrix: Matrix | None) -> bool:
+    """Whether the exact matrix of all rows of X is positive definite for certain.
+
+    With lengths r_i of the images, A_ij = K_ij / (r_i r_j) is at most 1 + e, off by at most e, the relative
+    error of a value. So A is off by a matrix of norm at most n e. And a Cholesky factor, in whatever order
+    it is computed, is that of a matrix that differs from A by at most about (n + 1) u times the trace, so
+    by n (n + 1) u (Rump 2006). Where A has a factor even if its diagonal is smaller by the sum of the two,
+    the exact matrix is positive definite; three times the second covers divisions that are products with
+    inverses, and the rounding of A.
+    """
+    n = X.shape[0]
+    if n > _MOST_SHOWN:
+        return False
+    K, lengths, error = _values(kernel, X, np.arange(n), matrix)
+    scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    A = K * scale[:, np.newaxis] * scale
+    return _has_factor(A, -1.01 * n * (error + 3.0 * (n + 8) * UNIT) * (1.0 + error))
+
+
+def _has_factor(K: Matrix, shift: float) -> bool:
+    """Whether the Cholesky factor exists, after ``shift`` was added to the diagonal."""
+    try:
+        np.linalg.cholesky(K + shift * np.eye(len(K)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _values(kernel: Kernel, X: Any, rows: Indices, matrix: Matrix | None) -> tuple[Matrix, Vector, float]:
+    """The kernel matrix of some rows, and r and e: a value is off by at most e r_i r_j."""
     if isinstance(kernel, Precomputed):
         if X.shape[0] != X.shape[1]:
             raise ValueError(
@@ -136,8 +213,10 @@ def _values(kernel: Kernel, X: Any, rows: Indices, matrix: Matrix | None) -> tup
     if isinstance(kernel, Precomputed | Function):
         single = X.dtype in (np.float16, np.float32)
         unit = float(np.finfo(X.dtype).eps) if single else _EPSILON
-        return K, np.full(K.shape, _GIVEN_ROUNDING * unit * float(np.abs(K).max()))
-    return K, _errors(kernel, X[rows])
+        return K, np.ones(len(rows)), _GIVEN_ROUNDING * unit * float(np.abs(K).max())
+    computed_from = Rows(X[rows] if matrix is None else X, check_finite=False)
+    lengths, error = rounding_of(kernel, computed_from.stored_data).simple
+    return K, lengths if matrix is None else lengths[rows], error
 
 
 def _scaled_vector(K: Vector) -> Vector:
@@ -158,44 +237,3 @@ def _square(K: Vector, errors: Vector, vector: Vector) -> tuple[float, float]:
     sizes = np.abs(vector)
     summing = 2.0 * (len(K) + 2) * _EPSILON * float(sizes @ np.abs(K) @ sizes)
     return float(vector @ K @ vector), 2.0 * float(sizes @ errors @ sizes) + summing
-
-
-def _errors(kernel: Kernel, X: Any) -> Vector:
-    """A bound on the rounding of each value that the core computes.
-
-    For a product, (s + e)(t + f) - s t = e (t + f) + s f for factors of sizes s and t with errors e and f.
-    """
-    sizes = abs(X.astype(np.float64))
-    squares = sizes.multiply(sizes) if sparse.issparse(sizes) else sizes * sizes
-    sums, lengths = np.asarray(sizes.sum(axis=1)).ravel(), np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-    unit = 2.0 * (X.shape[1] + 16) * _EPSILON
-    plain = X.astype(np.float64)
-    products = plain @ plain.T
-    products = np.asarray(products.toarray() if sparse.issparse(products) else products)
-    total = np.zeros((len(sums), len(sums)))
-    for coefficient, factors in kernel.terms:
-        size, error = np.full(total.shape, coefficient), np.full(total.shape, unit * coefficient)
-        for factor in factors:
-            factor_size, factor_error = _factor_errors(factor, lengths, sums, products, unit)
-            error = error * (factor_size + factor_error) + size * factor_error
-            size = size * factor_size
-        total += error
-    return total
-
-
-def _factor_errors(
-    factor: Factor, lengths: Vector, sums: Vector, products: Vector, unit: float
-) -> tuple[Vector, Vector]:
-    """Bounds on the values of one compiled kernel, and on their errors: see core/kernel/kernels.hpp."""
-    common, shape, gamma, shift, degree = factor
-    if shape == "exponential":
-        own = lengths**2 if common == "product" else sums
-        error = unit * (1.0 + gamma * (own[:, np.newaxis] + own))
-        return np.ones(error.shape), np.minimum(error, 1.0)
-    inner = gamma * np.outer(lengths, lengths) + abs(shift)
-    if shape == "tanh":
-        # Where its argument is large, a tanh hardly changes, whatever the argument loses.
-        argument, off = gamma * products + shift, unit * (1.0 + inner)
-        return np.ones(inner.shape), np.tanh(argument + off) - np.tanh(argument - off) + unit
-    size = inner**degree
-    return size, 2.0 * unit * max(degree, 1) * size

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
+from maxmargin.problem.magnitudes import LARGEST, is_within_limits, refuse_extremes
 from maxmargin.problem.rows import Rows, RowSpace
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
@@ -85,9 +86,10 @@ class Problem:
                 f"C must be a finite number above 0. Got {C!r} instead. C weighs the losses: a larger "
                 "C fits the data harder. The hard margin, C = inf, is solve_hard_margin's."
             )
-        if not (np.isfinite(intercept_scaling) and intercept_scaling > 0):
+        if not is_within_limits(intercept_scaling):
             raise ValueError(
-                f"intercept_scaling must be a finite number above 0. Got {intercept_scaling!r} instead."
+                "intercept_scaling must be a finite number above 0, "
+                f"from {1.0 / LARGEST:g} to {LARGEST:g}. Got {intercept_scaling!r} instead."
             )
         if intercept not in list(Intercept):
             names = ", ".join(repr(form.value) for form in Intercept)
@@ -100,13 +102,19 @@ class Problem:
             )
         costs = np.full(rows.count, float(C))
         if weights is not None:
-            costs *= _checked_weights(np.asarray(weights, dtype=np.float64), rows.count)
+            with np.errstate(over="ignore"):  # which is refused below
+                costs *= _checked_weights(np.asarray(weights, dtype=np.float64), rows.count)
         if isinstance(loss, str):
             if loss not in LOSSES:
                 raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
             loss = LOSSES[loss]
         scaling, fixed = float(intercept_scaling), float(fixed_intercept)
-        return cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed)
+        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed)
+        if rows.has_kernel:
+            refuse_extremes(problem.total_cost, 0.0)
+        else:
+            refuse_extremes(problem.total_cost, max(rows.largest_length, problem.bias_feature))
+        return problem
 
     def with_costs_times(self, factor: float) -> Problem:
         """The same problem with every C_i multiplied; the rows and all that is known of them are shared."""
@@ -153,7 +161,8 @@ class Problem:
         """``1/2 |w|^2``, and ``b^2 / (2 s^2)`` more when the intercept is regularised."""
         value = 0.5 * self.rows.squared_norm(w)
         if self.intercept is Intercept.REGULARISED:
-            value += 0.5 * (b / self.intercept_scaling) ** 2
+            beta = b / self.intercept_scaling
+            value += 0.5 * beta * beta  # which may be infinite: a power would be an OverflowError
         return value
 
     def regulariser_diagonal(self) -> Vector:
@@ -223,7 +232,9 @@ class Problem:
         where it comes from other sums, and ``upper`` a bound from above on the best value, if one is known.
         Where b is exact, what alpha lacks for balance counts as often as b can be large.
         """
-        squared = self.rows.squared_norm_of(alpha * self.y, w, error)
+        # Through a kernel, w is its coefficients; otherwise only the sizes of these count, without signs.
+        coefficients = w if self.rows.has_kernel else alpha
+        squared = self.rows.squared_norm_of(coefficients, w, error)
         return self.objective.dual(alpha, squared, self.reach(upper))
 
     def reach(self, upper: float | None = None) -> float:

@@ -39,7 +39,7 @@ class RowSpace(ABC):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     """The type of the stored values."""
     kernel_is_none: bool = False
-    """Whether the rows are seen through a function that is known not to be a kernel: it proves nothing."""
+    """Whether the rows are seen through a function that is not shown to be a kernel: it proves nothing."""
 
     @property
     @abstractmethod
@@ -116,7 +116,8 @@ class RowSpace(ABC):
         It is off by a vector of length ``error``, or by the rounding of ``combine``.
         """
         off = self.combined_error(coefficients) if error is None else error
-        return (math.sqrt(self.squared_norm(combined)) + off) ** 2 * (1.0 + _ROUNDINGS * UNIT)
+        length = math.sqrt(self.squared_norm(combined)) + off
+        return length * length * (1.0 + _ROUNDINGS * UNIT)
 
     def unpacked(self) -> RowSpace | None:
         """The same rows, read as they are, where they are held as something that is only nearly equal."""

@@ -39,7 +39,7 @@ _FEW_LOSSES = 0.25
 _PULL = 2.0
 """How much harder rows must pull at the length of w than it is held, for a better length to be sought."""
 _SHORT_PASS = 1000
-"""Rows seen through a kernel, up to which one more pass over all pairs of them does not matter."""
+"""Rows seen through a kernel, up to which some more passes over all pairs of them do not matter."""
 _OF_A_MARGIN, _UNSEEN = 1e-14, 1e-9
 """What rounding takes from a margin, at a guess; and what of the objective is too little to matter."""
 _TRIFLE, _LOOKS = 1e-9, 3
@@ -58,7 +58,7 @@ class RowClass(IntEnum):
     INSIDE_MARGIN = 2
     """alpha = C, margin in (0, 1]: right side, but slack is needed."""
     MISCLASSIFIED = 3
-    """alpha = C, margin at most 0: slack of 1 or more."""
+    """alpha = C, margin at most 0: slack of 1 or more. Where a fit was cut short, whatever alpha is."""
 
 
 class Off(NamedTuple):
@@ -125,10 +125,11 @@ class Certificate:
 
     @cached_property
     def row_classes(self) -> NDArray[np.int8]:
-        """The ``RowClass`` of every row: by its multiplier (003's table, 004's three cases).
+        """The ``RowClass`` of every row: by its margin (003's table, 004's three cases).
 
-        By its margin where multipliers do not tell: for losses without an upper wall, and for
-        multipliers that were themselves made from the margins.
+        Within a hundredth of the margin, where 003 has equality, the multiplier tells; but not for losses
+        without an upper wall, nor where multipliers were themselves made from the margins. Those of a fit
+        that was cut short do not say which rows are misclassified; the margins always do.
         """
         problem = self._its_problem()
         by_margins = problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS
@@ -138,10 +139,10 @@ class Certificate:
 
     @cached_property
     def proven(self) -> bool:
-        """Whether the dual value is a lower bound: not if the function is not a kernel, as most sigmoids.
+        """Whether the dual value is a lower bound: not if the function is no kernel, as most sigmoids.
 
-        False where the rows' function is known not to be a kernel, or where these very points show it: for
-        a kernel, no dual value is above a primal one. True means that nothing speaks against the kernel.
+        False where it is not shown to be a kernel on these rows, or where these very points refute it: for
+        a kernel, no dual value is above a primal one. Values that are given are taken to be a kernel's.
         """
         if self.problem is not None and self.problem.rows.kernel_is_none:
             return False
@@ -214,25 +215,32 @@ class Certificate:
         return np.flatnonzero(self.alpha > 0)
 
     def __str__(self) -> str:
-        counts = np.bincount(self.row_classes, minlength=4)
-        support, on, inside, wrong = counts[1:].sum(), counts[1], counts[2], counts[3]
         bound = "lower bound" if self.proven else "dual value"
         lines = [
             self._claim,
             f"Largest KKT violation {self.kkt_violation:.2e}; the {bound} comes from {self.alpha_from}.",
-            f"{support} of {len(self.alpha)} rows are support vectors: {on} on the margin, "
-            f"{inside} inside it, {wrong} misclassified.",
+            self._rows_in_words,
             self.other_intercepts,
         ]
         return "\n".join(filter(None, lines))
+
+    @property
+    def _rows_in_words(self) -> str:
+        """The support vectors, and what the margins say: of a fit cut short they are not the same rows."""
+        counts = np.bincount(self.row_classes, minlength=4)
+        classes = f"{counts[1]} on the margin, {counts[2]} inside it, {counts[3]} misclassified."
+        support, rows = np.count_nonzero(self.alpha > 0), len(self.alpha)
+        if self.alpha_from == FROM_MARGINS or support == counts[1:].sum():
+            return f"{counts[1:].sum()} of {rows} rows are support vectors: {classes}"
+        return f"{support} of {rows} rows are support vectors. Counted by margins: {classes}"
 
     @property
     def _claim(self) -> str:
         if not self.proven:
             return (
                 f"The objective is {self.primal:.8g}. How far it is from the best is not known: the "
-                f"function is not a kernel,\nso the dual value of {self.dual:.8g}, at a relative distance "
-                f"of {self.relative_gap:.2e}, is no lower bound."
+                f"function is not shown to be a kernel,\nso the dual value of {self.dual:.8g}, at a "
+                f"relative distance of {self.relative_gap:.2e}, is no lower bound."
             )
         return (
             f"The objective is {self.primal:.8g}. No (w, b) can bring it below {self.dual:.8g}:\n"
@@ -305,14 +313,14 @@ def certify(
     if solution.any_length or solution.w is None:
         primal = _of_the_best_length(problem, primal, budget)
     proof = _proof(problem, primal, dual)
-    if proof.relative_gap > tol and _is_rounding(problem, proof):
+    if proof.relative_gap > tol and (_hides(problem, dual, proof) or _is_rounding(problem, proof)):
         unpacked = problem.rows.unpacked()
         if unpacked is not None:
-            proposed, as_it_is = replace(solution, alpha=proof.alpha), replace(problem, rows=unpacked)
+            proposed, as_it_is = replace(solution, alpha=dual.alpha), replace(problem, rows=unpacked)
             proof = certify(as_it_is, proposed, budget=budget, tell=tell, tol=tol)
             proof = changed(proof, problem=problem)
         else:
-            proof = _twofold(problem, proof)
+            proof = _twofold(problem, proof, dual)
     return proof if known is None else _better_of(problem, proof, known)
 
 
@@ -374,9 +382,19 @@ def _is_rounding(problem: Problem, proof: Certificate) -> bool:
     return proof.gap > 2.0 * (plain - problem.objective.dual(proof.alpha, squared, 0.0))
 
 
-def _twofold(problem: Problem, proof: Certificate) -> Certificate:
+def _hides(problem: Problem, dual: _DualPoint, proof: Certificate) -> bool:
+    """Whether multipliers had to make way for others because the bound on rounding hides their value."""
+    if proof.alpha is dual.alpha:
+        return False
+    squared = problem.rows.squared_norm(dual.w) if problem.rows.has_kernel else core.dot(dual.w, dual.w)
+    plain = core.dot(dual.w, problem.rows.scores(dual.w)) if problem.rows.has_kernel else squared
+    return problem.objective.dual(dual.alpha, 2.0 * plain - squared, 0.0) > proof.dual
+
+
+def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Certificate:
     """The same two points with bounds in twofold precision, where those are better.
 
+    The multipliers are those that were proposed, also where those of the proof are others.
     Where C is so large that what rounding takes from a margin of 1 can be seen in the objective, a w that
     is longer by as much makes up for it.
     """
@@ -394,9 +412,12 @@ def _twofold(problem: Problem, proof: Certificate) -> Certificate:
         if trifle == 0.0 or problem.fixed_intercept:
             break
         w, b = (1.0 + 2.0 * trifle) * w, (1.0 + 2.0 * trifle) * b
-    squared = rows.twofold_squared_norm_of(proof.alpha * problem.y)
-    lower = objective.twofold_dual(proof.alpha, squared, problem.reach(best.primal))
-    return changed(best, dual=max(lower, proof.dual))
+    squared = rows.twofold_squared_norm_of(proposed.alpha * problem.y)
+    lower = objective.twofold_dual(proposed.alpha, squared, problem.reach(best.primal))
+    if not lower > proof.dual:
+        return best
+    alpha, w, alpha_from = proposed
+    return changed(best, dual=lower, alpha=alpha, w_of_alpha=w, alpha_from=alpha_from)
 
 
 def _better_of(problem: Problem, proof: Certificate, known: Certificate) -> Certificate:
@@ -420,8 +441,6 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     """
     if problem.loss.name != "hinge" or problem.fixed_intercept:
         return w, b, margins
-    if problem.rows.has_kernel and problem.rows.count > _SHORT_PASS:
-        return w, b, margins  # through a kernel, the length of w takes a pass of its own
     held = 2.0 * problem.regulariser(w, b)
     if problem.loss_sum(margins + 0.5) > _FEW_LOSSES * held:
         return w, b, margins
@@ -448,7 +467,8 @@ def _of_the_best_length(problem: Problem, point: _PrimalPoint, budget: core.Budg
     w, b, margins = longer(problem, point.w, point.b, point.margins)
     if w is point.w:
         return point
-    if problem.total_cost * _OF_A_MARGIN <= _UNSEEN * problem.regulariser(w, b):
+    many = problem.rows.has_kernel and problem.rows.count > _SHORT_PASS
+    if many or problem.total_cost * _OF_A_MARGIN <= _UNSEEN * problem.regulariser(w, b):
         return _PrimalPoint(w, b, margins, None)
     for look in range(_LOOKS + 1):
         point = _primal_point(problem, w, budget, None)

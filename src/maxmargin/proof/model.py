@@ -38,9 +38,14 @@ class Status(Enum):
     )
     NOT_PROVEN = (
         "Not proven: the relative distance of {gap:.1e} between the two values is within tol = {tol:.1e}, "
-        "but the function is not a kernel on these rows, or its values are too large for float64, so that "
-        "it bounds nothing. Use a Gaussian kernel, or a polynomial one with coef0 >= 0, and scale the "
-        "features."
+        "but the function is not shown to be a kernel on these rows, or its values are too large for "
+        "float64, so that it bounds nothing. Use a Gaussian kernel, or a polynomial one with coef0 >= 0, "
+        "and scale the features."
+    )
+    VALUES_ROUNDED = (
+        "Budget spent: after {steps} steps the relative gap is {gap:.1e}, above tol = {tol:.1e}. The "
+        "values of the kernel are so large, or C is, that their rounding in float64 alone can change the "
+        "objective by more than tol. Scale the features to similar ranges, or lower C, gamma or the degree."
     )
     RULE_FIRED = (
         "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "

@@ -233,7 +233,10 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
     shown = neighbourhood(changed(certificate, w=part.w, b=part.b, **values), side)
     size = ROUNDING * (1.0 + float(np.abs([shown.low, shown.high]).max()))
     inside = place.low <= shown.low + size and place.high >= shown.high - size
-    return inside and place.radius >= (1.0 - ROUNDING) * shown.radius and place.scaling >= shown.scaling
+    # Both radii allow for the rounding of w_of_alpha, which was summed up in another order for the file.
+    off = 2.0 * problem.rows.combined_error(part.alpha)
+    near = place.radius + off >= (1.0 - ROUNDING) * shown.radius
+    return inside and near and place.scaling >= shown.scaling
 
 
 def _certified(part: Part) -> tuple[Certificate, float]:
@@ -299,7 +302,7 @@ def judge_alone(
             start=Solution(w=part.w, b=part.b, alpha=certificate.alpha),
             callback=callback,
         )
-        if solved.status.name == "INTERRUPTED":
+        if solved.interrupted:
             raise KeyboardInterrupt
         if solved.certificate.dual > certificate.dual:
             bound_from = f"solving the problem here ({solved.solver.split(':')[0]})"

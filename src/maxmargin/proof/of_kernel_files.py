@@ -109,20 +109,15 @@ class OtherCounts(Exception):
 
 
 def doubt(kernel: Kernel, X: Any) -> str:
-    """Why the proof of a model proves nothing, if up to 500 rows show that its function is not a kernel."""
-    from maxmargin.kernels import is_valid
+    """Why the proof of a model proves nothing: where its function is not shown to be a kernel."""
+    from maxmargin.kernels.validity import doubt_about
 
-    certain = all(
-        common != "given" and shape != "tanh" and shift >= 0
-        for _, factors in kernel.terms
-        for common, shape, _, shift, _ in factors
-    )
-    validity = None if certain else is_valid(kernel, X)
-    if validity is None or validity:
+    sentence = "" if kernel.is_known else doubt_about(kernel, X)
+    if not sentence:
         return ""
-    shown = str(validity).rstrip(".").replace("No kernel: ", "")
+    start, shown = sentence.rstrip(".").split(": ", 1)
+    what = "not a kernel" if start == "No kernel" else "not shown to be a kernel"
     return (
-        "the function is not a kernel on these data, so that the dual value is no lower bound on the "
-        "objective: "
+        f"the function is {what} on these data, so that the dual value is no lower bound on the objective: "
         f"{shown}"
     )

@@ -25,11 +25,13 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.magnitudes import refuse_extremes
 from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
+from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
 _OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
@@ -421,7 +423,7 @@ class KernelProblems(ClassProblems):
     """The problems of one fit on rows seen through a kernel; all of them share the rows."""
 
     kernel_is_none: bool = False
-    """Whether some rows have shown that the function is not a kernel."""
+    """Whether the function is not shown to be a kernel on these rows."""
     left_out: float = 0.0
     """The largest value of a pair of rows that some problem leaves out."""
 
@@ -517,6 +519,13 @@ class KernelProblems(ClassProblems):
         rows = self.plain_rows if which is None else self.plain_rows.take(which)
         return Problem.of(rows, y, self.C, weights=weights)
 
+    def refuse_extremes(self) -> None:
+        """Raises where costs or values of the kernel are beyond what float64 can square."""
+        largest = float(self._lengths()[0].max(initial=0.0))
+        with np.errstate(over="ignore"):
+            total_cost = float((self.C * self._all_weights).sum())
+        refuse_extremes(total_cost, largest, kernel=True)
+
     def in_a_row(self) -> Parts:
         """All problems with their costs, one after the other, for one call of the core."""
         if self.kind.all_rows:
@@ -557,7 +566,8 @@ def all_values(kernel: Kernel, X: Any, cache_size: float, threads: int) -> NDArr
     if isinstance(kernel, Function):
         from sklearn.utils import assert_all_finite
 
-        values = kernel(X)
+        with let_through():  # without these values nothing can be kept
+            values = kernel(X)
         assert_all_finite(values, input_name="kernel(X, X)")
         return values
     count = X.shape[0]

@@ -27,6 +27,7 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import HINGE
+from maxmargin.problem.magnitudes import refuse_tiny
 from maxmargin.proof.hard_margin import HardMarginCertificate, certify_hard_margin, refuse_fixed_intercept
 from maxmargin.proof.inseparable import (
     InseparableError,
@@ -41,6 +42,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback, Limits, Progress, solve
 from maxmargin.solving.ways import find_way
+from maxmargin.tools.interrupts import held_back, let_through
 
 _MOST_ROUNDS = 60
 """Soft margins that are solved at most: C has then grown beyond what float64 tells apart."""
@@ -96,17 +98,19 @@ def solve_hard_margin(
             "The hard margin needs rows of both labels. Got one label only. Give y a row of each, with a "
             "weight above 0."
         )
+    refuse_tiny(problem.rows.largest_length)
     soft = replace(problem, loss=HINGE)
     if solver != "auto":
         find_way(solver, soft, tol)  # now, lest a wrong name is told of late
     search = _Search(soft, solver, seed, limits)
-    try:
-        status = search.run(start)
-    except KeyboardInterrupt:
-        limits.budget.stop()
-        status = Status.INTERRUPTED
-    interrupted = status is Status.INTERRUPTED
-    certificate = search.best or search.certify_zero()
+    with held_back(limits.budget.stop):
+        try:
+            status = search.run(start)
+        except KeyboardInterrupt:  # of a callback
+            limits.budget.stop()
+            status = Status.INTERRUPTED
+        certificate = search.best or search.certify_zero()
+    interrupted = limits.budget.stopped
     certificate = replace(certificate, problem=problem)
     if certificate.relative_gap <= tol:
         status = Status.CERTIFIED
@@ -212,7 +216,10 @@ class _Search:
         self.trace.records.append(
             Record(self.steps, now - self.started, best.primal, best.dual, best.relative_gap)
         )
-        return self.callback is not None and bool(self.callback(self._progress(self.steps)))
+        if self.callback is None:
+            return False
+        with let_through():
+            return bool(self.callback(self._progress(self.steps)))
 
     def certify_zero(self) -> HardMarginCertificate:
         """The certificate of w = 0, for a run that ended before its first round."""

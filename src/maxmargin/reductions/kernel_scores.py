@@ -25,8 +25,9 @@ from maxmargin.types import Indices, Vector
 class KernelScores:
     """``<w, phi(x)> + b`` of every problem, w being a sum over support vectors.
 
-    With the linear kernel, where w of all problems has fewer values than the support vectors, it is formed
-    once; the scores are then a product with it, and differ from the sums by rounding only.
+    With the linear kernel w is formed once, and the scores are a product with it, which differ from the
+    sums by rounding only. Where there are so many pairs of classes that a row meets fewer values of the
+    support vectors than of all w, sums are left as they are.
     """
 
     kernel: Kernel
@@ -40,8 +41,8 @@ class KernelScores:
 
     def __call__(self, X: Any, intercepts: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """The scores of all rows of X, one column for each problem."""
-        if self._dense_weights is not None:
-            return _product(X, self._dense_weights) + intercepts
+        if self._weights_to_score is not None:
+            return _product(X, self._weights_to_score) + intercepts
         sums = Expansions(self.kernel, self.support, self.coefficients, self._segments)(X, budget)
         by_segment = sums.reshape(-1, len(self.coefficients), sums.shape[1])
         return np.asarray(self.kind.joined(by_segment)).T + intercepts
@@ -69,26 +70,37 @@ class KernelScores:
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @cached_property
-    def _dense_weights(self) -> Matrix | None:
-        """The weights to predict with; None where the kernel is not linear, or sums are cheaper."""
+    def _weights_to_score(self) -> Any:
+        """W of every problem, one column each; None where the kernel is not linear, or sums are cheaper."""
         if not isinstance(self.kernel, Linear):
             return None
         stored = self.support.nnz if sparse.issparse(self.support) else self.support.size
-        if len(self.kind) * self.support.shape[1] >= stored:
+        lines, count = self.coefficients.shape
+        # What a row of as many values as a support vector meets: all w, or all support vectors.
+        if len(self.kind) * stored > count * (stored + lines * count):
             return None
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            weights = self.weights()
-        dense: Matrix = weights.toarray() if sparse.issparse(weights) else weights
+            weights = self.weights().T
+        weights = weights.tocsr() if sparse.issparse(weights) else np.ascontiguousarray(weights)
         # A sum over support vectors may still be finite where w is not.
-        return dense if np.isfinite(dense).all() else None
+        values = weights.data if sparse.issparse(weights) else weights
+        return weights if np.isfinite(values).all() else None
 
 
-def _product(X: Any, weights: Matrix) -> Matrix:
-    """``<w, x>`` of all rows and problems, in double precision."""
+def _product(X: Any, weights: Any) -> Matrix:
+    """``<w, x>`` of all rows and problems, in double precision; weights have a column for each."""
+    columns, problems = weights.shape
     with one_blas_thread():
+        if sparse.issparse(weights):
+            if sparse.issparse(X) and X.nnz < columns:  # too few to write all w out for
+                return np.asarray((X @ weights).toarray())
+            out = np.empty((X.shape[0], problems))
+            for some in row_blocks(problems, columns, at_least=1):
+                out[:, some] = _product(X, weights[:, some].toarray())
+            return out
         if sparse.issparse(X) or X.dtype == np.float64:
-            return np.asarray(X @ weights.T)
-        out = np.empty((X.shape[0], len(weights)))
+            return np.asarray(X @ weights)
+        out = np.empty((X.shape[0], problems))
         for block in row_blocks(X.shape[0], X.shape[1]):  # each is copied to double precision
-            out[block] = X[block] @ weights.T
+            out[block] = X[block] @ weights
     return out

@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
+from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
@@ -33,13 +33,15 @@ from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
-from maxmargin.reductions.linear_kernel import Columns, factor_of, solve_on_columns
+from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.reductions.small_problems import Parts, SmallModels, solve_small
-from maxmargin.solvers import AnySolver, sizes
+from maxmargin.solvers import AnySolver, WorkingSet, sizes
+from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
+from maxmargin.tools.interrupts import held_back
 from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
@@ -137,7 +139,7 @@ class LinearFit:
             solver,
             self.way.reason,
             tol=self.tol,
-            max_steps=running.max_steps,
+            max_steps=min(running.max_steps, sizes.STEPS_TO_ROUNDING),
             # To draw from a number would take as long as to solve a small class.
             seed=running.random_state if isinstance(running.random_state, int) else running.seed,
             budget=Budget(math.inf, 1),
@@ -159,6 +161,8 @@ class LinearFit:
         options |= {"callback": running.told_of(self.problems.name(k)), "budget": budget}
         way = self.way.with_seed(seed)
         if not self.problems.hard:
+            if self.tol == 0.0 and running.max_steps == NO_LIMIT:
+                return self._to_rounding(problem, way, known, options)
             return solve(problem, way, known=known, **options)
         # "auto" is chosen for each of the soft margins on the way.
         solver = "auto" if running.automatic else way.solver
@@ -166,6 +170,20 @@ class LinearFit:
             return solve_hard_margin(problem, solver, seed=seed, **options)
         except InseparableError as error:
             raise self._inseparable(error.certificate, k) from None
+
+    def _to_rounding(
+        self, problem: Problem, way: Way, known: Certificate | None, options: dict[str, Any]
+    ) -> Model:
+        """A tiny problem, to rounding as far as some steps lead; to ``tol`` however many that takes."""
+        tol = self.running.tol
+        model = solve(problem, way, known=known, **options | {"max_steps": sizes.STEPS_TO_ROUNDING})
+        if model.status is not Status.STEPS_SPENT:
+            return model
+        if model.certificate.relative_gap <= tol:
+            return replace(model, status=Status.within_tol(model.certificate), tol=tol)
+        proof = model.certificate
+        start = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
+        return solve(problem, way, known=proof, **options | {"tol": tol, "start": start})
 
     def _refuse_equal_rows(self) -> None:
         """Look at all classes before any of them takes its time."""
@@ -216,6 +234,7 @@ class KernelFit:
         starts: Sequence[Vector] | None,
     ) -> None:
         self.problems, self.running = problems, running
+        problems.refuse_extremes()
         self._cache_size, self._shrinking, self._starts = cache_size, shrinking, starts
         # Steps of small problems are too short for threads to take turns.
         self._threads = 1 if len(problems.codes) <= sizes.ALL_KERNEL_VALUES else running.threads()
@@ -264,7 +283,8 @@ class KernelFit:
             values = self._memory.values = np.empty(size**2)
         matrix = values[: size**2].reshape(size, size)
         data = rows.stored_data
-        core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
+        if not budget.stopped:  # multipliers of 0 are proven without a value of the kernel
+            core.kernel_block(problems.kernel.compiled, data, which, data, which, matrix, budget)
         parts = Parts(np.arange(size), y, problems.C * weights, np.array([0, size]))
         return replace(
             self._in_one_call(matrix, which, parts, budget)[0], notes=cache_notes(matrix.nbytes, size, 0)
@@ -289,7 +309,7 @@ class KernelFit:
         )
 
     def _solve_one(self, k: int, budget: Budget) -> Model:
-        start = None if self._starts is None else self._starts[k]
+        start = None if self._starts is None or budget.stopped else self._starts[k]
         small = self._quick and self.problems.count(k) <= sizes.QUICK_ROWS
         if small:
             once = self._at_once
@@ -324,7 +344,16 @@ class KernelFit:
         assert known is not None
         if known is not model.certificate and known.relative_gap <= tol:
             model = replace(model, status=Status.within_tol(known))
+        elif model.status is Status.RULE_FIRED and self._is_rounding(attempt.problem, known):
+            model = replace(model, status=Status.VALUES_ROUNDED)
         return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
+
+    def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
+        """Whether the rounding of the kernel's values can change the objective by more than ``tol``."""
+        rows = problem.rows
+        per_length, constant = rows.score_error(proof.alpha * problem.y)
+        lost = core.dot(problem.costs, per_length * rows.lengths + constant)
+        return proof.relative_gap > self.running.tol and lost > self.running.tol * proof.primal
 
     def _rungs(self, k: int, *, hard: bool) -> Sequence[Rung]:
         """How to solve a problem, one way after the other; ``hard``: where pairs of rows have failed."""
@@ -334,28 +363,42 @@ class KernelFit:
         if hard or (self.problems.plain_rows is not None and count > sizes.TINY_ROWS):
             after = "Steps on pairs of rows hardly do better where columns have failed."
             return [self._columns, self._pairs(sizes.STEPS_AFTER_COLUMNS, after)]
-        to_the_end = self._pairs(
-            NO_LIMIT, "A factor of the kernel matrix would be too large, or did not help."
-        )
         needed = 3 * 8 * count**2  # bytes: the matrix, its scaled copy and the factor
         if count > sizes.FACTORED_ROWS or needed > self._cache_size * 1e6:
-            return [to_the_end]
-        most = max(count // sizes.ROWS_PER_STEP, sizes.FEWEST_STEPS)
-        return [self._pairs(most, "Most problems take fewer steps than these."), self._columns, to_the_end]
+            return [self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.")]
+        work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
+        easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
+        last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
+        return [easy, self._columns, self._active_sets, self._more_columns, last]
 
-    def _pairs(self, max_steps: int, reason: str) -> Rung:
-        return Rung(partial(self._on_pairs, max_steps), reason)
+    def _pairs(self, max_steps: int, reason: str, most_work: float = math.inf) -> Rung:
+        return Rung(partial(self._on_pairs, max_steps, most_work), reason)
 
     @property
     def _columns(self) -> Rung:
         reason = "Second-order steps on columns hardly depend on how the data are scaled."
-        return Rung(self._on_columns, reason)
+        return Rung(partial(self._on_columns, 0), reason)
 
-    def _on_pairs(self, max_steps: int, attempt: Attempt, known: Certificate | None) -> Model:
+    @property
+    def _active_sets(self) -> Rung:
+        reason = "Of a factor with many columns few rows are free, and systems of these are smaller."
+        return Rung(self._on_active_sets, reason)
+
+    @property
+    def _more_columns(self) -> Rung:
+        reason = "Too many rows change sides: the interior point does not ask for sides."
+        return Rung(partial(self._on_columns, sizes.MOST_FACTOR_COLUMNS), reason)
+
+    def _on_pairs(
+        self, max_steps: int, most_work: float, attempt: Attempt, known: Certificate | None
+    ) -> Model:
         """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
+        way = self._way.with_seed(self.running.seed + attempt.k)
+        if isinstance(way.solver, WorkingSet):
+            way = changed(way, solver=replace(way.solver, most_work=most_work))
         return solve(
             attempt.problem,
-            self._way.with_seed(self.running.seed + attempt.k),
+            way,
             tol=0.0 if attempt.problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
             max_steps=max_steps,
             start=None if known is None else Solution(alpha=known.alpha),
@@ -364,15 +407,38 @@ class KernelFit:
             budget=attempt.budget,
         )
 
-    def _on_columns(self, attempt: Attempt, known: Certificate | None) -> Model | None:
-        """A linear problem on the columns of the data, or of a factor of the kernel matrix."""
-        columns, seed = self._columns_of(attempt.k, attempt.problem), self.running.seed + attempt.k
+    def _on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """Newton's method on the free multipliers, with the whole matrix at hand."""
+        if self.problems.kernel_is_none:
+            return None
+        why = "active_sets: pairs of rows gained too little."
+        return solve(
+            attempt.problem,
+            Way(ActiveSets(), why),
+            tol=self.running.tol,
+            max_steps=NO_LIMIT,
+            start=None if known is None else Solution(alpha=known.alpha),
+            known=known,
+            callback=attempt.callback,
+            budget=attempt.budget,
+        )
+
+    def _on_columns(self, more: int, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """A linear problem on the columns of the data, or of a factor of the kernel matrix.
+
+        A factor may have few columns, or more, up to that number; None where it has not.
+        """
+        few = max(sizes.FEW_FACTOR_COLUMNS, attempt.problem.rows.count // sizes.ROWS_PER_FACTOR_COLUMN)
+        seed = self.running.seed + attempt.k
+        columns = self._columns_of(attempt.k, attempt.problem, more or few)
         if columns is None:
             return None
+        if more and isinstance(columns, Factor) and columns.rows.shape[1] <= few:
+            return None  # these have had their turn
         budget, told = attempt.budget, attempt.callback
         return solve_on_columns(attempt.problem, columns, self.running.tol, seed, budget, told)
 
-    def _columns_of(self, k: int, problem: Problem) -> Columns | None:
+    def _columns_of(self, k: int, problem: Problem, most: int) -> Columns | None:
         """The problem on the data themselves, where the kernel is their inner product; else a factor.
 
         None where the matrix is not that of a kernel, or the factor is hardly smaller.
@@ -384,8 +450,7 @@ class KernelFit:
             return None
         rows, every = problem.rows, np.arange(problem.rows.count)
         assert isinstance(rows, KernelRows)
-        factor = factor_of(rows.block(every, every))
-        return factor if factor is not None and factor.shape[1] <= sizes.MOST_FACTOR_COLUMNS else None
+        return factor_of(rows.block(every, every), min(rows.count, most))
 
     def cache_use(self, models: Models, kernel: Kernel) -> CacheUse:
         """What has been made of ``cache_size``."""
@@ -393,10 +458,10 @@ class KernelFit:
         shared_bytes = shared_rows = 0
         if problems.matrix is not None and not isinstance(kernel, Precomputed):
             shared_bytes, shared_rows = int(problems.matrix.nbytes), len(problems.codes)
-        budget_bytes = int(self._cache_size * 1e6)
+        budget_bytes = bytes_of(self._cache_size)
         if not isinstance(solver, str):  # it brings its own, for each problem
             own = getattr(solver, "cache_size", 0.0)
-            budget_bytes = shared_bytes + self._side_by_side * int(own * 1e6)
+            budget_bytes = shared_bytes + self._side_by_side * bytes_of(own)
         return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, self._side_by_side)
 
 
@@ -412,7 +477,7 @@ def solve_each(
     workers = min(threads, count)
     threads_each = max(1, threads // workers)
     deadline = time.monotonic() + max_time
-    lock = threading.Lock()
+    lock = threading.RLock()  # Ctrl-C may call ``stop`` where this thread holds it already
     running: dict[int, Budget] = {}
     stopped_from = count
 
@@ -441,12 +506,9 @@ def solve_each(
                 if k >= first:
                     budget.stop()
 
-    if workers == 1:
-        return [run(k) for k in range(count)]
-    with ThreadPoolExecutor(workers, "maxmargin") as pool:
-        futures = [pool.submit(run, k) for k in range(count)]
-        while True:
-            try:
-                return [future.result() for future in futures]
-            except KeyboardInterrupt:
-                stop(0)
+    with held_back(partial(stop, 0)):
+        if workers == 1:
+            return [run(k) for k in range(count)]
+        with ThreadPoolExecutor(workers, "maxmargin") as pool:
+            futures = [pool.submit(run, k) for k in range(count)]
+            return [future.result() for future in futures]

@@ -9,54 +9,105 @@ of a factor L of the kernel matrix K = LL' else.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
-from maxmargin.proof.certificate import certify
+from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
+from maxmargin.solvers import InteriorPoint
 from maxmargin.solving.loop import Callback, solve
-from maxmargin.solving.ways import find_way
-from maxmargin.types import Vector
-
-Columns = Problem | Matrix
+from maxmargin.solving.ways import Way, find_way
+from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.types import Indices, Vector
 
 _MOST_RUNS = 4
 """Runs on the columns, each to a smaller gap, until the kernel problem is proven to its own."""
 _TIGHTER = 0.1
 """The factor on the gap from one run to the next."""
+_CRISP = 1e-3
+"""The factor on the gap at which the interior point tells multipliers at a wall from free ones."""
 _MUCH_WORSE = 10.0
 """The factor between the two gaps above which multipliers lose w to cancellation."""
 _MOST_VALUES = 1_000_000
 """Values of rows up to which the least coefficients that make a w are looked for."""
 _NO_FACTOR = 1e-8
 """A difference to the scaled matrix that no rounding makes: the matrix is that of no kernel."""
+_LEFT_OUT = 1e-12
+"""What a factor may leave out of the diagonal, as a share of it: rounding makes as much of some values."""
+_BLOCK = 64
+"""Columns of a factor that are made at once."""
+_OF_THE_LARGEST = 0.01
+"""The share of the largest diagonal that is left, above which a row becomes a pivot."""
 
 
-def factor_of(matrix: Matrix) -> Matrix | None:
-    """Rows whose inner products are the matrix, as few columns as rounding allows; None where it has none.
+class Factor(NamedTuple):
+    """Rows L whose inner products are the kernel matrix, K = LL'."""
+
+    rows: Matrix
+    pivots: Indices
+    """The rows that L is made of, as many as it has columns: on them it is lower triangular."""
+
+    def coefficients_of(self, w: Vector) -> Vector:
+        """Numbers c with ``sum_i c_i row_i = w``: one for each pivot, all others are 0."""
+        c = np.zeros(len(self.rows))
+        with one_blas_thread():
+            c[self.pivots] = solve_triangular(
+                self.rows[self.pivots], w, trans=1, lower=True, check_finite=False
+            )
+        return c
+
+
+def factor_of(matrix: Matrix, most: int) -> Factor | None:
+    """A factor of the kernel matrix with as few columns as rounding allows, at most so many; else None.
 
     Cholesky's factor with pivots, of the matrix scaled to a diagonal of 1: small values beside very large
-    ones keep their digits.
+    ones keep their digits. It is made some columns at a time, from the rows whose diagonal is still the
+    largest; of these, only such as the others of the block leave large.
     """
     diagonal = np.einsum("ii->i", matrix)
     if not (np.isfinite(matrix).all() and (diagonal >= 0.0).all()):
         return None
+    count = len(matrix)
     scale = np.sqrt(diagonal)
     scale[scale == 0.0] = 1.0
-    scaled = matrix / scale / scale[:, np.newaxis]
-    factor, order, rank, _ = lapack.dpstrf(scaled, lower=1)
-    rows: Matrix = np.empty((len(matrix), rank))
-    rows[order - 1] = np.tril(factor)[:, :rank]
-    if np.abs(rows @ rows.T - scaled).max(initial=0.0) > _NO_FACTOR:
+    rows: Matrix = np.empty((count, most), order="F")
+    left = diagonal / scale**2
+    pivots = np.empty(0, np.int64)
+    while (largest := float(left.max(initial=0.0))) > _LEFT_OUT:
+        some = np.argsort(-left, kind="stable")[:_BLOCK]
+        have = len(pivots)
+        with one_blas_thread():
+            block = matrix[some] / scale / scale[some, np.newaxis]
+            block -= rows[some, :have] @ rows[:, :have].T
+            lower, order, rank, _ = lapack.dpstrf(block[:, some], lower=1, tol=_OF_THE_LARGEST * largest)
+            chosen = order[:rank] - 1
+            if have + rank > most or rank == 0:
+                return None
+            new = solve_triangular(lower[:rank, :rank], block[chosen], lower=True, check_finite=False)
+        rows[:, have : have + rank] = new.T
+        rows[some[chosen], have : have + rank] = np.tril(lower[:rank, :rank])
+        pivots = np.concatenate([pivots, some[chosen]])
+        left -= np.einsum("ki,ki->i", new, new)
+        left[pivots] = 0.0
+    rows = rows[:, : len(pivots)]
+    sample = np.linspace(0, count - 1, min(count, _BLOCK)).astype(np.int64)
+    made = rows[sample] @ rows.T - matrix[sample] / scale / scale[sample, np.newaxis]
+    if max(np.abs(made).max(initial=0.0), -left.min(initial=0.0)) > _NO_FACTOR:
         return None
-    rows *= scale[:, np.newaxis]
-    return rows
+    return Factor(np.ascontiguousarray(rows * scale[:, np.newaxis]), pivots)
+
+
+Columns = Problem | Factor
+"""A linear problem on the data themselves, or a factor of the kernel matrix."""
 
 
 def coefficients_of(w: Vector, rows: Matrix) -> Vector:
@@ -70,6 +121,21 @@ def coefficients_of(w: Vector, rows: Matrix) -> Vector:
     return np.asarray(np.linalg.lstsq((rows / lengths).T, w / lengths, rcond=None)[0])
 
 
+def _better_w(
+    seen: Problem,
+    coefficients: Callable[[Vector], Vector],
+    w: Vector,
+    proof: Certificate,
+    budget: Budget,
+    tol: float,
+) -> Certificate:
+    """The proof with these coefficients of w, where it is above ``tol`` and they are better."""
+    if proof.relative_gap <= tol:
+        return proof
+    solution = Solution(w=coefficients(w), alpha=proof.alpha, any_length=True)
+    return certify(seen, solution, known=proof, budget=budget, tol=tol)
+
+
 def solve_on_columns(
     seen: Problem, columns: Columns, tol: float, seed: int, budget: Budget, callback: Callback | None
 ) -> Model:
@@ -78,25 +144,39 @@ def solve_on_columns(
     The columns are those of the problem on the data themselves, or of a factor of the kernel matrix. The
     model is that of ``seen``, with w held by its coefficients; where it falls short, it is a start.
     """
-    why = "The kernel is linear: solved on the columns."
-    factor, plain = None, columns
-    if not isinstance(plain, Problem):
+    why, accuracy, every = "The kernel is linear: solved on the columns.", tol, None
+    if isinstance(columns, Problem):
+        plain = columns
+        way = find_way("auto", plain, tol).with_seed(seed)
+    else:
         why = "Pairs of rows gained too little: solved on a factor of the kernel matrix."
-        factor, plain = plain, replace(seen, rows=Rows(plain, keep_zeros=True))
-    way = find_way("auto", plain, tol).with_seed(seed)
-    start, accuracy, steps = None, tol, 0
+        plain = replace(seen, rows=Rows(columns.rows, keep_zeros=True))
+        way = Way(
+            InteriorPoint(),
+            f"interior_point: {columns.rows.shape[1]} columns, whose scales differ by orders of magnitude.",
+        )
+        # A proof on columns costs little beside a step, and the steps may have to end at rounding.
+        accuracy, every = _CRISP * tol, 1
+    start, steps, rows = None, 0, None
     for _ in range(_MOST_RUNS):
-        found = solve(plain, way, tol=accuracy, start=start, callback=callback, budget=budget)
+        found = solve(
+            plain, way, tol=accuracy, start=start, callback=callback, budget=budget, certify_every=every
+        )
         steps += found.steps
         alpha_from = found.certificate.alpha_from
         proof = certify(seen, Solution(alpha=found.alpha, alpha_from=alpha_from), budget=budget, tol=tol)
         few = plain.rows.count * plain.rows.columns <= _MOST_VALUES
-        if factor is None and few and proof.relative_gap > _MUCH_WORSE * accuracy:
-            factor = plain.rows.dense(np.arange(plain.rows.count))
-        if factor is not None and proof.relative_gap > tol:
-            w = coefficients_of(found.w, factor)
-            solution = Solution(w=w, alpha=proof.alpha, any_length=True)
-            proof = certify(seen, solution, known=proof, budget=budget, tol=tol)
+        if isinstance(columns, Factor):
+            proof = _better_w(seen, columns.coefficients_of, found.w, proof, budget, tol)
+            if np.count_nonzero(proof.w) > len(columns.pivots):  # a model that predicts sooner
+                few_terms = Solution(w=columns.coefficients_of(found.w), alpha=proof.alpha)
+                sparse = certify(seen, few_terms, budget=budget, tol=tol)
+                proof = sparse if sparse.relative_gap <= tol else proof
+            rows = columns.rows if few else None
+        elif few and proof.relative_gap > _MUCH_WORSE * accuracy:
+            rows = plain.rows.dense(np.arange(plain.rows.count))
+        if rows is not None:
+            proof = _better_w(seen, partial(coefficients_of, rows=rows), found.w, proof, budget, tol)
         if proof.relative_gap <= tol or not found.status.certified:
             break
         # The best w of a run is not always that of its alpha.

@@ -26,6 +26,7 @@ from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.sizes import FEW_VALUES, MOST_LABELS, SAMPLED_ROWS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving.loop import ROUNDING
+from maxmargin.tools.interrupts import held_back
 
 logger = logging.getLogger("maxmargin")
 
@@ -72,12 +73,10 @@ def solve_small_classes(
     data, d, regulariser = first.rows.stored_data, first.rows.columns, first.regulariser_diagonal()
     classes = [core.SmallClass(problem.y, problem.costs, regulariser) for problem in problems]
     options = core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first))
-    interrupted = False
-    try:
-        core.solve_small_classes(data, first.loss.name, classes, options, budget)
-    except KeyboardInterrupt:
-        budget.stop()
-        interrupted = True
+    with held_back(budget.stop):
+        if not budget.stopped:
+            core.solve_small_classes(data, first.loss.name, classes, options, budget)
+        interrupted = budget.stopped
     models: list[Model | None] = []
     for problem, found in zip(problems, classes, strict=True):
         alpha = None if isinstance(solver, Newton) else found.multipliers
@@ -101,7 +100,7 @@ def solve_small_classes(
             continue
         record = Record(taken, now - began, certificate.primal, certificate.dual, gap)
         trace = Trace([record], certifying=now - before)
-        models.append(Model(certificate, trace, status, tol, taken, reason, {}))
+        models.append(Model(certificate, trace, status, tol, taken, reason, {}, "", interrupted))
     return models
 
 

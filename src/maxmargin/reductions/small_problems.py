@@ -20,6 +20,7 @@ from maxmargin.problem.rows import Matrix
 from maxmargin.proof.certificate import Certificate, SmallProofs, certify_each
 from maxmargin.proof.model import Model, Models, Record, Status, Trace
 from maxmargin.solvers.sizes import MOST_ROUNDS
+from maxmargin.tools.interrupts import held_back
 from maxmargin.types import Vector
 
 STORY = "working_set: for few rows all of them are in the set, and all values of the kernel are at hand."
@@ -49,8 +50,10 @@ class SmallModels(Models):
         return len(self._proofs)
 
     def __getitem__(self, k: int) -> Model:
-        status, trace = self.statuses[k], self.traces[k]
-        return Model(self._proofs[k], trace, status, self._tol, self._steps[k], STORY, {}, STORY)
+        status, trace, interrupted = self.statuses[k], self.traces[k], self._short is Status.INTERRUPTED
+        return Model(
+            self._proofs[k], trace, status, self._tol, self._steps[k], STORY, {}, STORY, interrupted
+        )
 
     @property
     def w(self) -> Sequence[Vector]:
@@ -127,12 +130,11 @@ def solve_small(
     start = time.perf_counter()
     which, y, costs, begins = parts
     problems = core.SmallProblems(matrix, which, begins, y, costs)
-    alpha, status = np.zeros(len(y)), Status.RULE_FIRED
-    try:
-        steps = problems.solve(alpha, tol, tiny, rounds, budget)
-    except KeyboardInterrupt:
-        budget.stop()
-        steps, status = [0] * (len(begins) - 1), Status.INTERRUPTED
+    alpha, steps = np.zeros(len(y)), [0] * (len(begins) - 1)
+    with held_back(budget.stop):
+        if not budget.stopped:
+            steps = problems.solve(alpha, tol, tiny, rounds, budget)
+        status = Status.INTERRUPTED if budget.stopped else Status.RULE_FIRED
     proofs = certify_each(
         problems, y, costs, begins, alpha, lengths, value_error, kernel_is_none=kernel_is_none
     )

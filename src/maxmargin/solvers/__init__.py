@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from maxmargin.solvers.base import AnySolver, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
@@ -23,6 +24,7 @@ SOLVERS: dict[str, type[AnySolver]] = {
     "pegasos": Pegasos,
     "perceptron": Perceptron,
     "dual_coordinate_ascent": DualCoordinateAscent,
+    "active_set": ActiveSet,
     "newton": Newton,
     "augmented_lagrangian": AugmentedLagrangian,
     "interior_point": InteriorPoint,
@@ -38,6 +40,7 @@ LINEAR_SOLVERS = {name: solver for name, solver in SOLVERS.items() if not solver
 __all__ = [
     "LINEAR_SOLVERS",
     "SOLVERS",
+    "ActiveSet",
     "AnySolver",
     "AugmentedLagrangian",
     "DualCoordinateAscent",

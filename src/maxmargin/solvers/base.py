@@ -101,6 +101,12 @@ class Solver(ABC, Generic[State]):
 AnySolver = Solver[Any]
 
 
+def end_if_stopped(budget: Budget) -> None:
+    """Between the parts of a long step: after Ctrl-C none is begun, and the loop keeps what was there."""
+    if budget.stopped:
+        raise KeyboardInterrupt
+
+
 def visits_single_rows(name: str, problem: Problem) -> str | None:
     """Why a solver that visits one row after the other does not take the problem's rows, or None."""
     if problem.rows.offers_single_rows:

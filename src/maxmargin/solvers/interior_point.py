@@ -157,6 +157,7 @@ class InteriorPoint(Solver[State]):
             )
         return None
 
+    @np.errstate(over="ignore", invalid="ignore")
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin at zero or at the start's w, with mu by the gap there: all conditions but g = 0 hold."""
         system = NewtonSystem(problem)

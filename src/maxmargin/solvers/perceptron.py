@@ -169,7 +169,8 @@ def _best_multiple(problem: Problem, squared_norm: float, scores: Vector, b: flo
         margins = problem.y * (s * scores + b)
         held = s * s * squared_norm
         if problem.intercept is Intercept.REGULARISED:
-            held += (b / problem.intercept_scaling) ** 2
+            beta = b / problem.intercept_scaling
+            held += beta * beta
         level = core.dot(problem.costs, margins)
         if held == 0.0 or level <= 0.0:
             return 0.0, 0.0  # the losses only grow on the way from 0

@@ -12,6 +12,9 @@ from __future__ import annotations
 TINY_VALUES = 2_000
 """Stored values up to which a sweep takes microseconds: such problems are solved to rounding error, so that
 equal problems (a row twice, a row of weight two) give equal models."""
+STEPS_TO_ROUNDING = 1_000
+"""Steps that such problems get for that, where no limit is set: a method that is slower than this gains
+nothing that anybody waits for."""
 ONE_THREAD_VALUES = 50_000
 """Stored values up to which threads would cost more than the problems of a fit."""
 FEW_VALUES = 130_000
@@ -69,12 +72,17 @@ SHRINK_FROM = 5_000
 """Rows from which it pays to put some aside that have no reason to move."""
 SPLIT_FROM = 5_000
 """Rows from which it pays to look for blocks that the kernel cannot couple."""
-ROWS_PER_STEP, FEWEST_STEPS = 10, 100
-"""Steps on pairs of rows before columns have their turn: one for ten rows, but not fewer than the second
-number. Most problems take fewer."""
-FACTORED_ROWS = 4_000
+WORK_ON_PAIRS = 0.01
+"""Steps on pairs of rows, each times the rows of its set, before columns have their turn: in units of n^3,
+which a factor costs. They then take about as long as the steps on a factor of a third of the columns."""
+LEAST_WORK_ON_PAIRS = 1e7
+"""Such steps that take no longer than to try another way: a few milliseconds."""
+FACTORED_ROWS = 6_000
 """Rows up to which a kernel matrix may be factored, where these steps were too few."""
-MOST_FACTOR_COLUMNS = 1_000
-"""Columns of such a factor: with more of them it is hardly smaller than the matrix."""
+FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500
+"""Columns of such a factor. Up to the first number the interior point is the fastest way; with the second,
+and as many rows, one of its steps takes half a second."""
+ROWS_PER_FACTOR_COLUMN = 4
+"""Rows for each column of a factor, from which it is the fastest way with more columns, too."""
 STEPS_AFTER_COLUMNS = 200
 """Steps on pairs of rows where columns have failed: they hardly do better."""

@@ -105,6 +105,7 @@ class StochasticSubgradient(Solver[State]):
         take_steps(problem, state, rule, sizes, budget)
         return state
 
+    @np.errstate(over="ignore", invalid="ignore")
     def _step_sizes(self, problem: Problem, t: Vector) -> Vector:
         if not is_automatic(self.step_size):
             return step_sizes(self, problem, t)
@@ -227,6 +228,7 @@ def _forget_average(state: State) -> None:
     state.iterate.counted = state.iterate.beta_sum = 0.0
 
 
+@np.errstate(over="ignore", invalid="ignore")  # steps that are too long diverge
 def current(problem: Problem, state: State, average: str | int) -> Solution:
     """The last iterate or the mean of those counted."""
     iterate = state.iterate

@@ -105,6 +105,7 @@ class Subgradient(Solver[State]):
         point = Point(w, b / problem.bias_feature if problem.bias_feature else 0.0)
         return State(point, point, np.inf, DualPolish(self.polish, self.seed))
 
+    @np.errstate(over="ignore", invalid="ignore")  # steps that are too long diverge
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One pass: value and subgradient at the iterate, then one step away from it."""
         if is_automatic(self.step_size) and state.eta == 0.0:
@@ -161,6 +162,7 @@ class Subgradient(Solver[State]):
             moved.counted = point.counted + 1
         return moved
 
+    @np.errstate(over="ignore", invalid="ignore")
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The iterate that ``average`` names, with the dual point of the polish."""
         point = state.best if self.average == "best" else state.point

@@ -31,7 +31,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, SHRINK_FROM
-from maxmargin.tools.parameters import NotNegative, Range, Seed
+from maxmargin.tools.parameters import NotNegative, Positive, Range, Seed
 from maxmargin.types import Indices
 
 _MOST_SYSTEMS = 8
@@ -89,6 +89,9 @@ class WorkingSet(Solver[State]):
     """Memory for rows of the kernel matrix, in megabytes."""
     shrinking: bool = True
     """Leave out rows at a wall that no working set can move now, and look at them again later."""
+    most_work: Positive = math.inf
+    """Steps on pairs of rows, each times the rows of its set, after which it ends: for a problem that has
+    another way to be solved."""
     seed: Seed = 0
     """The seed of the choice of rows."""
 
@@ -128,12 +131,19 @@ class WorkingSet(Solver[State]):
             level.rounds.move_free(level.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget)
         rounds = 8 if short else 1
         idle = level.rounds.run(level.dual, rounds, budget) < rounds and not budget.spent
+        if budget.stopped:
+            return state
+        given_up = sum(each.rounds.work for each in (state.whole, state.part) if each) > self.most_work
         if state.part is not None:
-            if idle or level.dual.violation <= _COME_BACK * state.before:
+            if idle or given_up or level.dual.violation <= _COME_BACK * state.before:
                 del level  # its rows' memory is needed
                 _bring_back(state, budget)
+            state.finished = given_up
             return state
         state.estimate = level.relative_gap
+        if given_up:
+            state.finished = True
+            return state
         if not state.precise and (idle or state.estimate <= SINGLE_IS_EXHAUSTED):
             dual = level.dual
             del level.matrix, level.rounds  # their memory is needed
@@ -174,7 +184,8 @@ class WorkingSet(Solver[State]):
     def report(self, state: State) -> Report:
         """The gap with the gradient as it is known; while rows are put aside, the last one.
 
-        It is finished when no pair of multipliers violates the conditions any more.
+        It is finished when no pair of multipliers violates the conditions any more, and when ``most_work``
+        is done.
         """
         return Report(state.estimate, state.finished)
 

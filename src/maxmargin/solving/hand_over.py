@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Dual coordinate ascent that hands over to a second-order method once that is the cheaper way on.
 
-Both keep w and alpha, so the second goes on where the first stands. After every sweep the way on costs
+All keep w and alpha, so the second goes on where the first stands. After every sweep the way on costs
 
     ascent          sweeps that the decay of its gap still asks for  x  what a sweep costs
     second order    ``cost``, which solving/ways.py estimates
+    active_set      some factors of a matrix with a row for each multiplier that is inside its walls now
 
-both in visits of a stored value and never in seconds: the same data and seed give the same run everywhere.
+all in visits of a stored value and never in seconds: the same data and seed give the same run everywhere.
 The ascent's warm-up tells more. While multipliers grow with C, so do the sweeps: a warm-up that is long
 beside the other's cost is given up. Where they cease to grow, the data are nearly separable; then sweeps
 hardly depend on C, and the second-order method takes several times as many steps as on data that overlap.
@@ -23,10 +24,17 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
+from maxmargin.solvers.active_set import ActiveSet
+from maxmargin.solvers.ascent.state import COST
 from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
+from maxmargin.solvers.sizes import LARGEST_SIDE
 from maxmargin.tools.changed import changed
 
+PASS = 0.7
+"""Visits that a value in a pass costs: rows come in order, and nothing is written."""
+FLOP = 0.06
+"""Visits that a multiply-add of a dense factorisation costs: BLAS, with one thread."""
 CALL = 40_000.0
 """A step beside its passes, in visits of a stored value: calls from Python, and what they allocate."""
 _ROW = 30.0
@@ -40,6 +48,11 @@ _LEAST_SPENT = 0.2
 then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
 """The relative gap below which sweeps can gain nothing in float64."""
+_LEAST_SPENT_OF_SETS = 0.1
+"""The same share for active sets, which need no more of the ascent than most of the rows inside."""
+_FACTORS, _PRODUCTS, _PASSES, _CALLS = 6.0, 60.0, 12.0, 120.0
+"""What ``active_set`` takes as a rule: factors of its matrix, products with it, passes over the data, and
+``CALL``."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
 
@@ -47,6 +60,17 @@ _SEPARABLE = 5.0
 def sweep_cost(problem: Problem, visited: int) -> float:
     """What a sweep over so many rows costs, in visits of a stored value."""
     return (problem.rows.stored / max(problem.rows.count, 1) + _ROW) * visited + CALL
+
+
+def active_set_cost(problem: Problem, inside: int) -> float:
+    """What ``active_set`` is expected to cost where so many multipliers are inside their walls."""
+    rows = problem.rows
+    if inside > LARGEST_SIDE:
+        return math.inf
+    width = rows.stored / max(rows.count, 1)
+    in_common = width * width / max(rows.columns, 1)  # columns of two rows, if no column had more values
+    matrix = inside**2 * (min(width, 10.0 * in_common + 1.0) + _PRODUCTS * FLOP)
+    return matrix + _FACTORS * FLOP * inside**3 / 6.0 + _PASSES * PASS * rows.stored + _CALLS * CALL
 
 
 @dataclass
@@ -61,6 +85,10 @@ class State:
     """What the second-order method would cost, as far as is known."""
     gaps: list[float] = field(default_factory=list[float])
     """The relative gaps that the ascent estimated, sweep by sweep after its warm-up."""
+    smallest: list[float] = field(default_factory=list[float])
+    """The smallest of them up to each sweep: rows that come back let the gap rise for a while."""
+    duals: list[float] = field(default_factory=list[float])
+    """The dual values after the same sweeps."""
     sweeps: int = 0
     least_sweeps: int = 0
     """Sweeps before there is anything to judge by."""
@@ -107,7 +135,8 @@ class HandOver(Solver[State]):
         """Go on with the second-order method where that had taken over: it has a Hessian to go on with."""
         if not before.handed_over:
             return self.init(problem, start)
-        return State(self.second.resume(problem, start, before.inner), self.second, self.cost)
+        solver = before.solver
+        return State(solver.resume(problem, start, before.inner), solver, self.cost)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One step of the solver that is running; after a sweep, a look whether to hand over."""
@@ -123,26 +152,50 @@ class HandOver(Solver[State]):
         gap = state.solver.report(state.inner).gap
         if math.isfinite(gap):
             state.gaps.append(gap)
+            state.smallest.append(min([gap, *state.smallest[-1:]]))
+            state.duals.append(state.inner.dual)
         cost = state.cost
         if self.by_rows > 0.0:
             held = np.count_nonzero(state.inner.alpha) / problem.rows.count
             cost -= (1.0 - held) * self.by_rows
-        if state.spent <= _LEAST_SPENT * cost:
-            return state
         if state.inner.stage > 0:
+            if state.spent <= _LEAST_SPENT * cost:
+                return state
             if self.by_rows > 0.0:
                 if state.inner.stage_sweeps > 0:  # when C has just been raised, alpha is too large
-                    self._hand_over(problem, state, self.solution(problem, state, budget))
+                    self._hand_over(problem, state, self.second, self.solution(problem, state, budget))
             elif state.inner.stage < stage:
-                self._hand_over(problem, state, None)  # multipliers of a smaller C are no start
+                # Multipliers of a smaller C are no start.
+                self._hand_over(problem, state, self.second, None)
         elif len(state.gaps) >= state.least_sweeps:
-            sweep = sweep_cost(problem, len(state.inner.visits.order))
-            if self.sweeps_left(state.gaps) * sweep > cost:
-                self._hand_over(problem, state, state.solver.solution(problem, state.inner, budget))
+            left = self.sweeps_left(state.gaps)
+            left *= sweep_cost(problem, len(state.inner.visits.order))
+            second = self._cheaper(problem, state, cost, left)
+            if second is not None:
+                start = state.solver.solution(problem, state.inner, budget)
+                self._hand_over(problem, state, second, start)
         return state
 
-    def _hand_over(self, problem: Problem, state: State, start: Solution | None) -> None:
-        state.inner, state.solver = self.second.init(problem, start), self.second
+    def _cheaper(self, problem: Problem, state: State, cost: float, left: float) -> AnySolver | None:
+        """The way on if it is cheaper than the sweeps that are left; ``second`` costs so much."""
+        if left <= _LEAST_SPENT_OF_SETS * min(state.spent, cost):
+            return None
+        alpha = state.inner.alpha
+        upper = state.inner.coordinates[:, COST] if problem.loss.name == "hinge" else np.inf
+        of_sets = active_set_cost(problem, int(np.count_nonzero((alpha > 0.0) & (alpha < upper))))
+        if cost <= of_sets:
+            return self.second if state.spent > _LEAST_SPENT * cost and left > cost else None
+        # At large C the dual value climbs at a steady pace, while the relative gap hardly moves. What was
+        # spent in vain counts, lest a wrong guess goes on for long.
+        left = (
+            min(self.sweeps_left(state.smallest), self.sweeps_of_climb(state)) * state.spent / state.sweeps
+        )
+        cheap = max(of_sets - state.spent, _LEAST_SPENT * of_sets)
+        begun = state.spent > _LEAST_SPENT_OF_SETS * of_sets
+        return ActiveSet() if begun and left > cheap else None
+
+    def _hand_over(self, problem: Problem, state: State, solver: AnySolver, start: Solution | None) -> None:
+        state.inner, state.solver = solver.init(problem, start), solver
 
     def sweeps_left(self, gaps: list[float]) -> float:
         """The sweeps until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
@@ -157,6 +210,13 @@ class HandOver(Solver[State]):
             return 0.0  # it is there, or has been: what is left is rounding
         shrinking = math.log(gaps[-1 - half] / gap) / half
         return math.log(gap / goal) / shrinking if shrinking > 0.0 else math.inf
+
+    def sweeps_of_climb(self, state: State) -> float:
+        """The sweeps until the dual value meets the primal one, at its pace in the later half of them."""
+        duals, gap = state.duals, state.smallest[-1]
+        half = len(duals) // 2
+        pace = (duals[-1] - duals[-1 - half]) / max(half, 1)
+        return duals[-1] * gap / (1.0 - gap) / pace if pace > 0.0 and gap < 1.0 else math.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """What the solver that is running proposes."""

@@ -14,6 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from maxmargin.solvers.base import AnySolver, Report
 from maxmargin.solvers.sizes import LARGE_VALUES
 from maxmargin.solving.lookout import Lookout, Reserve
 from maxmargin.solving.ways import Way, find_way
+from maxmargin.tools.interrupts import held_back, let_through
 
 logger = logging.getLogger("maxmargin")
 
@@ -39,8 +41,11 @@ NO_LIMIT = sys.maxsize
 """The ``max_steps`` of a run without a limit: it ends where it gains nothing any more, too."""
 MANY_STEPS = 100
 """Steps: whoever allows fewer wants to count them, and gets them one by one."""
-_SECONDS_AFTER_INTERRUPT = 1.0
-"""What the last certificate may take after Ctrl-C, with a kernel, where there is an earlier one."""
+_SECONDS_AFTER_INTERRUPT = 0.1
+"""What the last certificate may take after Ctrl-C, with a kernel."""
+_SHARE_AFTER_INTERRUPT = 0.05
+"""The share of the time of a run that its first certificate may take after Ctrl-C: without one, all the
+time was spent for nothing."""
 ROUNDING = 1e-9
 """A relative gap that may be all there is to gain in float64."""
 _STEPS_WITHOUT_GAIN = 100
@@ -194,19 +199,20 @@ def solve_after(
     That is None where nothing was left to do, and where another way than the first had to go on.
     """
     run = _Run(problem, way, limits, start)
-    try:
-        run.begin(known, before)
-        while run.goes_on():
-            run.step()
-            if run.certificate_is_due():
-                run.certify()
-                run.judge()
-            else:
-                run.tell_now_and_then()
-        run.certify_last_steps()
-    except KeyboardInterrupt:
-        run.take_interrupt()
-    return run.model(), run.state_to_go_on_from
+    with held_back(limits.budget.stop):
+        try:
+            run.begin(known, before)
+            while run.goes_on():
+                run.step()
+                if run.certificate_is_due():
+                    run.certify()
+                    run.judge()
+                else:
+                    run.tell_now_and_then()
+            run.certify_last_steps()
+        except KeyboardInterrupt:  # of a callback, or of a debugger
+            run.take_interrupt()
+        return run.model(), run.state_to_go_on_from
 
 
 class _Run:
@@ -223,6 +229,7 @@ class _Run:
         self.budget_of_step = limits.budget
         self.status: Status | None = None
         """Why the run ends; None while it goes on."""
+        self.interrupted = False
         self.wants_to_stop = False
         """Whether the callback has asked for the end."""
         self.resorted = ""
@@ -233,6 +240,8 @@ class _Run:
         self.lookout = Lookout(limits.tol, limits.certify_every, problem.rows, limits.callback is not None)
         self.reserve = Reserve(problem.rows, limits.budget)
         self.started = self.told = time.perf_counter()
+        self.stopped = math.inf
+        """When a certificate was first seen to be waited for."""
 
     @property
     def relative_gap(self) -> float:
@@ -253,6 +262,8 @@ class _Run:
             self.status = Status.CERTIFIED
         elif self.wants_to_stop:
             self.status = Status.STOPPED
+        elif self.limits.budget.stopped:
+            self.status = Status.INTERRUPTED
         elif before is None:
             self._enter(self.solver.init(self.problem, self.start))
         else:
@@ -308,28 +319,33 @@ class _Run:
 
     def certify_last_steps(self) -> None:
         """Prove the steps since the last certificate, if there are any or there is none."""
-        if not len(self.trace) or self.trace[-1].step < self.steps:
+        if self.limits.budget.stopped:
+            self.take_interrupt()
+        elif not len(self.trace) or self.trace[-1].step < self.steps:
             self.certify()
 
     def take_interrupt(self) -> None:
-        """End after Ctrl-C, with a last certificate only where that is made soon."""
+        """End after Ctrl-C, with a last certificate only where that is made soon; nobody is told."""
         self.limits.budget.stop()
+        self.interrupted = True
+        if self.status is Status.CERTIFIED:
+            return
         self.status = Status.INTERRUPTED
         if self.state is None:
             return
         self._enter(self.state)  # the step that was cut short has changed it
-        if self.problem.rows.stored < LARGE_VALUES and (
-            self.certificate is None or self.reserve.seconds(self.propose) < _SECONDS_AFTER_INTERRUPT
-        ):
-            self.certify()
+        if self.problem.rows.stored >= LARGE_VALUES:
+            return
+        if self.reserve.seconds(self.propose) < self._wait_after_interrupt:
+            with suppress(KeyboardInterrupt):  # it took longer than that
+                self.certify()
 
     def model(self) -> Model:
         """The answer: the best certificate, why the run ended, and what ran."""
         status = self.status
         assert status is not None
-        interrupted = status is Status.INTERRUPTED
         certificate = self.certificate or self._certify_zero(self.start)
-        if certificate.primal > (1.0 + ROUNDING) * self.problem.primal_of_zero:
+        if not certificate.primal <= (1.0 + ROUNDING) * self.problem.primal_of_zero:
             # A run cut short on badly scaled data can be worse than no model at all.
             certificate = self._certify_zero(None)
         tol = self.limits.tol
@@ -338,7 +354,7 @@ class _Run:
         story = self.resorted or self.report.story
         what_ran = story or self.way.reason
         return Model(
-            certificate, self.trace, status, tol, self.steps, what_ran, self.notes, story, interrupted
+            certificate, self.trace, status, tol, self.steps, what_ran, self.notes, story, self.interrupted
         )
 
     @property
@@ -363,7 +379,7 @@ class _Run:
             solution,
             known=self.certificate,
             budget=self.limits.budget,
-            tell=self._tell_if_it_is_time,
+            tell=self._look_up,
             tol=self.limits.tol,
         )
         self.trace.certifying += time.perf_counter() - before
@@ -380,6 +396,22 @@ class _Run:
         logger.debug("%s: step %d, relative gap %.3e", self.solver.name, self.steps, gap)
         self._tell(now)
 
+    def _look_up(self) -> None:
+        """Between the parts of a long certificate: one that Ctrl-C would wait for too long is given up."""
+        if self.limits.budget.stopped:
+            now = time.perf_counter()
+            self.stopped = min(self.stopped, now)
+            if now - self.stopped > self._wait_after_interrupt:
+                raise KeyboardInterrupt
+        self._tell_if_it_is_time()
+
+    @property
+    def _wait_after_interrupt(self) -> float:
+        """Seconds that the last certificate may take after Ctrl-C."""
+        if self.certificate is not None:
+            return _SECONDS_AFTER_INTERRUPT
+        return max(_SECONDS_AFTER_INTERRUPT, _SHARE_AFTER_INTERRUPT * (time.perf_counter() - self.started))
+
     def _tell_if_it_is_time(self) -> None:
         now = time.perf_counter()
         if now - self.told >= _SECONDS_BETWEEN_CALLS:
@@ -387,10 +419,11 @@ class _Run:
 
     def _tell(self, now: float) -> None:
         self.told = now
-        if self.limits.callback is not None:
+        if self.limits.callback is not None and not self.interrupted:
             seconds, tol = now - self.started, self.limits.tol
             progress = Progress(self.steps, seconds, self.certificate, tol, self.report.gap)
-            self.wants_to_stop |= bool(self.limits.callback(progress))
+            with let_through():
+                self.wants_to_stop |= bool(self.limits.callback(progress))
 
     def _next_way(self) -> Way | None:
         """The way that goes on where this one gains nothing any more, far from the optimum."""
@@ -425,9 +458,9 @@ class _Run:
         return [record for record in self.trace if record.step <= self.steps - steps]
 
     def _certify_zero(self, start: Solution | None) -> Certificate:
-        """For a run that ended before its first step: what it started from."""
+        """For a run that ended before its first step: what it started from, unless that takes long."""
         rows = self.problem.rows
-        if start is None or rows.stored >= LARGE_VALUES:
+        if start is None or rows.stored >= LARGE_VALUES or (rows.has_kernel and self.interrupted):
             start = Solution(w=np.zeros(rows.columns), alpha=np.zeros(rows.count))  # needs no pass
         self.certificate = certify(self.problem, start, known=self.certificate, budget=self.limits.budget)
         return self.certificate

@@ -32,10 +32,6 @@ from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS,
 from maxmargin.solving import hand_over
 from maxmargin.tools.changed import changed
 
-PASS = 0.7
-"""Visits that a value in a pass costs: rows come in order, and nothing is written."""
-FLOP = 0.06
-"""Visits that a multiply-add of a dense factorisation costs: BLAS, with one thread."""
 TRIAL = 8.0
 """Sweeps that tell how the ascent goes: it is tried where they cost less than the other way, and twice as
 many where C is so large that it needs a warm-up."""
@@ -181,15 +177,15 @@ def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
     if side > LARGEST_SIDE:
         return math.inf, 0.0  # no factor: conjugate gradients may need any number of passes
     full = nearly_full(rows)
-    outer_product = 0.5 * (FLOP * d * d if full else width * width)
+    outer_product = 0.5 * (hand_over.FLOP * d * d if full else width * width)
     matrix = free * free * width if free < d else changes * outer_product
-    factor = FLOP * side**3 / 6.0
+    factor = hand_over.FLOP * side**3 / 6.0
     call = 0.0 if takes_steps_at_once(problem) else hand_over.CALL
     by_rows = matrix if loss == "squared_hinge" and n >= MANY_ROWS * d else 0.0
     part = 1.0
     if d > UNBLOCKED_COLUMNS and full and is_compiled(problem):
         part = _COMPILED_OF_HINGE if loss == "hinge" else _COMPILED
-    return part * (steps * (2.0 * PASS * stored + factor + call) + matrix), part * by_rows
+    return part * (steps * (2.0 * hand_over.PASS * stored + factor + call) + matrix), part * by_rows
 
 
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:

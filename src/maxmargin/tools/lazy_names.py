@@ -10,7 +10,10 @@ from typing import Any
 
 
 def lazy_names(package: str, home: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package, from its names and the modules that define them."""
+    """``__getattr__`` and ``__dir__`` of a package, from its names and the modules that define them.
+
+    ``dir`` of the package tells these names and no others: what it imports for itself is nobody's concern.
+    """
 
     def get(name: str) -> Any:
         if name not in home:
@@ -20,6 +23,6 @@ def lazy_names(package: str, home: dict[str, str]) -> tuple[Callable[[str], Any]
         return value
 
     def names() -> list[str]:
-        return sorted([*vars(sys.modules[package]), *home])
+        return sorted(home)
 
     return get, names

@@ -9,18 +9,26 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import math
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
+from copy import copy
 from dataclasses import fields, is_dataclass
 from itertools import zip_longest
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
+from typer.models import ArgumentInfo
+
+from maxmargin.command_line.shared.voice import VOICE, speaking
+from maxmargin.command_line.shared.words import as_options
+from maxmargin.tools.plain_values import plain
+
+KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 # The exit codes; 130 is what shells report for Ctrl-C.
 DONE = 0
@@ -50,12 +58,17 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
     groups: dict[str, Any] = {each.name: each.annotation for each in given if is_dataclass(each.annotation)}
 
     @functools.wraps(command)
-    def run(**options: Any) -> int:
+    def run(*, quiet: bool, verbose: bool, **options: Any) -> int:
+        with speaking(quiet=quiet, verbose=verbose):
+            return answered(options)
+
+    def answered(options: dict[str, Any]) -> int:
         as_json = bool(options.get("as_json", False))
         for name, group in groups.items():
             options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
         try:
-            return command(**options)
+            with _hushed(command.__name__, as_json=as_json):
+                return command(**_with_standard_input(options))
         except KeyboardInterrupt:
             print_error("Interrupted: no file was written.", as_json=as_json)
             return INTERRUPTED
@@ -67,13 +80,70 @@ def in_words(command: Callable[..., int]) -> Callable[..., int]:
             return WRONG_USAGE
 
     parameters = [option for each in given for option in _options_of(each)]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    parameters += [
+        inspect.Parameter(name, KEYWORD, annotation=kind, default=False) for name, kind in _VOICE
+    ]
+    run.__signature__ = inspect.Signature([_shown(each) for each in parameters])  # type: ignore[attr-defined]
+    run.__doc__ = "\n\n".join(" ".join(part.split()) for part in (command.__doc__ or "").split("\n\n"))
     return run
+
+
+@contextmanager
+def _hushed(name: str, *, as_json: bool) -> Iterator[None]:
+    """With -q, no words of commands whose answer is a file or an exit code; errors and warnings stay."""
+    if not VOICE.quiet or as_json or name not in ("train", "choose", "certify"):
+        yield
+        return
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
+def _with_standard_input(options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a command, with standard input in a file where one of them names it."""
+    named = [name for name in ("data", "file", "test") if str(options.get(name)) == "-"]
+    if len(named) > 1:
+        raise Failure("Only one file can be standard input. Got - twice. Save one of them as a file.")
+    if not named:
+        return options
+    from maxmargin.command_line.shared.standard_input import kept
+
+    format = getattr(options.get("reading"), "format", None)
+    return options | {named[0]: kept(options[named[0]], format)}
+
+
+_VOICE = (
+    ("quiet", Annotated[bool, typer.Option("-q", "--quiet", help="Answers and warnings alone.")]),
+    ("verbose", Annotated[bool, typer.Option("-v", "--verbose", help="Every certificate of a fit.")]),
+)
+_PANELS = {
+    "Problem": "C loss intercept class_weight kernel gamma degree coef0 features",
+    "Choice": "low high values gammas folds picture",
+    "Training": "solver option tol max_time max_iter seed resume cache_size threads",
+    "Data": "label format columns zero_based skip_bad_lines test hold_out",
+    "Tables": "drop categorical numeric scale missing delimiter no_header",
+    "Answer": "output scores sure no_proof model_format as_json quiet verbose",
+}
+"""The options of each part of the help."""
+_TYPES = {bool: "", float: "NUMBER", int: "NUMBER", str: "TEXT", Path: "PATH"}
+"""How the help calls what an option takes."""
+
+
+def _shown(option: inspect.Parameter) -> inspect.Parameter:
+    """The option in its part of the help, with words of our own for what it takes."""
+    kind, info = get_args(option.annotation)
+    info = copy(info)
+    if not isinstance(info, ArgumentInfo):
+        panels = [panel for panel, names in _PANELS.items() if option.name in names.split()]
+        info.rich_help_panel = next(iter(panels), None)
+    if info.metavar is None:
+        plain = next((one for one in (kind, *get_args(kind)) if one in _TYPES), str)
+        info.metavar = _TYPES[plain]
+    return option.replace(annotation=Annotated[kind, info])
 
 
 def _options_of(argument: inspect.Parameter) -> list[inspect.Parameter]:
     """What the command line offers for an argument: itself, or the fields of a group of options."""
-    group, argument = argument.annotation, argument.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+    group, argument = argument.annotation, argument.replace(kind=KEYWORD)
     if not is_dataclass(group):
         return [argument]
     hints = get_type_hints(group, include_extras=True)
@@ -89,7 +159,12 @@ def _words_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         # Only what is written to stdout has no name.
         return f"{error.filename or 'The answer could not be written'}: {error.strerror}."
-    return str(error)
+    message = str(error) if isinstance(error, Failure) else as_options(str(error))
+    if "maxmargin-" not in message:
+        return message
+    from maxmargin.command_line.shared.standard_input import in_its_name
+
+    return in_its_name(message)
 
 
 def _forget_stdout() -> None:
@@ -111,22 +186,7 @@ def print_error(message: str, *, as_json: bool) -> None:
 
 def print_json(answer: dict[str, Any]) -> None:
     """Exactly one object on stdout; numbers that JSON does not have become null."""
-    typer.echo(json.dumps(_plain(answer), indent=2, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    """The value in JSON's own types."""
-    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    typer.echo(json.dumps(plain(answer), indent=2, allow_nan=False))
 
 
 def attributes(source: Any, *names: str) -> dict[str, Any]:

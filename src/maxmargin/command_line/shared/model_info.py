@@ -4,21 +4,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import typer
 
 from maxmargin.command_line.shared.answer import DONE, attributes, print_json
+from maxmargin.command_line.shared.columns import column_in_words, encoding_as_json, encoding_in_words
 from maxmargin.command_line.shared.features import features_as_json, features_in_words, monomial_name
 from maxmargin.command_line.shared.verdict import claim_as_json, kernel_described
 from maxmargin.command_line.shared.words import bytes_in_words, some
 from maxmargin.files import SavedKernelModel, SavedModel, StoredModel, load_model
 from maxmargin.files.data.labels import label_text
 from maxmargin.files.models.support_vectors import with_support_vectors
+from maxmargin.tables.encoding import Encoding
 
 _HEAVIEST = 5
 """Features of the largest weights that are named."""
+_MOST_COLUMNS = 50
+"""Columns of a table that are told one by one."""
 _FORMULATIONS = {"crammer_singer": "Crammer and Singer's formulation"}
 
 
@@ -31,9 +35,22 @@ def tell(path: Path, *, as_json: bool) -> int:
     typer.echo(f"{path}: model written by {model.writer}, {bytes_in_words(path.stat().st_size)}")
     for name, words in _lines(model).items():
         typer.echo(f"  {name:<10}{words}")
+    if model.encoding is not None:
+        _tell_columns(model.encoding)
     if model.claims is not None:
         typer.echo(f"These are claims. To check them: maxmargin certify {path} DATA")
     return DONE
+
+
+def _tell_columns(encoding: Encoding) -> None:
+    """What becomes of each column of a table, of not too many."""
+    typer.echo("Columns of the table:")
+    for column in encoding.columns[:_MOST_COLUMNS]:
+        typer.echo(f"  {column.name:<16} {column_in_words(column)}")
+    if len(encoding.columns) > _MOST_COLUMNS:
+        typer.echo(f"  and {len(encoding.columns) - _MOST_COLUMNS} more")
+    for sentence in encoding_in_words(encoding)[1:]:
+        typer.echo(sentence)
 
 
 def _lines(model: StoredModel) -> dict[str, str]:
@@ -43,9 +60,12 @@ def _lines(model: StoredModel) -> dict[str, str]:
     }
     if isinstance(model, SavedModel) and model.expansion is not None:
         lines["expanded"] = features_in_words(model.expansion)
-    lines["problem"] = _problem(model)
+    if model.encoding is not None:
+        label = model.encoding.label
+        lines["table"] = f"{len(model.encoding.columns)} columns" + (f", label '{label}'" if label else "")
+    lines["problem"] = problem_in_words(model)
     if isinstance(model, SavedModel):
-        lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight in heaviest(model))
+        lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight, *_ in heaviest(model))
     if isinstance(model, SavedKernelModel):
         lines |= _kernel_lines(model)
     if model.solver is not None:
@@ -85,7 +105,8 @@ def _kernel_lines(model: SavedKernelModel) -> dict[str, str]:
     return {"kernel": str(model.kernel), "vectors": f"{total}, {held}: {some(each, 10)}"}
 
 
-def _problem(model: StoredModel) -> str:
+def problem_in_words(model: StoredModel) -> str:
+    """What was minimised."""
     problem = model.problem
     cost = problem.get("C")
     words = [
@@ -108,13 +129,27 @@ def _problem(model: StoredModel) -> str:
     return ", ".join(words)
 
 
-def heaviest(model: SavedModel) -> list[tuple[str, float]]:
-    """The features of the largest weights, with their sign; of several problems, the largest of any."""
+class Weight(NamedTuple):
+    """A feature that weighs much."""
+
+    name: str
+    weight: float
+    """With its sign; of several problems, the largest of any."""
+    column: int
+    """Its place in coef."""
+    problem: int
+    """The problem that it weighs so much in."""
+
+
+def heaviest(model: SavedModel, most: int = _HEAVIEST) -> list[Weight]:
+    """The features of the largest weights."""
     size = np.abs(model.coef).max(axis=0)
-    order = np.argsort(-size, kind="stable")[:_HEAVIEST]
+    order = np.argsort(-size, kind="stable")[:most]
     row = np.abs(model.coef[:, order]).argmax(axis=0)
-    weights = [float(model.coef[row[k], column]) for k, column in enumerate(order.tolist())]
-    return [(_name(model, column), weight) for column, weight in zip(order.tolist(), weights, strict=True)]
+    return [
+        Weight(_name(model, column), float(model.coef[k, column]), column, k)
+        for column, k in zip(order.tolist(), row.tolist(), strict=True)
+    ]
 
 
 def _name(model: SavedModel, column: int) -> str:
@@ -136,9 +171,10 @@ def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
         "proof": model.certificates is not None,
         "kernel": kernel_described(model),
         "feature_map": features_as_json(getattr(model, "expansion", None)),
+        "table": encoding_as_json(model.encoding),
     }
     if isinstance(model, SavedModel):
-        answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight in heaviest(model)]
+        answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight, *_ in heaviest(model)]
     if isinstance(model, SavedKernelModel):
         answer["support_vectors"] = dict(
             zip(map(label_text, model.classes), model.counts.tolist(), strict=True)

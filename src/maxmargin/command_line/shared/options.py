@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from maxmargin.kernels import Kernel
+    from maxmargin.tables.encoding import Encoded, Encoding
+    from maxmargin.tables.kinds import Said
+    from maxmargin.tables.reading import RawTable
 
 DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="LIBSVM text (also .gz, .bz2, .zst), .npz, .csv or .parquet.",
+        help="LIBSVM text, CSV or TSV (also .gz, .bz2, .zst), .npz or .parquet; - is stdin.",
         show_default=False,
     ),
 ]
@@ -41,6 +45,45 @@ Format = Annotated[
 Label = Annotated[
     str | None,
     typer.Option("--label", help="Column of the labels in a table; by default label, target, y or class."),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHARACTER", help="Between the values of CSV.", show_default="a comma; a tab in .tsv"
+    ),
+]
+NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="The first line of CSV is a row: columns are called 1, 2, ...")
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEXT,...", help="Texts of CSV that stand for no value.", show_default="NA, NaN, null, ..."
+    ),
+]
+Drop = Annotated[
+    str | None, typer.Option(metavar="NAME,...", help="Columns to leave out.", show_default=False)
+]
+Categorical = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...", help="Columns that hold categories, also as numbers.", show_default=False
+    ),
+]
+Numeric = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...", help="Columns that hold numbers: texts count as no value.", show_default=False
+    ),
+]
+ScaleColumns = Annotated[
+    str,
+    typer.Option(
+        "--scale",
+        metavar="HOW",
+        help="Numbers of a table: standard (mean 0, variance 1), max-abs (at most 1) or none; auto is "
+        "standard for tables and none for other files.",
+    ),
 ]
 Columns = Annotated[
     int | None, typer.Option("--columns", help="Number of features; by default the largest index.", min=1)
@@ -106,13 +149,29 @@ class Layout:
 
     format: Format = None
     label: Label = None
+    delimiter: Delimiter = None
+    no_header: NoHeader = False
+    missing: Missing = None
     zero_based: ZeroBased = False
     skip_bad_lines: SkipBadLines = False
     threads: ReadingThreads = None
 
-    def read(self, path: Path, progress: Callable[[int, int], None] | None = None) -> files.DataSet:
-        """The data of the whole file."""
-        return files.read(path, progress=progress, **vars(self))
+    @property
+    def _given(self) -> dict[str, Any]:
+        """The options as ``files.read`` calls them."""
+        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\r\n"'):
+            raise Failure(
+                f"--delimiter must be one character. Got {self.delimiter!r} instead. A tab is $'\\t'."
+            )
+        return {
+            "label": self.label,
+            "delimiter": self.delimiter,
+            "header": not self.no_header,
+            "missing": tuple(listed(self.missing)),
+            "zero_based": self.zero_based,
+            "skip_bad_lines": self.skip_bad_lines,
+            "threads": self.threads,
+        }
 
     def stream(
         self,
@@ -128,10 +187,39 @@ class Layout:
         """
         from maxmargin.files.data.reading import file_format
 
-        options = vars(self) | {"labelled": labelled, "progress": progress}
-        if width is not None and file_format(str(path), self.format) in ("libsvm", "npz"):
+        options = self._given | {"labelled": labelled, "progress": progress, "format": self.format}
+        if width is not None and file_format(os.fspath(path), self.format) in ("libsvm", "npz"):
             options |= {"columns": width, "ignore_extra": True}
         return files.stream(path, **options)
+
+    def stream_table(
+        self,
+        path: Path,
+        encoding: Encoding | None = None,
+        *,
+        texts: set[str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[RawTable]:
+        """A table piece by piece, as it is; labels may be missing."""
+        from maxmargin.files.data.reading import Options
+        from maxmargin.tables.reading import stream_raw
+
+        self._check_table(path)
+        options = Options.of(**self._given, labelled=False, progress=progress)
+        return stream_raw(os.fspath(path), options, format=self.format, texts=texts, encoding=encoding)
+
+    def is_table(self, path: Path) -> bool:
+        """Whether a file is CSV, TSV or Parquet."""
+        from maxmargin.tables.reading import is_table
+
+        return is_table(path, self.format)
+
+    def _check_table(self, path: Path) -> None:
+        if not self.is_table(path):
+            raise Failure(
+                f"{path} must be a table: CSV, TSV or Parquet. The model was trained on the named columns "
+                "of one. Give such a file, or say --format csv."
+            )
 
 
 @dataclass(frozen=True)
@@ -140,12 +228,130 @@ class Reading(Layout):
 
     columns: Columns = None
 
+    def read(
+        self,
+        path: Path,
+        progress: Callable[[int, int], None] | None = None,
+        encoding: Encoding | None = None,
+    ) -> files.DataSet:
+        """The data of the whole file; those of a table as the encoding of a model makes them."""
+        if encoding is not None:
+            self._check_table(path)
+            return self.read_raw(path, progress, encoding=encoding).encoded(encoding)[0]
+        given = self._given | {"format": self.format, "columns": self.columns}
+        return files.read(path, progress=progress, **given)
+
+    def read_raw(
+        self, path: Path, progress: Callable[[int, int], None] | None = None, **known: Any
+    ) -> RawTable:
+        """A whole table, as it is."""
+        from maxmargin.files.data.reading import Options
+        from maxmargin.tables.reading import read_raw
+
+        options = Options.of(**self._given, progress=progress)
+        return read_raw(os.fspath(path), options, format=self.format, **known)
+
 
 @dataclass(frozen=True)
 class TrainingData(Reading):
-    """How a data file is to be read, and with how many threads it is trained on."""
+    """How a data file is to be read, what its columns become, and with how many threads."""
 
     threads: Threads = None
+    drop: Drop = None
+    categorical: Categorical = None
+    numeric: Numeric = None
+    scale: ScaleColumns = "auto"
+
+    def check(self, path: Path) -> None:
+        """Refuse now what makes no sense, and not after an hour of reading."""
+        from maxmargin.tables.encoding import SCALES
+
+        if self.scale not in ("auto", *SCALES):
+            raise Failure(f"--scale must be auto, {', '.join(SCALES)}. Got {self.scale!r} instead.")
+        if path.exists() and not self.is_table(path):
+            for name in ("drop", "categorical", "numeric"):
+                if getattr(self, name) is not None:
+                    raise Failure(
+                        f"--{name} is for tables, whose columns have names. Got {path} instead, which is "
+                        "none. Give CSV, TSV or Parquet, or say --format csv."
+                    )
+            if self.scale not in ("auto", "none"):
+                raise Failure(
+                    f"--scale is for tables: CSV, TSV and Parquet. Got {path} instead. Scale its values "
+                    "before you write it, or leave --scale out."
+                )
+
+    @property
+    def said(self) -> Said:
+        """What is said about the columns of a table."""
+        from maxmargin.tables.kinds import Said
+
+        return Said(*(tuple(listed(names)) for names in (self.drop, self.categorical, self.numeric)))
+
+    def read_for_training(
+        self,
+        path: Path,
+        progress: Callable[[int, int], None] | None = None,
+        encoding: Encoding | None = None,
+    ) -> TrainingSet:
+        """The data, and what became of the columns of a table: anew, or as a model to go on from has it."""
+        if not self.is_table(path):
+            return TrainingSet(self.read(path, progress))
+        raw = self.read_raw(path, progress, said=self.said, encoding=encoding)
+        return TrainingSet.of_table(path, raw, self, encoding)
+
+    def fitted(self, raw: RawTable) -> Encoding:
+        """What becomes of the columns of a table, by the rows given."""
+        scale: Any = "standard" if self.scale == "auto" else self.scale
+        return raw.fitted(self.said, scale, tuple(listed(self.missing)))
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a model is trained on."""
+
+    data: files.DataSet
+    raw: RawTable | None = None
+    """The table as it is, of which ``data`` were made."""
+    encoding: Encoding | None = None
+    encoded: Encoded | None = None
+
+    @classmethod
+    def of_table(
+        cls, path: Path, raw: RawTable, reading: TrainingData, encoding: Encoding | None
+    ) -> TrainingSet:
+        """A table as it is encoded."""
+        from maxmargin.files.data.reading import about
+
+        with about(os.fspath(path)):
+            encoding = encoding or reading.fitted(raw)
+            data, encoded = raw.encoded(encoding)
+        return cls(data, raw, encoding, encoded)
+
+    def split(self, kept: Any, out: Any, reading: TrainingData) -> tuple[Any, Any]:
+        """X of the rows kept and of those held out, which had no part in what becomes of the columns."""
+        if self.raw is None:
+            return self.data.X[kept], self.data.X[out]
+        encoding = reading.fitted(self.raw.take(kept))
+        return tuple(encoding.encode(self.raw.take(rows).features).X for rows in (kept, out))
+
+
+def with_encoding(estimator: Any, data: files.DataSet) -> Any:
+    """What is to be saved: the estimator, with what became of the columns of its table, if it had one."""
+    from dataclasses import replace
+
+    from maxmargin.files.models.fitted import from_estimator
+
+    if data.encoding is None:
+        return estimator
+    return replace(from_estimator(estimator), encoding=data.encoding, feature_names=data.feature_names)
+
+
+def listed(text: str | None) -> list[str]:
+    """The names of a list with commas; one that holds a comma stands in quotes, as in CSV."""
+    import csv
+
+    return [] if text is None else [name.strip() for name in next(csv.reader([text]), [])]
 
 
 @dataclass(frozen=True)
@@ -192,6 +398,8 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
     """Refuse now what could not be written later, perhaps after an hour, or would replace an input."""
     if any(file is not None and file.exists() and path.exists() and path.samefile(file) for file in inputs):
         raise Failure(f"-o must not name a file that is read. Got {path} instead. Choose another name.")
+    if str(path) == "-":
+        raise Failure("-o must name a file. Got - instead: standard output takes the answer in words.")
     if path.exists() and not path.is_file():
         raise Failure(
             f"-o must name a file. Got {path} instead, which is something else. Choose another name."
@@ -215,7 +423,7 @@ def check_readable(path: Path) -> None:
     from maxmargin.files.data.reading import open_file
 
     if path.is_file() or path.is_dir() or not path.exists():
-        open_file(str(path)).close()
+        open_file(os.fspath(path)).close()
 
 
 def kernel_of(options: dict[str, Any], X: Any) -> Kernel:

@@ -13,10 +13,15 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
+import typer
+
 import maxmargin
+from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.command_line.shared.words import seconds_in_words
 from maxmargin.files.data.labels import problem_text
 
+_READING = "reading "
+"""How the bars of files that are read begin."""
 Show = Callable[["maxmargin.Progress"], None]
 """A callback of a fit."""
 
@@ -30,7 +35,7 @@ class Bars:
         from rich.progress import Progress as RichProgress
 
         console = Console(stderr=True)
-        self.shown = sys.stderr.isatty() and not quiet
+        self.shown = sys.stderr.isatty() and not quiet and not VOICE.quiet and not VOICE.verbose
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
@@ -52,7 +57,7 @@ class Bars:
             in_all = f" of {total / 2**20:.0f}" if total else ""
             return min(done / total, 1.0) if total else 0.0, f"{done / 2**20:.0f}{in_all} MiB"
 
-        return self._showing(f"reading {name}", seen)
+        return self._showing(f"{_READING}{name}", seen)
 
     def solving(self, name: str, *, tol: float, max_time: float) -> Show | None:
         """A callback for one problem: the gap now, and the time left."""
@@ -90,6 +95,8 @@ class Bars:
 
     def _showing(self, name: str, seen: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
         """A callback that shows what ``seen`` makes of what it is told: the share done, and words."""
+        if VOICE.verbose and not name.startswith(_READING):
+            return lambda *told: typer.echo(f"{name}: {seen(*told)[1]}", err=True)
         if not self.shown:
             return None
         bar, lock = self._add(name), threading.Lock()
@@ -100,17 +107,23 @@ class Bars:
 
         return show
 
+    def waiting(self, name: str) -> None:
+        """A bar that moves without telling how much is done, for what nobody counts."""
+        if self.shown:
+            self._add(name)
+
     def finish(self) -> None:
         """Clear what is shown: the next thing has its own bar."""
         for task in list(self._bars.task_ids):
             self._bars.remove_task(task)
 
     def _add(self, name: str) -> Any:
+        """A bar that moves to and fro until it is told how much is done."""
         self.finish()
-        return self._bars.add_task(name, total=1.0, words="")
+        return self._bars.add_task(name, total=None, words="")
 
     def _show(self, bar: Any, share: float, words: str) -> None:
-        self._bars.update(bar, completed=share, words=words)
+        self._bars.update(bar, total=1.0, completed=share, words=words)
 
 
 def gap_now(progress: maxmargin.Progress) -> tuple[float, str]:

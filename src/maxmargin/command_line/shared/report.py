@@ -26,6 +26,14 @@ from maxmargin.command_line.shared.answer import (
     print_json,
     print_table,
 )
+from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_words, made_up_in_words
+from maxmargin.command_line.shared.doubts import (
+    column_scales,
+    majority_doubt,
+    scale_doubts,
+    separating_columns,
+    separating_doubts,
+)
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.progress import Bars, Clock
 from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
@@ -36,16 +44,17 @@ from maxmargin.proof.model import each_of
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
-    from maxmargin.command_line.shared.options import Reading
+    from maxmargin.command_line.shared.grid_search import Found
+    from maxmargin.command_line.shared.options import Reading, TrainingSet
     from maxmargin.features.expansion import Expansion
 
 _ENDINGS = {
     "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
     "NOT_PROVEN": (
         "Not proven: the relative distance of {gap:.1e} between the two values is within the --tol of "
-        "{tol:g}, but the function is not a kernel on these rows, or its values are too large for float64, "
-        "so that it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at least 0 and "
-        "scaled columns."
+        "{tol:g}, but the function is not shown to be a kernel on these rows, or its values are too large "
+        "for float64, so that it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at "
+        "least 0 and scaled columns."
     ),
     "STEPS_SPENT": (
         "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. "
@@ -62,6 +71,11 @@ _ENDINGS = {
         "of {gap:.1e} (--tol {tol:g})."
     ),
     "STOPPED": "Stopped after {steps} steps at a relative gap of {gap:.1e} (--tol {tol:g}).",
+    "VALUES_ROUNDED": (
+        "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. The "
+        "values of the kernel are so large, or --C is, that their rounding in float64 alone can change the "
+        "objective by more than --tol. Scale the columns, or lower --C, --gamma or --degree."
+    ),
     "RULE_FIRED": (
         "Not certified to --tol: after {steps} steps the solver had nothing left to gain, at a relative "
         "gap of {gap:.1e}, above {tol:g}: rounding error is in the way. Loosen --tol or scale "
@@ -75,6 +89,8 @@ _MOST_CLASSES = 10
 """Classes, or pairs of them, that are listed at most."""
 _MOST_SURE_ROWS = 2000
 """Rows, at most, that are asked whether a better fit would change their class: a share is no more exact."""
+_MOST_VALUES = 200_000_000
+"""Values of a kernel, at most, that are computed to count the training rows that are right: seconds."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +108,12 @@ class Training:
     blocks: int | None = None
     """The number of blocks of rows that the kernel cannot couple, in the problem that has most; None where
     nothing tells."""
-    choice: Choice | None = None
+    choice: Choice | Found | None = None
     """How C was chosen, where it was."""
+    held_out: tuple[int, int] | None = None
+    """How many of the rows held out a model of the others gets right, and how many these are."""
+    training_set: TrainingSet | None = None
+    """What the data were made of, where they come from a table."""
 
     @property
     def certificates(self) -> list[maxmargin.Certificate]:
@@ -106,10 +126,61 @@ class Training:
         return max(self.certificates, key=lambda certificate: certificate.relative_gap)
 
     @property
+    def telling(self) -> tuple[Any, maxmargin.Certificate]:
+        """The problem whose gap matters most, and its proof.
+
+        That is the widest relative gap where one is above tol. Else it is the widest gap in value: a class
+        that is told apart at no cost has a gap of some percent of nothing.
+        """
+        each = list(zip(self.labels, self.certificates, strict=True))
+        if self.worst.relative_gap > self.estimator.tol:
+            return max(each, key=lambda one: one[1].relative_gap)
+        return max(each, key=lambda one: one[1].gap)
+
+    @property
     def traces(self) -> list[maxmargin.Trace]:
         """One per problem."""
         each = self.estimator.trace_
         return each if isinstance(each, list) else [each]
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of rows of each class."""
+        return [int(np.count_nonzero(self.data_set.y == label)) for label in self.estimator.classes_]
+
+    @cached_property
+    def right(self) -> tuple[int, int]:
+        """How many training rows the model gets right, and of how many: with a kernel perhaps of some."""
+        if len(self.certificates) == 1:
+            return int(np.count_nonzero(self.worst.margins > 0)), len(self.worst.margins)
+        X, y, rows = self.data_set.X, self.data_set.y, np.arange(self.data_set.X.shape[0])
+        if hasattr(self.estimator, "support_") and len(rows) * len(self.estimator.support_) > _MOST_VALUES:
+            rows = np.linspace(0, len(rows) - 1, _MOST_SURE_ROWS).astype(np.intp)
+            X, y = X[rows], y[rows]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the columns are in the order of their names
+            return int(np.count_nonzero(self.estimator.predict(X) == y)), len(rows)
+
+    @cached_property
+    def doubts(self) -> list[str]:
+        """What the fit warned of, and what makes the model useless whatever its proof says."""
+        data, (right, of) = self.data_set, self.right
+        names = data.feature_names
+
+        def name(column: int) -> str:
+            return str(column + 1) if names is None else f"'{names[column]}'"
+
+        doubts = scale_doubts(column_scales(data.X), name, option=names is not None, large=False)
+        if self.estimator.class_weight is None:
+            counts = [round(count * of / len(data.y)) for count in self.counts]
+            doubts += majority_doubt(right, counts)
+        separating = [name(column) for column in separating_columns(data.X, data.y)]
+        if data.encoding is not None:
+            owners = [f"'{column.name}'" for column in data.encoding.columns for _ in column.names]
+            places = {f"'{name}'": owner for name, owner in zip(names or (), owners, strict=True)}
+            separating = list(dict.fromkeys(places[name] for name in separating))
+        doubts += separating_doubts(separating)
+        return [*self.warned, *doubts]
 
     @cached_property
     def sure(self) -> tuple[int, int]:
@@ -183,6 +254,9 @@ def _report(training: Training, reading: Reading, test: Path | None, *, as_json:
         clock = Clock()
         tested = _test(training, reading, test, quiet=as_json)
         seconds["test"] = clock.lap()
+    with Bars(quiet=as_json) as bars:
+        bars.waiting("proving what the model is worth")
+        _ = training.sure, training.settled, training.doubts
     memory = peak_memory()
     if as_json:
         print_json(_as_json(training, seconds, tested, memory))
@@ -225,13 +299,14 @@ def _as_json(
         "status": estimator.status_.name.lower(),
         "message": training.ending,
         "certified": estimator.status_.certified,
-        "warnings": training.warned,
+        "warnings": training.doubts,
         **attributes(worst, *_VALUES),
         **attributes(estimator, "tol", "C"),
         "hard_margin": math.isinf(estimator.C),
         "loss": getattr(estimator, "loss", "hinge"),
         **kernel_as_json(training),
         "feature_map": features_as_json(training.expansion),
+        "table": encoding_as_json(training.data_set.encoding),
         "solver": estimator.solver_,
         "steps": training.steps,
         "rows": X.shape[0],
@@ -248,6 +323,11 @@ def _as_json(
         "sure_share": training.sure[0] / training.sure[1],
         "proven_idle_rows": training.settled[0],
         "proven_rows_at_cost": training.settled[1],
+        "training_accuracy": training.right[0] / training.right[1],
+        "training_rows": training.right[1],
+        "majority_share": max(training.counts) / sum(training.counts),
+        "held_out_accuracy": training.held_out and training.held_out[0] / training.held_out[1],
+        "held_out_rows": training.held_out and training.held_out[1],
         "test_accuracy": tested[0] / tested[1] if tested else None,
         "test_rows": tested[1] if tested else None,
         "seconds": seconds,
@@ -260,16 +340,22 @@ def _print_words(
 ) -> None:
     X = training.data_set.X
     typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
+    for sentence in _table_in_words(training.training_set):
+        typer.echo(sentence)
     if training.data_set.skipped:
         typer.echo(f"{training.data_set.skipped} malformed lines were left out.")
     if training.choice is not None:
         training.choice.print_words()
     if len(training.certificates) > 1:
         _print_classes(training)
-    for warning in training.warned:
+    for warning in training.doubts:
         typer.echo(f"Warning: {' '.join(warning.split())}", err=True)
     typer.echo(training.ending, err=training.code != DONE)
-    typer.echo(str(training.worst))
+    label, proof = training.telling
+    if label is not None:
+        rest = "" if isinstance(label, tuple) else " against the rest"
+        typer.echo(f"The gap that matters most is that of {problem_text(label)}{rest}:")
+    typer.echo(str(proof))
     if words := kernel_in_words(training):
         typer.echo(words)
     if training.expansion is not None:
@@ -282,9 +368,12 @@ def _print_words(
     if idle or at_cost:
         also = f", and {at_cost} are at C" if at_cost else ""
         typer.echo(f"Settled: at the optimum {idle} rows are no support vectors{also}.")
+    typer.echo(f"{_accuracy('Training', training.right)} {_majority(training)}")
+    if training.held_out is not None:
+        rows = f"a model of the other {training.right[1] - training.held_out[1]} rows"
+        typer.echo(f"{_accuracy('Held-out', training.held_out)} Predicted by {rows}.")
     if tested is not None:
-        right, count = tested
-        typer.echo(f"Test accuracy: {100 * right / count:.2f} %, {right} of {count} rows.")
+        typer.echo(_accuracy("Test", tested))
     typer.echo(f"Solver: {training.estimator.solver_}")
     typer.echo(_time_and_memory(seconds, memory))
     size = bytes_in_words(training.target.stat().st_size)
@@ -330,8 +419,7 @@ def _classes(training: Training) -> str:
     labels = training.estimator.classes_
     if len(labels) > _MOST_CLASSES:
         return f"{len(labels)} classes"
-    counts = [int(np.count_nonzero(training.data_set.y == label)) for label in labels]
-    each = (f"{label_text(label)} ({count})" for label, count in zip(labels, counts, strict=True))
+    each = (f"{label_text(label)} ({n})" for label, n in zip(labels, training.counts, strict=True))
     return f"classes {', '.join(each)}"
 
 
@@ -352,6 +440,27 @@ def _print_classes(training: Training) -> None:
         ],
         ("", ".8g", ".8g", ".1e"),
     )
+
+
+def _table_in_words(training_set: TrainingSet | None) -> list[str]:
+    """What became of the columns of a table."""
+    if training_set is None or training_set.encoding is None or training_set.encoded is None:
+        return []
+    encoded = training_set.encoded
+    return [*encoding_in_words(training_set.encoding), *made_up_in_words(encoded.filled, encoded.unseen)]
+
+
+def _accuracy(kind: str, counted: tuple[int, int]) -> str:
+    right, count = counted
+    return f"{kind} accuracy: {100 * right / count:.2f} %, {right} of {count} rows."
+
+
+def _majority(training: Training) -> str:
+    """What the answer that is always the same gets right."""
+    largest = int(np.argmax(training.counts))
+    label = label_text(training.estimator.classes_[largest])
+    share = training.counts[largest] / sum(training.counts)
+    return f"Always to say {label} would give {100 * share:.2f} %."
 
 
 def _time_and_memory(seconds: dict[str, float], memory: int | None) -> str:

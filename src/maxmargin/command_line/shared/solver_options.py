@@ -50,6 +50,22 @@ def configured(solver: str | None, given: list[str] | None, **known: Any) -> str
     return entrants([solver], given, **known)[solver]
 
 
+def usual_loss(solver: str | None, model_format: str = "maxmargin") -> str:
+    """The loss where none is asked for: that of LinearSVC, unless only the hinge is known there."""
+    from maxmargin import Problem
+    from maxmargin.solvers import SOLVERS
+
+    if model_format == "libsvm":
+        return "hinge"
+    if solver in SOLVERS:
+        smooth, sharp = (
+            Problem.of([[1.0], [-1.0]], [1.0, -1.0], 1.0, loss=loss) for loss in ("squared_hinge", "hinge")
+        )
+        if SOLVERS[solver]().accepts(smooth) is not None and SOLVERS[solver]().accepts(sharp) is None:
+            return "hinge"
+    return "squared_hinge"
+
+
 def entrants(names: list[str], given: list[str] | None, **known: Any) -> dict[str, AnySolver]:
     """Solvers by their names, each with those of the options that it has; one of them has to have each."""
     from maxmargin.solvers import SOLVERS

@@ -162,12 +162,13 @@ class Verdict:
     def tell(self, *, as_json: bool) -> int:
         """Say it on stdout; returns the exit code."""
         if as_json:
-            print_json(self._as_json())
+            print_json(self.as_json())
         else:
             self._print_words()
         return DONE if self.holds else DOES_NOT_HOLD
 
-    def _as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
+        """What was found, in plain values."""
         return {
             "model": self.model_path,
             "data": self.data_path,
@@ -211,7 +212,7 @@ class Verdict:
                 "Note: the fingerprint of the data differs from the one in the file. These are not exactly "
                 "the rows that the model was trained on; what is said here is about these."
             )
-        self._print_verdict()
+        typer.echo(self.conclusion)
 
     def _print_parts(self) -> None:
         ordered = sorted(self.findings, key=lambda f: (not f.reasons, -f.relative_gap))
@@ -258,24 +259,24 @@ class Verdict:
             f"{percent(finding.at_least_above)}."
         )
 
-    def _print_verdict(self) -> None:
+    @property
+    def conclusion(self) -> str:
+        """Whether it holds and, if not, why, in one sentence."""
         claimed = self.model.claims is not None
         if self.holds:
             gap = self.worst.relative_gap if self.worst is not None else 0.0
             if claimed and not (self.model.status is not None and self.model.status.certified):
-                typer.echo(
+                return (
                     f"Holds: the values are as claimed. The relative gap is {gap:.1e}; the training ended "
                     "before its tol was reached, and says so."
                 )
-            else:
-                word = "Holds" if claimed else "Within --tol"
-                typer.echo(f"{word}: the relative gap of {gap:.1e} is within {self.tol:g}.")
-            return
+            word = "Holds" if claimed else "Within --tol"
+            return f"{word}: the relative gap of {gap:.1e} is within {self.tol:g}."
         word = "Does not hold" if claimed else "Not shown to be within --tol"
         reasons = self.reasons
         shown = "; ".join(reasons[:4])
         more = f"; and {len(reasons) - 4} more" if len(reasons) > 4 else ""
-        typer.echo(f"{word}: {shown}{more}.")
+        return f"{word}: {shown}{more}."
 
 
 def kernel_described(model: StoredModel) -> dict[str, Any] | None:

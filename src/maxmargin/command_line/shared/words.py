@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -49,3 +50,41 @@ def some(names: Sequence[str], most: int = 5) -> str:
     if len(names) <= most:
         return ", ".join(names)
     return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def as_options(message: str) -> str:
+    """What is said to those who write Python, said to those who write commands."""
+    message = _ON_THE_COMMAND_LINE.sub(r"\1", message)
+    message = re.sub(r"The '(\w+)' parameter of Monomials must", r"\1 of --features must", message)
+    message = re.sub(r"The '(\w+)' parameter of \w+ must", lambda f: f"{_option(f[1])} must", message)
+    given = rf"\b({'|'.join(_PARAMETERS)})='?([\w.-]+)'?"
+    message = re.sub(given, lambda found: f"{_option(found[1])} {found[2]}", message)
+    for python, command in _IN_OTHER_WORDS.items():
+        message = message.replace(python, command)
+    return message
+
+
+_ON_THE_COMMAND_LINE = re.compile(r"[a-z_]+=(?:'[^']*'|[\w.]+) \((--[^)]*?) on the command line\)")
+"""How messages name an option beside the parameter that it stands for."""
+_IN_OTHER_WORDS = {
+    "numpy.inf": "inf",
+    ", or say ignore_extra=True to leave such values out": "",
+    "step_size='pegasos'": "--option step_size=pegasos",
+    "a float in": "a number in",
+    "an int in": "a whole number in",
+    "Classifier can't train when only one class is present: the number of classes has to be greater than "
+    "one; got 1 class. Give y at least two different labels.": "All rows have the same label: there is "
+    "nothing to tell apart. Give data of at least two classes, or another --label.",
+    "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete "
+    "classes on a regression target with continuous values.": "The labels are numbers with decimals, not "
+    "classes: this is a problem of regression, which is not solved here. Name another column with --label.",
+}
+"""What only Python knows, or scikit-learn says for it."""
+_PARAMETERS = ("loss", "solver", "kernel", "gamma", "tol", "max_iter", "max_time", "coef0", "degree", "C")
+"""Parameters that are options of the same name."""
+
+
+def _option(name: str) -> str:
+    """What a parameter is called on the command line."""
+    known = {"C": "-C", "Cs": "--values", "cv": "--folds", "random_state": "--seed", "n_jobs": "--threads"}
+    return known.get(name, f"--{name.replace('_', '-')}")

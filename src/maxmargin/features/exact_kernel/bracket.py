@@ -57,7 +57,8 @@ class ExactProblem:
         problem = self.problem
         value = 0.5 * squared_norm + problem.loss_sum(problem.y * (scores + b))
         if problem.intercept is Intercept.REGULARISED:
-            value += 0.5 * (b / problem.intercept_scaling) ** 2
+            beta = b / problem.intercept_scaling
+            value += 0.5 * beta * beta
         return value
 
     def best_multiple(self, scores: Vector, squared_norm: float) -> tuple[float, float]:
@@ -73,7 +74,8 @@ class ExactProblem:
         problem = self.problem
         value = float(problem.loss.dual_gain(alpha, problem.costs).sum()) - 0.5 * squared_norm
         if problem.intercept is Intercept.REGULARISED:
-            value -= 0.5 * (problem.intercept_scaling * core.dot(alpha, problem.y)) ** 2
+            beta = problem.intercept_scaling * core.dot(alpha, problem.y)
+            value -= 0.5 * beta * beta
         return value
 
     def best_share(self, alpha: Vector, squared_norm: float) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,14 +103,16 @@ def read_text(path: str, options: Options, *, block: int | None = None) -> DataS
 
 def stream_text(path: str, options: Options, *, block: int | None = None) -> Iterator[DataSet]:
     """LIBSVM text in chunks of about ``block`` bytes of text."""
-    rows = 0
+    rows = skipped = 0
     with about(path), TextSource(path) as source:
         for chunk in _chunks(source, options, block):
             rows += len(chunk.labels)
             if len(chunk.labels) or chunk.skipped:
                 table = _Table(options)
                 table.add(chunk)
-                yield table.data_set()
+                gaps = tuple(rows + skipped - len(chunk.labels) + place for place in chunk.gaps)
+                yield replace(table.data_set(), gaps=gaps)
+                skipped += chunk.skipped
         _require_rows(rows)
 
 
@@ -131,6 +134,8 @@ class _Chunk(NamedTuple):
     largest: int = -1
     """The last column that occurs, from 0; -1 where there is none."""
     largest_at: Position = _NOWHERE
+    gaps: tuple[int, ...] = ()
+    """The places of rows that were left out, among all of the block."""
 
 
 def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator[_Chunk]:
@@ -156,7 +161,7 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
             lines += 1
             if not options.skip_bad_lines:
                 raise _error("line_too_long", {"line": lines, "column": 1})
-            yield _Chunk(skipped=1)
+            yield _Chunk(skipped=1, gaps=(0,))
             continue
         text, (arrays, facts) = result
         if facts.faulty and not options.skip_bad_lines:
@@ -166,11 +171,24 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
             raise _error(facts.fault, position)
         largest_at = _position(text, facts.largest_place, lines)
         lines += facts.lines
+        gaps = _gaps(text, options, limit) if facts.faulty and not options.labelled else ()
         buffer = text.obj
         text.release()  # a buffer that someone still looks at cannot grow
         spare.append(buffer)
         values, indices, ends, labels = arrays
-        yield _Chunk(values, indices, ends, labels, facts.faulty, facts.dropped, facts.largest, largest_at)
+        found = facts.faulty, facts.dropped, facts.largest, largest_at, gaps
+        yield _Chunk(values, indices, ends, labels, *found)
+
+
+def _gaps(text: memoryview, options: Options, columns: int) -> tuple[int, ...]:
+    """Which rows of a block are faulty: its lines one by one, which only blocks with faults are worth."""
+    row, gaps = 0, []
+    for line in bytes(text).splitlines(keepends=True):
+        (_, _, _, labels), facts = _parse(memoryview(line), options, columns)
+        if facts.faulty:
+            gaps.append(row)
+        row += len(labels) + facts.faulty
+    return tuple(gaps)
 
 
 def _parse(text: memoryview, options: Options, columns: int) -> tuple[Any, core.ParsedRows]:

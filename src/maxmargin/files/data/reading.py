@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
+
+if TYPE_CHECKING:
+    from maxmargin.tables.encoding import Encoding
 
 FORMATS = ("libsvm", "npz", "csv", "parquet")
 _SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
@@ -86,6 +89,10 @@ class DataSet:
     """Bad lines that were left out."""
     dropped: int = 0
     """Values that were left out because they lie beyond the columns asked for."""
+    gaps: tuple[int, ...] = ()
+    """Rows of the file that were left out, counted from 0, as far as they are known; none with labels."""
+    encoding: Encoding | None = None
+    """What became of the columns of a table that is not one of plain numbers."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +108,9 @@ class Options:
     labelled: bool = True
     threads: int | None = None
     progress: Progress | None = None
+    delimiter: str | None = None
+    header: bool = True
+    missing: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, *, dtype: DTypeLike = np.float64, **others: Any) -> Options:
@@ -112,6 +122,8 @@ class Options:
             value = getattr(options, name)
             if value is not None and not 0 < value < 2**63:
                 raise ValueError(f"{name} must be a positive integer or None. Got {value!r} instead.")
+        if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in '\r\n"'):
+            raise ValueError(f"delimiter must be one character. Got {options.delimiter!r} instead.")
         return options
 
     def report(self, done: int, size: int | None) -> None:
@@ -133,6 +145,9 @@ def read(
     dtype: DTypeLike = np.float64,
     threads: int | None = None,
     progress: Progress | None = None,
+    delimiter: str | None = None,
+    header: bool = True,
+    missing: tuple[str, ...] = (),
 ) -> DataSet:
     """Read a whole data file.
 
@@ -150,6 +165,9 @@ def read(
         dtype: float64 or float32.
         threads: None takes all cores.
         progress: Called now and then with the bytes done and the bytes in all.
+        delimiter: What separates the values of CSV; None takes a comma, and a tab for .tsv.
+        header: Whether the first line of CSV names the columns. If not, their names are 1, 2, ...
+        missing: Texts of CSV that stand for missing values, beside NA, NaN, null and the like.
     """
     options = Options.of(
         label=label,
@@ -161,6 +179,9 @@ def read(
         dtype=dtype,
         threads=threads,
         progress=progress,
+        delimiter=delimiter,
+        header=header,
+        missing=missing,
     )
     read_all, _ = _reader(os.fspath(path), format)
     return read_all(os.fspath(path), options)
@@ -239,7 +260,8 @@ def checked(X: Any, y: NDArray[Any] | None, first: int, options: Options) -> Dat
     if skipped:
         X, y = X[~bad], None if y is None else y[~bad]
     X, dropped = _with_columns(X, options)
-    return DataSet(X, y, None, skipped, dropped)
+    gaps = () if options.labelled else tuple((first + np.flatnonzero(bad)).tolist())
+    return DataSet(X, y, None, skipped, dropped, gaps)
 
 
 def _bad_rows(X: Any, y: NDArray[Any] | None) -> NDArray[np.bool_]:

@@ -23,6 +23,8 @@ from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Status
 from maxmargin.proof.sure import Neighbourhood
+from maxmargin.tables.encoding import SCALES, Column, Encoding
+from maxmargin.tables.kinds import KINDS, LeftOut
 
 LINEAR, WITH_KERNEL, WITH_FEATURES = 1, 2, 3
 """The versions of the format.
@@ -30,6 +32,8 @@ LINEAR, WITH_KERNEL, WITH_FEATURES = 1, 2, 3
 Features have a version of their own, and only they: an older maxmargin goes on reading plain linear models,
 and of these says that they are newer, instead of taking their weights for those of columns or the file
 for a damaged one."""
+WITH_TABLE = 3
+"""What is added to the version of a model whose columns are made from those of a table."""
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
 _GAP_ROUNDING = 1e-9
@@ -178,6 +182,15 @@ def _expansion(found: dict[str, Any], where: str) -> Expansion:
     return Expansion(**found | {"scales": tuple(found["scales"])})
 
 
+def _encoding(found: dict[str, Any], where: str) -> Encoding:
+    """Its columns are compared with those of the model when that is made."""
+    found = {name: tuple(part) if isinstance(part, list) else part for name, part in found.items()}
+    encoding = Encoding(**found)
+    if wrong := encoding.contradiction():
+        raise ModelError(f"{where}: {wrong}.")
+    return encoding
+
+
 def _factors(found: dict[str, Any], where: str) -> dict[Any, float]:
     labels, factors = found["labels"], found["factors"]
     if not len(set(labels)) == len(labels) == len(factors):
@@ -309,6 +322,23 @@ _FEATURES = _object(
     _expansion,
     derived={"map": lambda expansion: "monomials"},
 )
+_COLUMN = _object(
+    {"name": _TEXT, "kind": _one_of(KINDS, f"one of {', '.join(KINDS)}"), "fill": _FINITE}
+    | {"center": _FINITE, "scale": _FINITE, "categories": _list_of(_TEXT), "missing": _FLAG},
+    lambda found, where: Column(**found | {"categories": tuple(found["categories"])}),
+)
+_TABLE = _object(
+    {
+        "columns": _list_of(_COLUMN),
+        "scale": _one_of(SCALES, f"one of {', '.join(SCALES)}"),
+        "left_out": _list_of(
+            _object({"name": _TEXT, "reason": _TEXT}, lambda found, where: LeftOut(**found))
+        ),
+        "label": _or_none(_TEXT),
+        "missing": _list_of(_TEXT),
+    },
+    _encoding,
+)
 _VECTORS = _object(
     {"format": _one_of(["dense", "csr", "none"], "dense, csr or none"), "columns": _COUNT}
     | {"open_ended": _FLAG},
@@ -349,11 +379,17 @@ _DERIVED: dict[str, Callable[[Any], Any]] = {
     "features": attrgetter("expansion"),
     "vectors": lambda model: model,
 }
-_DESCRIPTIONS = {
-    LINEAR: _object(_OF_ANY_MODEL, derived=_DERIVED, later=_LATER),
-    WITH_KERNEL: _object(_OF_ANY_MODEL | _OF_KERNEL_MODEL, derived=_DERIVED, later=_LATER),
-    WITH_FEATURES: _object(_OF_ANY_MODEL | {"features": _FEATURES}, derived=_DERIVED, later=_LATER),
+_FIELDS = {
+    LINEAR: _OF_ANY_MODEL,
+    WITH_KERNEL: _OF_ANY_MODEL | _OF_KERNEL_MODEL,
+    WITH_FEATURES: _OF_ANY_MODEL | {"features": _FEATURES},
 }
+_FIELDS |= {base + WITH_TABLE: fields | {"encoding": _TABLE} for base, fields in _FIELDS.items()}
+_DESCRIPTIONS = {
+    version: _object(fields, derived=_DERIVED, later=_LATER) for version, fields in _FIELDS.items()
+}
+described_encoding: Callable[[Encoding], dict[str, Any]] = _TABLE.write
+"""What became of the columns of a table, in plain values."""
 described_features: Callable[[Expansion], dict[str, Any]] = _FEATURES.write
 """The features of a model in plain values."""
 
@@ -381,7 +417,7 @@ def read_description(text: str, version: int) -> dict[str, Any]:
     if fields["certificates"] is not None and fields["claims"] is None:
         raise ModelError("it has a proof but does not say of what.")
     fields["writer"] = fields.pop("library")
-    if version == WITH_FEATURES:
+    if "features" in fields:
         fields["expansion"] = fields.pop("features")
     return fields
 

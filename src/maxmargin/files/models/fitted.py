@@ -61,6 +61,8 @@ def from_estimator(estimator: Any) -> StoredModel:
 
     from maxmargin.estimators import SVC
 
+    if hasattr(estimator, "steps"):
+        return _from_pipeline(estimator)
     check_is_fitted(estimator)
     own = _of_svc(estimator) if isinstance(estimator, SVC) else {"coef": _dense(estimator.coef_)}
     proof = getattr(estimator, "certificate_", None)
@@ -97,6 +99,22 @@ def from_estimator(estimator: Any) -> StoredModel:
             f"{changed} must be those that the fit proved. Got others: they were changed since. Fit again, "
             "or delete certificate_ to save the changed numbers without any proof."
         ) from error
+
+
+def _from_pipeline(pipeline: Any) -> StoredModel:
+    """What a pipeline of a ``Table`` and a classifier amounts to."""
+    from maxmargin.estimators.certified import CertifiedClassifier
+    from maxmargin.tables.transformer import Table
+
+    steps = [step for _, step in pipeline.steps]
+    if len(steps) != 2 or not isinstance(steps[0], Table) or not isinstance(steps[1], CertifiedClassifier):
+        raise ModelError(
+            "A pipeline can be saved where it is a maxmargin.Table followed by a LinearSVC or SVC. Got "
+            f"{' and '.join(type(step).__name__ for step in steps)} instead. Save the last step alone, "
+            "and keep what comes before it."
+        )
+    encoding = steps[0].encoding_
+    return replace(from_estimator(steps[1]), encoding=encoding, feature_names=encoding.names)
 
 
 def _of_svc(estimator: Any) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from maxmargin.proof.model import Status, Trace
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
 from maxmargin.reductions.kernel_scores import KernelScores
+from maxmargin.tables.encoding import Encoding
 from maxmargin.types import Vector
 
 Decision = Literal["one_vs_rest", "one_vs_one"]
@@ -74,6 +75,9 @@ class StoredModel(ABC):
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     """The estimator's parameters that JSON can hold; empty for the files of others."""
     feature_names: list[str] | None = None
+    encoding: Encoding | None = None
+    """What becomes of the columns of a table before the model weighs them; None: they are weighed as they
+    are."""
     claims: list[Claim] | None = None
     """What each problem is claimed to be worth; None for the files of others."""
     certificates: list[Certificate] | None = None
@@ -100,7 +104,14 @@ class StoredModel(ABC):
 
     def contradiction(self) -> str | None:
         """What is wrong with the model, in a sentence; None for a sound one."""
-        return next(self._contradictions(), None)
+        return next(self._contradictions(), None) or self._encoding_contradiction()
+
+    def _encoding_contradiction(self) -> str | None:
+        if self.encoding is None:
+            return None
+        if self.encoding.names != self.feature_names or len(self.encoding.names) != self.features:
+            return "the columns that its table becomes are not those that it weighs."
+        return self.encoding.contradiction()
 
     @abstractmethod
     def _contradictions(self) -> Iterator[str]:
@@ -136,7 +147,12 @@ class StoredModel(ABC):
         """``<w, x> + b`` of each row, one column per problem, flat for a single problem.
 
         Columns that X lacks at its end count as zeros, as in LIBSVM text whose last features do not occur.
+        Where the model has an ``encoding``, X may be a table: a pandas or polars frame, or pyarrow's own.
         """
+        if self.encoding is not None and hasattr(X, "columns"):
+            from maxmargin.tables.transformer import arrow_table
+
+            X = self.encoding.encode(arrow_table(X)).X
         matrix = X if sparse.issparse(X) else np.asarray(X)
         if matrix.ndim != 2:
             raise ValueError(

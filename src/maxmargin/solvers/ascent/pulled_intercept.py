@@ -82,7 +82,8 @@ class PulledIntercept:
     def gap(self, hinge: bool) -> float:
         """What b adds to the gaps of the rows."""
         if self.form is Intercept.REGULARISED:
-            return 0.5 * ((self.b - self.scaling**2 * self.balance) / self.scaling) ** 2
+            off = (self.b - self.scaling**2 * self.balance) / self.scaling
+            return 0.5 * off * off
         # Where no row is free, to restore the balance costs about as much as is missing.
         return abs(self.balance) if hinge else 0.0
 

@@ -96,7 +96,8 @@ class State:
         # The columns that were left out count through their diagonal.
         squares = core.dot(self.w, self.w) + float(np.sum(self.private * self.alpha**2))
         if problem.intercept is Intercept.REGULARISED:
-            squares += (problem.intercept_scaling * float(coefficients.sum())) ** 2
+            beta = problem.intercept_scaling * float(coefficients.sum())
+            squares += beta * beta
         self.dual = float(problem.loss.dual_gain(self.alpha, problem.costs).sum()) - 0.5 * squares
 
     def leave_rounded_copy(self, problem: Problem) -> None:

@@ -56,7 +56,8 @@ def _raise_costs(problem: Problem, state: State) -> None:
         core.dot(state.w, state.w) + float(np.sum(state.coordinates[:, DIAGONAL] * alpha**2))
     )
     if problem.intercept is Intercept.REGULARISED:
-        quadratic += 0.5 * (problem.intercept_scaling * float(np.sum(alpha * problem.y))) ** 2
+        beta = problem.intercept_scaling * float(np.sum(alpha * problem.y))
+        quadratic += 0.5 * beta * beta
     growth = min(RAISE, 0.5 * linear / quadratic) if quadratic > 0 else 1.0
     if growth < _LEAST_GROWTH and state.stage > 0:
         state.stage = 0

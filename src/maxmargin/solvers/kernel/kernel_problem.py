@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import core
-from maxmargin.kernels.cache_use import notes_of
+from maxmargin.kernels.cache_use import bytes_of, notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
@@ -61,7 +61,7 @@ def kernel_matrix(
         rows.kernel.compiled,
         rows.which[rows.blocks.order],
         rows.blocks.begins,
-        cache_bytes=int(cache_size * 1e6),
+        cache_bytes=bytes_of(cache_size),
         single=single,
         counts=counts,
         spare=rows.spare,

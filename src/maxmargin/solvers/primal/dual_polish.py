@@ -8,8 +8,9 @@ stays the primal method's own: only the lower bound is borrowed, and the certifi
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
@@ -30,12 +31,15 @@ class DualPolish:
 
     def solution(self, problem: Problem, primal: Solution, steps: int, budget: Budget) -> Solution:
         """The primal point after so many steps, with an alpha where the loss asks for one."""
+        assert primal.w is not None
+        if not (np.isfinite(primal.w).all() and np.isfinite(primal.b)):
+            primal = replace(primal, w=np.zeros_like(primal.w), b=0.0)  # what has diverged is worth nothing
         ascent = DualCoordinateAscent(seed=self.seed)
         if self.share == 0 or problem.loss.smooth or ascent.accepts(problem) is not None:
             return primal  # a smooth loss: its margins determine the multipliers
         if self.state is None:
             self.state = ascent.init(problem, primal)
-        due = max(self.sweeps + 1, math.ceil(self.share * steps))
+        due = max(self.sweeps + 1.0, self.share * steps)
         while self.sweeps < due and not self.state.finished:
             self.state = ascent.step(problem, self.state, budget)
             self.sweeps += 1

@@ -15,7 +15,7 @@ from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.opening import Opening
-from maxmargin.solvers.second_order.system import TOO_LARGE, NewtonSystem
+from maxmargin.solvers.second_order.system import NewtonSystem
 from maxmargin.solvers.sizes import FEW_VALUES
 from maxmargin.tools.parameters import Natural, NotNegative, Seed
 from maxmargin.types import Vector
@@ -33,6 +33,8 @@ class Begun:
     method: core.SecondOrderMethod
     taken: int = 1
     """The number of steps in the last call."""
+    beyond_float64: bool = False
+    """Whether there was no step, because curvatures are too large for float64."""
 
     @property
     def relative_gap(self) -> float:
@@ -41,8 +43,8 @@ class Begun:
 
     @property
     def finished(self) -> bool:
-        """Whether rounding leaves nothing to gain."""
-        return self.method.finished
+        """Whether rounding leaves nothing to gain, or no step."""
+        return self.method.finished or self.beyond_float64
 
 
 State = TypeVar("State", bound=Begun)
@@ -83,9 +85,11 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
         most, until = 1, 0.0
         if self.until is not None and problem.rows.stored <= FEW_VALUES:
             most, until = _MOST_AT_ONCE, self.until
-        state.taken = state.method.steps(state.system.for_steps, most, until, budget)
-        if state.taken == 0:
-            raise FloatingPointError(TOO_LARGE)
+        try:
+            state.taken = state.method.steps(state.system.for_steps, most, until, budget)
+        except FloatingPointError:
+            state.taken = 0
+        state.beyond_float64 = state.taken == 0
         return state
 
     def after(self, opening: Opening) -> Self:

@@ -26,6 +26,7 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
+from maxmargin.solvers.base import end_if_stopped
 from maxmargin.solvers.sizes import (
     FULL_STEP_COLUMNS,
     FULL_STEP_COLUMNS_OF_HINGE,
@@ -37,6 +38,9 @@ from maxmargin.types import Indices, Vector
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
+_RIDGES = 12
+"""Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
+anything definite that is so but for rounding."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -73,7 +77,7 @@ class NewtonSystem:
         self.regulariser = problem.regulariser_diagonal()
         self._small: core.SmallSystem | None = None
         self._matrix: Hessian | None = None
-        self._products: _Products | None = None
+        self._products: RowProducts | None = None
 
     def at_costs_of(self, problem: Problem, factor: float) -> NewtonSystem:
         """The system of a problem on the same rows whose curvatures are about ``factor`` times the last.
@@ -114,11 +118,12 @@ class NewtonSystem:
 
     def factor(self, curvatures: Vector, budget: Budget) -> Factor:
         """Make the system ready for the curvatures h."""
+        end_if_stopped(budget)
         few = np.count_nonzero(curvatures) < min(0.8 * self.columns, LARGEST_SIDE)
         data = compiled(self.problem.rows)
         if few and data is not None:
             if self._products is None:
-                self._products = _Products(data)
+                self._products = RowProducts(data)
             return _OnRows(self, self._products, curvatures, budget)
         if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
@@ -168,6 +173,7 @@ class Hessian:
     ) -> None:
         """BLAS adds up rows that are nearly full, many at a time."""
         for first in range(0, len(order), _BLOCK):
+            end_if_stopped(budget)
             some = order[first : first + _BLOCK]
             block = np.empty((len(some), len(self.lower)))
             core.gather(data, some, np.sqrt(np.abs(changes[some])), block, budget)
@@ -183,13 +189,13 @@ gradient g; the intercept's part is its last number."""
 
 class _OnColumns:
     def __init__(self, lower: Matrix, regulariser: Vector) -> None:
-        self.factor = _cholesky(lower, regulariser)
+        self.factor = cholesky(lower, regulariser)
 
     def solve(self, gradient: Vector) -> Vector:
-        return -_solved(self.factor, gradient)
+        return -solved_by(self.factor, gradient)
 
 
-class _Products:
+class RowProducts:
     """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
 
     def __init__(self, data: CompiledRows) -> None:
@@ -200,6 +206,7 @@ class _Products:
         self.products: Matrix = np.empty((0, 0))
 
     def of(self, free: Indices, budget: Budget) -> Matrix:
+        """A matrix with those of some rows, for the caller to change."""
         new = free[self.place[free] < 0]
         if len(self.kept) + len(new) > max(2 * len(free), _BLOCK):
             self._forget_all_but(free[self.place[free] >= 0])
@@ -230,7 +237,7 @@ class _Products:
 
 class _OnRows:
     def __init__(
-        self, system: NewtonSystem, products: _Products, curvatures: Vector, budget: Budget
+        self, system: NewtonSystem, products: RowProducts, curvatures: Vector, budget: Budget
     ) -> None:
         self.system, self.data, self.budget = system, products.data, budget
         self.free = np.flatnonzero(curvatures)
@@ -239,7 +246,7 @@ class _OnRows:
             matrix = products.of(self.free, budget)
             matrix *= self.root[:, np.newaxis]
             matrix *= self.root
-            self.factor = _cholesky(matrix, np.ones(len(self.free)))
+            self.factor = cholesky(matrix, np.ones(len(self.free)))
 
     def solve(self, gradient: Vector) -> Vector:
         system, root, columns = self.system, self.root, self.system.columns
@@ -249,7 +256,7 @@ class _OnRows:
         core.scores_of(self.data, self.free, gradient[:columns], right[:, 0], self.budget)
         right[:, 0] *= root
         right[:, 1] = root
-        solved = _solved(self.factor, right)
+        solved = solved_by(self.factor, right)
         q = -solved[:, 0]
         step = gradient.copy()
         if system.has_intercept:
@@ -310,17 +317,20 @@ class _ConjugateGradients:
         return out
 
 
-def _solved(factor: Matrix, right: Matrix) -> Matrix:
+def solved_by(factor: Matrix, right: Matrix) -> Matrix:
+    """The solution for one right-hand side or several, by the factor that ``cholesky`` gave."""
     with one_blas_thread():
         solved, _ = lapack.dpotrs(factor, right, lower=0)
     return np.asarray(solved)
 
 
-def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
+def cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
     """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
     largest = float(np.einsum("ii->i", lower).max())
     ridge = 0.0
-    while math.isfinite(largest) and math.isfinite(ridge):
+    for _ in range(_RIDGES):
+        if not (math.isfinite(largest) and math.isfinite(ridge)):
+            break
         matrix = lower.copy()
         on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += diagonal + ridge
@@ -331,5 +341,5 @@ def _cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
         if not failed:
             return np.asarray(factor)
         # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.
-        ridge = max(100.0 * ridge, 1e-15 * largest)
+        ridge = max(100.0 * ridge, 1e-15 * (largest if largest > 0.0 else 1.0))
     raise FloatingPointError(TOO_LARGE)

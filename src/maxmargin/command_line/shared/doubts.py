@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What makes a proven model useless all the same: each is told once, in one sentence with the cure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.command_line.shared.words import count_in_words, percent, some
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from maxmargin.types import Vector
+
+_ORDERS_APART = 3
+"""Orders of magnitude between columns from which a warning is due."""
+_LARGE_VALUE = 100.0
+"""The value above which columns count as not scaled."""
+_MOST_ROWS = 10_000
+"""Rows that are looked at for the size of columns: orders of magnitude show in some of them."""
+_MOST_VALUES = 50_000_000
+"""Values that are looked at, at most, for columns that separate the classes: less than a second."""
+_FEWEST_ROWS = 20
+"""Rows below which a column may separate the classes by chance."""
+
+
+def scale_doubts(
+    scales: Vector, name: Callable[[int], str], *, option: bool, large: bool = True
+) -> list[str]:
+    """Columns of very different sizes; with ``large``, also those that are merely large.
+
+    ``scales`` has the largest size of any value of each column; ``option`` tells whether --scale would do.
+    """
+    used = np.flatnonzero(scales > 0).tolist()
+    if not used:
+        return ["All values are zero."]
+    largest, smallest = max(used, key=scales.__getitem__), min(used, key=scales.__getitem__)
+    orders = math.floor(math.log10(scales[largest] / scales[smallest]) + 1e-9)
+    how = "Add --scale standard: " if option else "Scale them to similar ranges, such as [-1, 1]: "
+    cure = f"{how}training needs far fewer steps, and no column rules the penalty."
+    if orders >= _ORDERS_APART:
+        middle = float(np.median(scales[used]))
+        far = [column for column in used if abs(math.log10(scales[column] / middle)) >= _ORDERS_APART]
+        named = some([name(column) for column in far])
+        return [
+            f"Columns are {count_in_words(orders)} orders of magnitude apart: column {name(largest)} "
+            f"reaches {scales[largest]:.3g}, column {name(smallest)} only {scales[smallest]:.3g}. "
+            f"{f'Far from the rest: {named}. ' if len(used) > 2 and far else ''}{cure}"
+        ]
+    if large and scales[largest] > _LARGE_VALUE:
+        return [f"Not scaled: column {name(largest)} reaches {scales[largest]:.3g}. {cure}"]
+    return []
+
+
+def column_scales(X: Any) -> Vector:
+    """The largest size of any value of each column, in rows that are spread over all of them."""
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _MOST_ROWS)).astype(np.intp)
+    if not sparse.issparse(X):
+        return np.asarray(np.abs(X[rows]).max(axis=0), np.float64)
+    sample, scales = X[rows], np.zeros(X.shape[1])
+    np.maximum.at(scales, sample.indices, np.abs(sample.data).astype(np.float64))
+    return scales
+
+
+def majority_doubt(right: int, counts: Sequence[int]) -> list[str]:
+    """A model that gets no more rows right than the answer that is always the same."""
+    rows, largest = sum(counts), max(counts)
+    if right > largest:
+        return []
+    return [
+        f"The model is useless: it gets {percent(right / rows)} of the training rows right, and the "
+        f"largest class alone is {percent(largest / rows)} of them. Scale the columns, raise -C, try "
+        "--kernel gaussian or --class-weight balanced, or look for columns that say more."
+    ]
+
+
+def separating_columns(X: Any, y: NDArray[Any]) -> list[int]:
+    """The columns in which one look at the value tells the class, whatever the others hold.
+
+    The values of each class lie in an interval of their own: in some rows first, then in all of them,
+    unless these are too many values.
+    """
+    if X.shape[0] < _FEWEST_ROWS:
+        return []
+    most = max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_VALUES // X.shape[1]))
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], most)).astype(np.intp)
+    columns = np.arange(X.shape[1])
+    columns = columns[_apart(_dense(X[rows]), y[rows])]
+    if len(columns) and len(rows) < X.shape[0] and len(columns) * X.shape[0] <= _MOST_VALUES:
+        columns = columns[_apart(_dense(X[:, columns]), y)]
+    return [int(column) for column in columns]
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def _apart(X: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether the classes lie in intervals of their own, for each column."""
+    classes = [X[y == label] for label in np.unique(y)]
+    low = np.array([rows.min(axis=0) for rows in classes])
+    high = np.array([rows.max(axis=0) for rows in classes])
+    order = np.argsort(low, axis=0, kind="stable")
+    low, high = np.take_along_axis(low, order, axis=0), np.take_along_axis(high, order, axis=0)
+    return np.asarray((high[:-1] < low[1:]).all(axis=0))
+
+
+def separating_doubts(names: list[str]) -> list[str]:
+    """Columns that alone separate the classes."""
+    if not names:
+        return []
+    one = len(names) == 1
+    which = f"Column {names[0]} alone separates" if one else f"Columns {some(names)} each alone separate"
+    return [
+        f"{which} the classes: {'it' if one else 'they'} may be a copy of the label, or known only after "
+        f"it. If so, leave {'it' if one else 'them'} out with --drop."
+    ]

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Active sets on the dual, for wide data on which few multipliers are free.
+
+    minimise over beta   1/2 |sum_i beta_i x_i|^2 + 1/2 sum_i D beta_i^2 - y'beta,      beta_i = alpha_i y_i
+    where                0 <= alpha_i <= U;      sum_i beta_i = 0 where the intercept is exact
+
+U and D as in dual_coordinate_ascent.py: U = C, D = 0 for the hinge, U = inf, D = 1/(2C) for its square. At
+the end most multipliers rest on a wall, 0 or U, and those inside solve a linear system. What is to be found
+is which ones these are.
+
+    1  w = sum_i beta_i x_i;   b = the best intercept for w;   f_i = <w, x_i> + b - y_i + D beta_i
+    2  W = the rows inside their walls, and those at a wall that f pushes away from it, the worst ones first
+    3  J = W;   t = beta
+    4  repeat
+    5      solve for t_J, and a change c of b:    f + (K + D + r) (t - beta) + c = 0 on J,     sum_i t_i = 0
+    6      rows of J that t leads beyond a wall stay there; rows at a wall that the left side of 5 pushes
+           away from it are in J: until none is left, or a few times
+    7  beta += s (t - beta) on W, with the best s in [0, 1];      r = r / 100 where that went well
+
+K = X_W X_W' is made of the rows of W alone. The proximal term r (t - beta)^2 / 2 keeps a first step from
+going to walls that lie far beyond the solution, and changes nothing at the end. With a regularised
+intercept, sum_i beta_i = b / s^2 takes the place of 0.
+
+Line 5 is factored once for the first J. Rows that come and go later are a border of that system (Schur's
+complement), until they are too many; so is b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.rows import Matrix
+from maxmargin.proof.solution import Solution
+from maxmargin.solvers.base import Report, Solver, visits_single_rows
+from maxmargin.solvers.second_order.system import RowProducts, cholesky, solved_by
+from maxmargin.solvers.sizes import LARGEST_SIDE
+from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.parameters import Positive, Range, Seed
+from maxmargin.types import Indices, Vector
+
+_MOST_SYSTEMS = 12
+"""Systems of one step: most steps need fewer."""
+_NEARLY_ALL = 0.01
+"""The share of the rows of J that may still change where a step counts as solved."""
+_BORDER = 0.1
+"""Rows in the border of a factor, as a share of its rows: more of them cost as much as another factor."""
+_SHARPEN, _SOFTEN = 0.01, 10.0
+"""The factors on r after a step that was solved, and after one that was not."""
+_LEAST_PROXIMAL = 1e-11
+"""The least r, in units of the mean |x_i|^2: less would be lost in the rounding of K."""
+_FEWEST_VIOLATORS = 500
+"""Rows at a wall that a step may take into W, at least; else half as many as are inside."""
+_ROUNDING = 1e-13
+"""The share of the dual value that a step may gain and count as nothing."""
+_PATIENCE = 8
+"""Steps in a row without any gain after which rounding is all that is left."""
+_TINY = 1e-12
+"""A push that is rounding: f is a difference of numbers around 1."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class State:
+    """The multipliers with what follows from them: line 1."""
+
+    products: RowProducts
+    beta: Vector
+    low: Vector
+    high: Vector
+    own: Vector
+    """D."""
+    proximal: float
+    """r, in units of the mean |x_i|^2 of the rows of W."""
+    w: Vector
+    scores: Vector
+    b: float = 0.0
+    dual: float = -np.inf
+    relative_gap: float = np.inf
+    idle: int = 0
+    """Steps in a row that gained nothing."""
+    finished: bool = False
+
+    @property
+    def inside(self) -> Mask:
+        """The rows whose multiplier rests on no wall."""
+        return (self.beta > self.low) & (self.beta < self.high)
+
+
+@dataclass(frozen=True)
+class ActiveSet(Solver[State]):
+    """Active sets on the dual, with w kept; for the hinge and the squared hinge."""
+
+    name: ClassVar[str] = "active_set"
+    size: Annotated[int, Range("[2, inf)")] = LARGEST_SIDE
+    """Rows of W, at most. Where more are free, sets of so many take turns, and convergence is slow."""
+    proximal: Positive = 1e-4
+    """The first r, in units of the mean |x_i|^2."""
+    seed: Seed = 0
+    """Nothing here is random."""
+
+    def accepts(self, problem: Problem) -> str | None:
+        """The losses whose dual is a quadratic program, on rows that can be visited one by one."""
+        if problem.loss.name not in ("hinge", "squared_hinge"):
+            return (
+                f"active_set solves the hinge and the squared hinge, not {problem.loss.name}; use newton "
+                "for the logistic loss, subgradient for the perceptron."
+            )
+        return visits_single_rows(self.name, problem)
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """Begin with alpha = 0, or with the start's alpha."""
+        y, upper = problem.y, problem.upper
+        own = np.zeros(problem.rows.count)
+        if problem.loss.name == "squared_hinge":
+            np.divide(0.5, problem.costs, out=own, where=problem.costs > 0.0)
+        state = State(
+            products=RowProducts(problem.rows.compiled),
+            beta=np.zeros(problem.rows.count),
+            low=np.where(y > 0.0, 0.0, -upper),
+            high=np.where(y > 0.0, upper, 0.0),
+            own=own,
+            proximal=self.proximal,
+            w=np.zeros(problem.rows.columns),
+            scores=np.zeros(problem.rows.count),
+        )
+        if start is not None and start.alpha is not None:
+            alpha = np.clip(np.nan_to_num(start.alpha), 0.0, upper)
+            if problem.intercept is Intercept.EXACT:
+                problem.objective.make_feasible(alpha)
+            state.beta = alpha * y
+        _look(problem, state, core.ALL_CORES)
+        return state
+
+    def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
+        """Begin with the products of rows that are known already."""
+        state = self.init(problem, start)
+        state.products = before.products
+        return state
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One working set."""
+        f = state.scores + state.b - problem.y + state.own * state.beta
+        which = self._choose(problem, state, f)  # 2
+        if not len(which):
+            state.finished = True
+            return state
+        exact = problem.intercept is Intercept.EXACT
+        missing = -float(state.beta.sum()) if exact else 0.0
+        small = _OnSet(problem, state, which, f[which], missing, budget)
+        solved = small.solve(budget)  # 3 to 6
+        beta, target = small.beta, small.target
+        possible = not exact or _balance(target, small.low, small.high, missing + float(beta.sum()))
+        change = target - beta
+        length = small.best_step(change) if possible else 0.0
+        state.beta[which] = np.clip(beta + length * change, small.low, small.high)  # 7
+        if solved and length > 0.5:
+            state.proximal = max(_SHARPEN * state.proximal, _LEAST_PROXIMAL)
+        elif not solved or length == 0.0:
+            state.proximal *= _SOFTEN
+        before = state.dual
+        _look(problem, state, budget)
+        gained = state.dual - before > _ROUNDING * abs(state.dual)
+        state.idle = 0 if gained else state.idle + 1
+        state.finished = state.idle >= _PATIENCE
+        return state
+
+    def _choose(self, problem: Problem, state: State, f: Vector) -> Indices:
+        """The rows inside, and the worst of those at a wall that f pushes away from it."""
+        inside, grows, falls = state.inside, state.beta < state.high, state.beta > state.low
+        away = ~inside & ((grows & (f < 0.0)) | (falls & (f > 0.0)))
+        rows, others = np.flatnonzero(inside), np.flatnonzero(away)
+        worst = f * f / np.maximum(problem.rows.squared_norms + state.own, 1e-300)
+        if len(rows) > self.size:
+            rows = _largest(worst, rows, self.size // 2)
+        room = min(max(_FEWEST_VIOLATORS, len(rows) // 2), self.size - len(rows))
+        others = _largest(worst, others, room)
+        if problem.intercept is Intercept.EXACT and not len(rows) and len(others):
+            # Where one multiplier grows, another has to fall: if nothing pushes it, the next best will do.
+            up = bool(f[others[0]] < 0.0)
+            if np.all((f[others] < 0.0) == up):
+                there = np.flatnonzero((falls if up else grows) & ~away)
+                others = np.concatenate([others, _largest(f if up else -f, there, room)])
+        return np.sort(np.concatenate([rows, others]))
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """Alpha, with the w that it makes."""
+        return Solution(b=state.b, alpha=state.beta * problem.y, w_of_alpha=state.w)
+
+    def report(self, state: State) -> Report:
+        """The gap itself; it is finished when no set of rows gains anything beyond rounding."""
+        return Report(state.relative_gap, state.finished, near=lambda: True)
+
+
+def _look(problem: Problem, state: State, budget: Budget) -> None:
+    """Line 1, and the values of both sides: a pass over the support vectors, and one over all rows."""
+    alpha = state.beta * problem.y
+    state.w = problem.rows.combine(state.beta, budget)
+    state.scores = problem.rows.scores(state.w, budget)
+    state.b = 0.0
+    if problem.intercept is Intercept.REGULARISED:
+        state.b = problem.intercept_scaling**2 * float(state.beta.sum())
+    elif problem.intercept is Intercept.EXACT:
+        state.b = problem.best_intercept(state.scores)
+    state.dual = problem.dual_of(alpha, state.w)
+    primal = problem.primal_of(state.w, state.b, problem.y * (state.scores + state.b))
+    state.relative_gap = core.relative_gap(primal, state.dual)
+
+
+def _largest(values: Vector, rows: Indices, count: int) -> Indices:
+    """Those of the rows with the largest values, at most so many."""
+    if len(rows) <= count:
+        return rows
+    return rows[np.argpartition(-values[rows], count - 1)[:count]] if count > 0 else rows[:0]
+
+
+def _balance(beta: Vector, low: Vector, high: Vector, total: float) -> bool:
+    """Make the sum of beta what it should be by shrinking some, those inside their walls first.
+
+    Whether that was possible.
+    """
+    inside = (beta > low) & (beta < high)
+    for gives in (inside, np.ones(len(beta), bool)):
+        missing = total - float(beta.sum())
+        gives &= beta * missing < 0.0
+        offered = abs(float(beta.sum(where=gives)))
+        if offered > 0.0:
+            beta[gives] *= 1.0 - min(1.0, abs(missing) / offered)
+        if offered >= abs(missing):
+            return True
+    return False
+
+
+class _OnSet:
+    """The problem on the rows of W."""
+
+    def __init__(
+        self, problem: Problem, state: State, which: Indices, f: Vector, missing: float, budget: Budget
+    ) -> None:
+        self.f, self.own, self.missing = f, state.own[which], missing
+        self.beta, self.low, self.high = state.beta[which], state.low[which], state.high[which]
+        self.matrix = state.products.of(which, budget)
+        scale = float(problem.rows.squared_norms[which].mean()) or 1.0
+        self.diagonal = self.own + state.proximal * scale
+        self.give = None if problem.intercept is Intercept.NONE else 0.0
+        """What a unit of b takes from the sum of beta; None: there is no b."""
+        if problem.intercept is Intercept.REGULARISED:
+            self.give = problem.intercept_scaling**-2
+        self.target = self.beta
+        self.tiny = _TINY / scale
+        """What beta changes by where f is rounding."""
+
+    def solve(self, budget: Budget) -> bool:
+        """Lines 3 to 6; whether hardly a row would still change."""
+        f, beta, low, high = self.f, self.beta, self.low, self.high
+        J = ((beta > low) & (beta < high)) | ((f < 0.0) & (beta < high)) | ((f > 0.0) & (beta > low))
+        system = _Bordered(self, J)
+        for _ in range(_MOST_SYSTEMS):
+            if not system.reaches(J):
+                system = _Bordered(self, J)
+            change, shift = system.solve(J, self.target - beta)
+            pushed = f + self.matrix @ change + self.diagonal * change + shift
+            target = beta + change
+            beyond = J & ((target < low - self.tiny) | (target > high + self.tiny))
+            away = ((pushed < -_TINY) & (self.target < high)) | ((pushed > _TINY) & (self.target > low))
+            away &= ~J
+            self.target = np.where(J, np.clip(target, low, high), self.target)
+            changes = int(np.count_nonzero(beyond) + np.count_nonzero(away))
+            if changes == 0 or budget.spent:
+                break
+            J = (J & ~beyond) | away
+        return bool(changes <= _NEARLY_ALL * np.count_nonzero(J))
+
+    def best_step(self, change: Vector) -> float:
+        """The best length in [0, 1] along a change of beta."""
+        slope = -core.dot(self.f, change)
+        curvature = core.dot(change, self.matrix @ change) + core.dot(change, self.own * change)
+        if self.give:
+            curvature += float(change.sum()) ** 2 / self.give
+        if slope <= 0.0:
+            return 0.0
+        return 1.0 if slope >= curvature else slope / curvature
+
+
+class _Bordered:
+    """Line 5 for sets J near the first one, which has the factor.
+
+    With A the rows that have come since, R those that have gone, and M = K + D + r:
+
+        M_00 t_0 + [1_R  M_0A  1] (p, t_A, c)  =  right_0
+        the transpose of this border times t_0, + its corner times (p, t_A, c)  =  (t_R, right_A, balance)
+    """
+
+    def __init__(self, small: _OnSet, J: Mask) -> None:
+        self.small, self.first = small, J
+        self.rows = np.flatnonzero(J)
+        if not len(self.rows):
+            return
+        self.place = np.cumsum(J) - 1
+        """The place of a row among those of the factor."""
+        matrix = small.matrix[np.ix_(self.rows, self.rows)]
+        self.factor = cholesky(matrix, small.diagonal[self.rows])
+        self.border: dict[int, int] = {}
+        """The columns of ``answers`` for rows that have come or gone."""
+        self.answers: Matrix = solved_by(self.factor, np.ones((len(self.rows), 1)))
+        """M_00^-1 times the border, first that of b."""
+
+    def reaches(self, J: Mask) -> bool:
+        """Whether the border for J is small enough."""
+        if not len(self.rows):
+            return not J.any()
+        new = [row for row in np.flatnonzero(J ^ self.first) if row not in self.border]
+        return len(self.border) + len(new) <= _BORDER * len(self.rows)
+
+    def solve(self, J: Mask, change: Vector) -> tuple[Vector, float]:
+        """The change of beta on all of W, where that of the rows outside J is known; and that of b."""
+        small, rows = self.small, self.rows
+        if not len(rows):
+            return change, 0.0
+        gone, come = np.flatnonzero(self.first & ~J), np.flatnonzero(J & ~self.first)
+        rest = ~(J | self.first)
+        still = np.where(rest, change, 0.0)
+        right = -small.f - small.matrix @ still
+        plain = solved_by(self.factor, right[rows])
+        border = np.zeros((len(rows), len(gone) + len(come) + 1))
+        border[self.place[gone], np.arange(len(gone))] = 1.0
+        border[:, len(gone) : -1] = small.matrix[np.ix_(rows, come)]
+        border[:, -1] = 1.0
+        answers = self._answers(np.concatenate([gone, come]), border)
+        corner = np.zeros((border.shape[1], border.shape[1]))
+        inner = slice(len(gone), -1)
+        corner[inner, inner] = small.matrix[np.ix_(come, come)] + np.diag(small.diagonal[come])
+        corner[inner, -1] = corner[-1, inner] = 1.0
+        balance = small.missing - float(still.sum())
+        wanted = np.concatenate([change[gone], right[come], [balance]])
+        if small.give is None:  # no intercept, and no balance to keep
+            corner[-1, :] = corner[:, -1] = border[:, -1] = answers[:, -1] = wanted[-1] = 0.0
+            corner[-1, -1] = 1.0
+        else:
+            corner[-1, -1] = -small.give
+        unknown = _solve(corner - border.T @ answers, wanted - border.T @ plain)
+        out = change.copy()
+        out[rows] = plain - answers @ unknown
+        out[gone] = change[gone]
+        out[come] = unknown[inner]
+        return out, float(unknown[-1])
+
+    def _answers(self, rows: Indices, border: Matrix) -> Matrix:
+        new = [k for k, row in enumerate(rows) if row not in self.border]
+        if new:
+            self.border |= {int(rows[k]): self.answers.shape[1] + n for n, k in enumerate(new)}
+            more = solved_by(self.factor, np.asfortranarray(border[:, new]))
+            self.answers = np.concatenate([self.answers, more], axis=1)
+        return self.answers[:, [self.border[int(row)] for row in rows] + [0]]
+
+
+def _solve(matrix: Matrix, right: Vector) -> Vector:
+    """The answer, or the shortest of those that come nearest where equal rows leave several."""
+    with one_blas_thread():
+        try:
+            return np.asarray(np.linalg.solve(matrix, right), np.float64)
+        except np.linalg.LinAlgError:
+            return np.asarray(np.linalg.lstsq(matrix, right)[0], np.float64)

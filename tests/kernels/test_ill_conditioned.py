@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kernels whose values differ by orders of magnitude: active sets, factors, and what rounding leaves."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from maxmargin import SVC, Problem, Solution, Status, certify, solve
+from maxmargin.core import ALL_CORES
+from maxmargin.kernels import Gaussian, KernelRows, Polynomial
+from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
+from maxmargin.solvers.kernel.active_sets import ActiveSets
+from oracles import active_sets as oracle
+from problems import clouds
+
+
+def unscaled(n, d, seed, spread=2.0):
+    """Columns whose scales differ, and a boundary that is no plane."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    y = np.where(X @ random.normal(size=d) + (X**2) @ random.normal(size=d) > 0.0, 1.0, -1.0)
+    return X * np.exp(spread * random.normal(size=d)), y
+
+
+# ---- active sets -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.3), Polynomial(degree=3, gamma=0.5, coef0=1.0)])
+def test_every_step_is_the_oracle_s(kernel):
+    X, y = clouds(n=40, d=3, seed=4)
+    K = kernel(X)
+    problem = Problem.of(KernelRows(X, kernel), y, 2.0)
+    low, high = np.minimum(2.0 * y, 0.0), np.maximum(2.0 * y, 0.0)
+    solver = ActiveSets(systems=3)
+    state = solver.init(problem, None)
+    for _ in range(4):
+        before, r, b = state.beta.copy(), state.proximal, state.b
+        target, ended = oracle.proximal_step(K, y, low, high, before, r, b, 3)
+        ours, ours_ended = solver._solve(state, ALL_CORES)
+        assert ended == ours_ended
+        if ended:  # else it is balanced afterwards
+            np.testing.assert_allclose(ours, target, rtol=1e-6, atol=1e-9)
+        dual = state.dual
+        state = solver.step(problem, state, ALL_CORES)
+        assert state.dual >= dual - 1e-12
+        assert abs(state.beta.sum()) < 1e-9
+        np.testing.assert_allclose(state.f, K @ state.beta - y, atol=1e-9)
+
+
+def test_active_sets_end_where_pairs_do():
+    X, y = unscaled(300, 12, seed=3)
+    problem = Problem.of(KernelRows(X, Polynomial(degree=3, gamma=0.1, coef0=1.0)), y, 10.0)
+    pairs, sets = (solve(problem, solver, tol=1e-5) for solver in ("working_set", ActiveSets()))
+    assert pairs.status is sets.status is Status.CERTIFIED
+    assert sets.certificate.primal == pytest.approx(pairs.certificate.primal, rel=2e-5)
+    assert sets.steps < 10
+    start = Solution(alpha=0.5 * pairs.alpha)
+    assert solve(problem, ActiveSets(), tol=1e-5, start=start).status is Status.CERTIFIED
+
+
+def test_active_sets_end_where_rows_go_round_in_circles():
+    X, y = clouds(n=300, d=3, seed=9)
+    model = solve(Problem.of(KernelRows(X, Gaussian(0.5)), y, 10.0), ActiveSets(), tol=0.0)
+    assert model.status is Status.RULE_FIRED
+    assert model.certificate.relative_gap < 1e-2
+
+
+def test_active_sets_refuse_more_rows_than_they_can_factor(monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.FACTORED_ROWS", 20)
+    X, y = clouds(n=30, d=3, seed=9)
+    with pytest.raises(ValueError, match="up to 20 rows"):
+        solve(Problem.of(KernelRows(X, Gaussian(0.5)), y), ActiveSets())
+
+
+# ---- factors ---------------------------------------------------------------------------------------
+
+
+def test_a_factor_has_the_rank_of_the_kernel_and_makes_every_w():
+    X, _ = unscaled(300, 3, seed=1)
+    K = Polynomial(degree=3, gamma=1.0, coef0=1.0)(X)
+    factor = factor_of(K, 300)
+    assert factor.rows.shape == (300, 20)  # the monomials of three columns up to degree 3
+    scale = np.sqrt(np.diag(K))
+    np.testing.assert_allclose(
+        factor.rows @ factor.rows.T / scale, K / scale, rtol=0, atol=1e-10 * scale.max()
+    )
+    w = factor.rows.T @ np.random.default_rng(2).normal(size=300)
+    c = factor.coefficients_of(w)
+    assert np.count_nonzero(c) <= 20
+    np.testing.assert_allclose(factor.rows.T @ c, w, rtol=1e-6, atol=1e-9 * np.abs(w).max())
+    assert factor_of(K, 19) is None
+
+
+def test_what_is_not_a_kernel_has_no_factor():
+    random = np.random.default_rng(3)
+    values = random.normal(size=(40, 40))
+    assert factor_of(values + values.T, 40) is None
+    assert factor_of(np.full((3, 3), np.nan), 3) is None
+
+
+def test_columns_of_a_factor_prove_the_kernel_problem():
+    X, y = unscaled(400, 4, seed=5)
+    rows = KernelRows(X, Polynomial(degree=3, gamma=0.25, coef0=1.0))
+    problem = Problem.of(rows, y, 5.0)
+    every = np.arange(400)
+    model = solve_on_columns(problem, factor_of(rows.block(every, every), 400), 1e-3, 0, ALL_CORES, None)
+    assert model.status is Status.CERTIFIED
+    again = certify(problem, Solution(w=model.w, alpha=model.alpha))
+    assert again.relative_gap <= 1e-3
+
+
+# ---- fits ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("degree", "spread", "C"), [(3, 2.0, 100.0), (4, 1.5, 0.1), (4, 1.0, 1e4)])
+def test_polynomials_of_badly_scaled_columns_are_certified(degree, spread, C):
+    X, y = unscaled(1100, 5, seed=degree, spread=spread)
+    model = SVC(kernel="poly", degree=degree, coef0=1.0, C=C).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+
+
+def test_where_rounding_is_in_the_way_it_is_said_and_soon():
+    X, y = unscaled(1100, 6, seed=7, spread=4.0)
+    y[::7] *= -1.0
+    before = time.process_time()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SVC(kernel="poly", degree=4, coef0=1.0, C=10.0, gamma="auto").fit(X, y)
+    assert time.process_time() - before < 20.0
+    assert model.status_ is Status.VALUES_ROUNDED
+    assert "rounding in float64" in str(caught[-1].message)

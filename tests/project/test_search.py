@@ -109,3 +109,11 @@ def test_what_was_found_is_kept_and_shown(tmp_path, capsys):
     assert not PAGES["search"].failed(again)
     again.total.findings["untrue", "linear"] += 1
     assert PAGES["search"].failed(again)
+
+
+@pytest.mark.parametrize("number", [3487, 5235, 6675, 7163])
+def test_few_rows_of_badly_scaled_columns_end_with_active_sets(number):
+    # Squares of such columns lose what products of rows keep: nothing else certifies these.
+    model = draw(1, number).fitted()
+    assert model.status_.certified
+    assert model.solver_.startswith("active_set")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers import (
     SOLVERS,
+    ActiveSet,
     AnySolver,
     AugmentedLagrangian,
     KernelDualAscent,
@@ -213,10 +214,17 @@ def _interior_point(problem: Problem, state: Any) -> Way | None:
     if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
         return None
     solver = affordable(problem)
-    if solver is None:
+    return _active_set(problem, state) if solver is None else Way(solver, _resort_to(solver), _active_set)
+
+
+def _active_set(problem: Problem, state: Any) -> Way | None:
+    """The last way, for few rows: products of rows keep what squares of badly scaled columns lose."""
+    solver = ActiveSet()
+    if problem.rows.count > LARGEST_SIDE or solver.accepts(problem) is not None:
         return None
-    return Way(
-        solver,
-        f"{solver.name}: the {{steps}} steps of other methods before it gained no more at a relative gap "
-        "of {gap:.1e}.",
-    )
+    return Way(solver, _resort_to(solver))
+
+
+def _resort_to(solver: AnySolver) -> str:
+    steps = "the {steps} steps of other methods before it gained no more at a relative gap of {gap:.1e}."
+    return f"{solver.name}: {steps}"

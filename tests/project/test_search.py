@@ -117,7 +117,3 @@ def test_few_rows_of_badly_scaled_columns_end_with_active_sets(number):
     model = draw(1, number).fitted()
     assert model.status_.certified
     assert model.solver_.startswith("active_set")
-
-
-def test_a_laplacian_kernel_far_from_zero_has_a_true_proof():
-    assert list(examine(draw(1, 12495), 0, Found())) == []

@@ -104,7 +104,6 @@ def _of_factor(
     if shape == "tanh":
         return ones, min((terms * UNIT + 2.1 * packing) * most, 2.0) + _EXPONENTIAL * UNIT
     # The exponent is a sum of numbers that are not negative, or else a difference of such sums.
-    # Only squares of differences are summed up directly, not absolute ones.
-    exponent = terms * UNIT * (1.0 if direct and common == "product" else 4.0 * most)
+    exponent = terms * UNIT * (1.0 if direct else 4.0 * most)
     moved = 2.0 * packing * math.sqrt(most)  # both rows, in units of 1 / sqrt(gamma)
     return ones, min(math.expm1(min(exponent, 1.0)) + _STEEPEST * moved, 1.0) + _EXPONENTIAL * UNIT

@@ -50,7 +50,7 @@ _ROUNDING = 1e-15
 """The relative gap below which sweeps can gain nothing in float64."""
 _LEAST_SPENT_OF_SETS = 0.1
 """The same share for active sets, which need no more of the ascent than most of the rows inside."""
-_FACTORS, _PRODUCTS, _PASSES, _CALLS = 6.0, 60.0, 12.0, 120.0
+_FACTORS, _PRODUCTS, _PASSES, _CALLS = 6.0, 60.0, 12.0, 1500.0
 """What ``active_set`` takes as a rule: factors of its matrix, products with it, passes over the data, and
 ``CALL``."""
 _SEPARABLE = 5.0
@@ -181,13 +181,14 @@ class HandOver(Solver[State]):
 
     def _cheaper(self, problem: Problem, state: State, cost: float, left: float) -> AnySolver | None:
         """The way on if it is cheaper than the sweeps that are left; ``second`` costs so much."""
-        if left <= _LEAST_SPENT_OF_SETS * min(state.spent, cost):
-            return None
+        second = self.second if state.spent > _LEAST_SPENT * cost and left > cost else None
+        if problem.rows.columns <= LARGEST_SIDE or state.sweeps % _SWEEPS_TO_JUDGE_BY:
+            return second
         alpha = state.inner.alpha
         upper = state.inner.coordinates[:, COST] if problem.loss.name == "hinge" else np.inf
         of_sets = active_set_cost(problem, int(np.count_nonzero((alpha > 0.0) & (alpha < upper))))
         if cost <= of_sets:
-            return self.second if state.spent > _LEAST_SPENT * cost and left > cost else None
+            return second
         # At large C the dual value climbs at a steady pace, while the relative gap hardly moves. What was
         # spent in vain counts, lest a wrong guess goes on for long.
         left = (

@@ -30,8 +30,10 @@ from benchmarks import (
     pegasos,
     reading,
     sceptic,
+    search,
     small,
     sweep,
+    wide,
 )
 from benchmarks.linear import compare
 from benchmarks.objective import Objective
@@ -53,6 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         return _linear(options, _command(given), console)
     if options.command == "kernel":
         return _kernel(options, _command(given), console)
+    if options.command == "search" and options.show is not None:
+        search.show(options.seed, options.show)
+        return 0
     return _write_page(options, _command(given), console)
 
 
@@ -186,6 +191,11 @@ def _add_sceptic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batches", type=Path, help="a file that keeps what was found, to go on from")
 
 
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    _add_sceptic_options(parser)
+    parser.add_argument("--show", type=int, help="make the fit of this number again, and nothing else")
+
+
 def _measure_path(options: argparse.Namespace, tell: Tell) -> tuple[Any, Any]:
     chosen = (options.data, options.loss, options.repeat, tell)
     return along_costs.measure(*chosen), [] if options.no_search else along_costs.search(*chosen)
@@ -230,6 +240,12 @@ PAGES = {
         lambda given, tell: sweep.measure(given.data, given.loss, given.longest, tell),
         lambda given, found, command, warning: sweep.markdown(found, command, given.longest, warning),
     ),
+    "wide": Page(
+        "wide sparse data at every C, beside scikit-learn",
+        partial(_add_options, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0),
+        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell),
+        lambda given, found, command, warning: wide.markdown(found, command, given.longest, warning),
+    ),
     "degree2": Page(
         "monomials of degree 2 that are not written out",
         partial(_add_options, data=degree2.DATA, offered=tuple(degree2.CASES), repeat=5),
@@ -244,6 +260,15 @@ PAGES = {
         ),
         lambda given, found, command, warning: sceptic.markdown(found, command),
         lambda found: bool(found.total.findings),
+    ),
+    "search": Page(
+        "default fits of random problems: uncertified, untrue, slow",
+        _add_search_options,
+        lambda given, tell: search.measure(
+            given.minutes, given.seed, given.first, given.processes, tell, given.batches
+        ),
+        lambda given, found, command, warning: search.markdown(found, command),
+        lambda found: any(name == "untrue" for name, _ in found.total.findings),
     ),
     "path": Page(
         "the path along C, and the choice of C against scikit-learn's",

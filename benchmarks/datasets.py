@@ -29,6 +29,7 @@ SELECTABLE = (
     "rcv1_vw1k",
     "mnist",
     "sector_scale",
+    "news20_counts",
     "svmguide1",
     "mushrooms",
     "heart_scale",

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -53,10 +53,8 @@ FINDINGS = {
 }
 _AT_A_TIME = 200
 """Fits of a batch: what a process makes before it tells what it found."""
-_LONGEST = 60
+LONGEST = 60
 """Seconds of a processor for one fit and its check."""
-_MOST_SHOWN = 10
-"""Findings that are shown, for each name: the worst."""
 _MARGIN = Fraction(1, 10**9)
 """A share of tol by which an exact gap may be above it: the values are told as float64."""
 
@@ -75,6 +73,8 @@ class Fault(NamedTuple):
 class Found:
     """What some of the fits came to."""
 
+    most_shown: ClassVar[int] = 10
+    """Findings that are shown, for each name: the worst."""
     fits: Counter[str] = field(default_factory=Counter[str])
     """By kind."""
     claims: Counter[str] = field(default_factory=Counter[str])
@@ -94,7 +94,7 @@ class Found:
         """Count what another found."""
         for name in _COUNTED:
             getattr(self, name).update(getattr(other, name))
-        self.shown = _worst(self.shown + other.shown, _MOST_SHOWN)
+        self.shown = _worst(self.shown + other.shown, self.most_shown)
         self.seconds += other.seconds
 
     def plain(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Found:
         return counters | {"shown": self.shown, "seconds": self.seconds}
 
     @classmethod
-    def of(cls, plain: dict[str, Any]) -> Found:
+    def of(cls, plain: dict[str, Any]) -> Self:
         """The same from such values."""
         found = cls(seconds=plain["seconds"])
         for name in _COUNTED:
@@ -120,7 +120,7 @@ _COUNTED = ("fits", "claims", "certified", "statuses", "refused", "findings")
 def _worst(shown: list[tuple[Fault, str]], most: int) -> list[tuple[Fault, str]]:
     """So many of each name, the largest first."""
     kept: list[tuple[Fault, str]] = []
-    for name in FINDINGS:
+    for name in dict.fromkeys(fault.name for fault, _ in shown):
         of_name = [each for each in shown if each[0].name == name]
         kept += sorted(of_name, key=lambda each: -each[0].size)[:most]
     return kept
@@ -237,19 +237,19 @@ def smaller(case: Case, name: str) -> Case:
     return case
 
 
-class _TooLong(BaseException):
+class TooLong(BaseException):
     pass
 
 
 def _ring(*_: Any) -> None:
-    raise _TooLong
+    raise TooLong
 
 
 @contextmanager
-def _in_time() -> Iterator[None]:
-    """Raises ``_TooLong`` in what takes longer; the time that a process has to wait does not count."""
+def in_time() -> Iterator[None]:
+    """Raises ``TooLong`` in what takes longer; the time that a process has to wait does not count."""
     signal.signal(signal.SIGPROF, _ring)
-    signal.setitimer(signal.ITIMER_PROF, _LONGEST)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
     try:
         yield
     finally:
@@ -263,10 +263,10 @@ def examine_numbers(seed: int, numbers: range) -> Found:
     for number in numbers:
         case = draw(seed, number)
         try:
-            with _in_time():
+            with in_time():
                 faults = examine(case, found)
-        except _TooLong:
-            faults = [Fault("too long", 0.0, f"more than {_LONGEST} s")]
+        except TooLong:
+            faults = [Fault("too long", 0.0, f"more than {LONGEST} s")]
         found.findings.update((fault.name, case.kind) for fault in faults)
         seen += [(fault, (number, case)) for fault in faults]
     for fault, (number, case) in _worst(seen, 1):
@@ -280,10 +280,10 @@ def _reproduction(seed: int, number: int, case: Case, fault: Fault) -> str:
     rows = len(case.y)
     if fault.name != "too long":
         try:
-            with _in_time():
+            with in_time():
                 case = smaller(case, fault.name)
                 fault = next(each for each in examine(case, Found()) if each.name == fault.name)
-        except (_TooLong, StopIteration):
+        except (TooLong, StopIteration):
             pass
     start = f"# {fault.name}: seed {seed}, fit {number}, {case.kind}, {len(case.y)} of {rows} rows"
     return f"{start}\n# {fault.text}\n{case.code()}\n"
@@ -292,8 +292,8 @@ def _reproduction(seed: int, number: int, case: Case, fault: Fault) -> str:
 class Batches:
     """What batches of fits came to, and the file that keeps it; without one, only of this run."""
 
-    def __init__(self, file: Path | None = None) -> None:
-        self.file, self.total = file, Found()
+    def __init__(self, file: Path | None = None, kind: type[Found] = Found) -> None:
+        self.file, self.total = file, kind()
         self.done: set[tuple[int, int]] = set()
         """Seed and first number of each batch."""
         if file is not None and file.exists():
@@ -306,7 +306,7 @@ class Batches:
         except ValueError:
             return  # a line that was being written when the run was stopped
         if (batch["seed"], batch["first"]) not in self.done:
-            self._count(batch["seed"], batch["first"], Found.of(batch["found"]))
+            self._count(batch["seed"], batch["first"], type(self.total).of(batch["found"]))
 
     def _count(self, seed: int, first: int, found: Found) -> None:
         self.done.add((seed, first))
@@ -343,12 +343,14 @@ def measure(
     processes: int,
     tell: Callable[[str], None],
     file: Path | None = None,
+    kind: type[Found] = Found,
+    work: Callable[[int, range], Found] = examine_numbers,
 ) -> Batches:
     """Draw and examine fits for so many minutes, in some processes; the worst findings are printed.
 
     SIGTERM and Ctrl-C end it like the clock: batches that are under way are finished and counted.
     """
-    batches = Batches(file)
+    batches = Batches(file, kind)
     end, begins = time.monotonic() + 60.0 * minutes, batches.open_from(seed, first)
     stopped: list[int] = []
     before = [signal.signal(n, lambda n, _: stopped.append(n)) for n in (signal.SIGINT, signal.SIGTERM)]
@@ -357,7 +359,7 @@ def measure(
         while True:
             while not stopped and time.monotonic() < end and len(waiting) < processes:
                 begin = next(begins)
-                job = pool.submit(examine_numbers, seed, range(begin, begin + _AT_A_TIME))
+                job = pool.submit(work, seed, range(begin, begin + _AT_A_TIME))
                 waiting[job] = begin
             if not waiting:
                 break

@@ -16,7 +16,7 @@ from maxmargin.kernels import Gaussian, KernelRows, Linear, Polynomial
 from maxmargin.kernels.names import describe
 from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.certificate import _twofold
+from maxmargin.proof.certificate import _DualPoint, _twofold
 from maxmargin.reductions.small_problems import solve_small
 
 ROWS, COLUMNS = 9, 5
@@ -52,7 +52,8 @@ def bounds_of(problem, words):
     """Both ways of one problem, at a point that is nearly the best."""
     found = solve(problem, tol=1e-6, max_steps=40).certificate
     plain = certify(problem, Solution(w=found.w, alpha=found.alpha), tol=math.inf)
-    for way, proof in (("plain", plain), ("twofold", _twofold(problem, plain))):
+    proposed = _DualPoint(plain.alpha, plain.w_of_alpha, plain.alpha_from)
+    for way, proof in (("plain", plain), ("twofold", _twofold(problem, plain, proposed))):
         yield way, words, proof
 
 

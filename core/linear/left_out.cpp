@@ -453,26 +453,35 @@ void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::
   sums.add_up(out);
 }
 
-void pulls_of_points(const AnyRows& rows, AnyLoss loss, std::span<const double> labels,
-                     std::span<const double> costs, std::span<const double> points,
-                     std::span<const Integer> left_out, std::span<const double> lengths,
-                     std::span<double> out, std::span<double> sizes, const Budget& budget) {
+void pulls_of_points(const AnyRows& rows, AnyLoss loss, const StartingRows& about,
+                     std::span<const double> points, std::span<const Integer> left_out,
+                     std::span<double> out, std::span<double> sizes, std::span<double> moved,
+                     const Budget& budget) {
   const Points all(points, left_out.size());
   const Integer count = all.count, size = all.size, threads = budget.threads_for(rows.stored * count);
   const bool has_intercept = size > rows.columns;
-  Parts sums(threads, size * count), of_lengths(threads, count), pulls(threads, count);
+  Parts sums(threads, size * count), of_lengths(threads, count), pulls(threads, count),
+      farthest(threads, count);
   std::vector<std::vector<Integer>> out_of(left_out.empty() ? 0 : rows.count);
   for (Integer p = 0; p < count; ++p) out_of[left_out[p]].push_back(p);
   rows.visit([&](const auto& kind) {
     in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
       auto room = room_for_a_row(kind);
       double *const sum = sums.of(t), *const length = of_lengths.of(t), *const pull = pulls.of(t);
+      double* const far = farthest.of(t);
       for (; i < last; ++i) {
-        if (costs[i] == 0) continue;
+        if (about.costs[i] == 0) continue;
         const auto stored = kind[i];
         const auto& row = written_out(stored, room);
         all.scores(row, has_intercept, pull);
-        const double y = labels[i], C = costs[i], its = lengths[i];
+        const double y = about.labels[i], C = about.costs[i], its = about.lengths[i];
+        const double before = y * about.margins[i], per_range = about.per_range[i];
+        for (const Integer p : out_of[i]) pull[p] = before;  // where it has not moved
+#pragma omp simd
+        for (Integer p = 0; p < count; ++p) {
+          const double distance = std::abs(pull[p] - before) * per_range;
+          far[p] = far[p] < distance ? distance : far[p];
+        }
         for (Integer p = 0; p < count; ++p) pull[p] = -C * derivative(loss, y * pull[p]);
         for (const Integer p : out_of[i]) pull[p] = 0;
 #pragma omp simd
@@ -493,6 +502,10 @@ void pulls_of_points(const AnyRows& rows, AnyLoss loss, std::span<const double> 
   });
   sums.add_up(out);
   of_lengths.add_up(sizes);
+  std::ranges::fill(moved, 0.0);
+  for (Integer t = 0; t < threads; ++t) {
+    for (Integer p = 0; p < count; ++p) moved[p] = std::max(moved[p], farthest.of(t)[p]);
+  }
 }
 
 void squared_lengths_through(const AnyRows& rows, std::span<const Integer> which, std::span<const double> T,

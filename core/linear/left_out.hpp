@@ -62,12 +62,20 @@ void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::
                       std::span<const double> points, std::span<const Integer> left_out,
                       std::span<double> out, const Budget& budget);
 
-// The same for the sums of a_i y_i z_i with a_i = -C_i loss'(m_i), which are the columns of `out`, and of
-// a_i |z_i|.
-void pulls_of_points(const AnyRows& rows, AnyLoss loss, std::span<const double> labels,
-                     std::span<const double> costs, std::span<const double> points,
-                     std::span<const Integer> left_out, std::span<const double> lengths,
-                     std::span<double> out, std::span<double> sizes, const Budget& budget);
+// What there is to know of rows, besides their values, and where margins are at the start.
+struct StartingRows {
+  std::span<const double> labels, costs, lengths;  // the last of z = x or (x, 1)
+  std::span<const double> margins;
+  std::span<const double> per_range;  // one over how far a margin may move; 0 for any distance
+};
+
+// For all points, and over all rows but the one that is left out: the sums of a_i y_i z_i with
+// a_i = -C_i loss'(m_i), which are the columns of `out`, of a_i |z_i|, and the most that a margin has
+// moved.
+void pulls_of_points(const AnyRows& rows, AnyLoss loss, const StartingRows& about,
+                     std::span<const double> points, std::span<const Integer> left_out,
+                     std::span<double> out, std::span<double> sizes, std::span<double> moved,
+                     const Budget& budget);
 
 // out_k = |T'z|^2 for the rows of `which`, with z = x or (x, 1), as long as T has lines.
 void squared_lengths_through(const AnyRows& rows, std::span<const Integer> which, std::span<const double> T,

@@ -61,7 +61,8 @@ MAXMARGIN_INLINE Sums exponentials_of_minus(const Sums& x) {
     // the bits of n.
     constexpr double kWhole = 0x1.8p52;
     const double large = (vanishes ? 0.0 : x.high[lane] / ln2.high) + kWhole, n = large - kWhole;
-    Twofold rest = x[lane];
+    // A series of what vanishes would end in numbers that are none, which no factor of 0 takes back.
+    Twofold rest = vanishes ? Twofold{} : x[lane];
     rest.add(two_product(-n, ln2.high));
     rest.low -= n * ln2.low;
     r.set(lane, {-rest.high / 256, -rest.low / 256});
@@ -216,7 +217,10 @@ TwofoldScores twofold_scores(const KernelSum& kernel, const StoredRows& rows,
     squared_length.add(Twofold{coefficients[i], 0} * scores.values[i]);
     off += std::abs(coefficients[i]) * scores.off[i];
   }
-  scores.squared_length = std::max(0.0, squared_length.rounded()) * (1 + 16 * kUnit) + 1.01 * off +
+  const double squared = squared_length.rounded();
+  // What is not a number proves nothing.
+  const double least = std::isnan(squared) ? INFINITY : std::max(0.0, squared);
+  scores.squared_length = least * (1 + 16 * kUnit) + 1.01 * off +
                           twofold_error(static_cast<double>(count)) * all_lengths * all_lengths;
   return scores;
 }

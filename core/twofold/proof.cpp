@@ -90,6 +90,7 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
     const double magnitudes = 1 + std::abs(b) + std::abs(scores.values[i].high);
     lacking[i] =
         rounded + 2 * kUnit * std::abs(rounded) + scores.off[i] * kAFew + twofold_error(4) * magnitudes;
+    if (std::isnan(lacking[i])) return INFINITY;  // no loss of it would say so
   }
   Twofold sum{0.5 * scores.squared_length, 0};
   if (objective.intercept == Intercept::regularised)

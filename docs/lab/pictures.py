@@ -43,6 +43,7 @@ def main(*names: str) -> None:
                 page.goto("about:blank")
                 page.goto(f"{server.address}#{PLACES.get(name, name)}")
                 page.wait_for_selector(".bench[aria-busy=false]")
+                assert page.locator(".refusal").is_hidden(), page.locator(".refusal").text_content()
                 drawn = Image.open(io.BytesIO(page.locator(".bench").screenshot()))
                 drawn.convert("RGB").quantize(64).save(FOLDER / f"{name}.png", optimize=True)
             browser.close()

@@ -126,6 +126,24 @@ def test_every_kind_of_model_has_its_table(answer, table, tmp_path, options):
     assert load_model(model).encoding.label == "churn"
 
 
+@pytest.mark.parametrize(
+    "options", [[], ["--kernel", "poly"], ["--scale", "max-abs", "--categorical", "age"]]
+)
+def test_the_independent_checker_makes_the_same_of_a_table(answer, table, tmp_path, options):
+    model = tmp_path / "m.mm"
+    answer("train", table, "--label", "churn", "-o", model, *options)
+    code, said = answer("certify", "--independent", model, table)
+    assert (code, said["reasons"], said["holds"]) == (0, [], True)
+    marked = table.with_name("marked.csv")
+    marked.write_bytes(b"\xef\xbb\xbf" + table.read_bytes().replace(b"\n", b"\r\n"))
+    for command in (["certify"], ["certify", "--independent"]):
+        assert answer(*command, model, marked)[1]["holds"]
+    lacking = changed(table, "city", "town", 1)
+    assert "lacks the column 'city'" in answer("certify", "--independent", model, lacking)[1]["error"]
+    code, said = answer("certify", "--independent", model, changed(table, "Rome", "Oslo", 1))
+    assert (code, said["holds"]) == (1, False)
+
+
 def test_chosen_resumed_and_tested_on_tables(answer, table, tmp_path):
     model = tmp_path / "m.mm"
     code, said = answer("choose", table, "--label", "churn", "-o", model, "--values", "3", "--test", table)
@@ -178,6 +196,8 @@ def test_a_column_that_alone_separates_the_classes_is_told(run, frame, tmp_path)
     arguments = ["train", tmp_path / "leak.csv", "--label", "churn", "-o", tmp_path / "m.mm"]
     assert "Column 'left' alone separates the classes" in run(*arguments)[2]
     assert run(*arguments, "--drop", "left")[2] == ""
+    frame.assign(number=range(7, 127)).to_csv(tmp_path / "leak.csv", index=False)
+    assert "Column 'number' counts the rows" in run(*arguments)[2]
 
 
 def test_scaling_is_told_and_can_be_had_otherwise(run, answer, table, tmp_path):
@@ -220,6 +240,8 @@ def test_wrong_tables_are_refused_with_cause_and_cure(run, frame, table, tmp_pat
         assert complaint in err
     for options in (["--missing", "unknown"], ["--numeric", "charges"], ["--categorical", "charges"]):
         assert run("train", odd, "--label", "churn", "-o", tmp_path / "m.mm", *options)[0] == 0
+        assert run("certify", tmp_path / "m.mm", odd)[0] == 0
+        assert run("certify", "--independent", tmp_path / "m.mm", odd)[0] == 0
     assert run("train", headless, "--no-header", "--label", "3", "-o", tmp_path / "m.mm")[0] == 0
     code, _, err = run("predict", tmp_path / "m.mm", numbers)
     assert (code, "must be a table" in err) == (2, True)

@@ -64,9 +64,10 @@ class Opened:
     def assert_quick(self, name, most, act):
         """Of the measures of that name while ``act`` runs, 95 in 100 take at most so many milliseconds.
 
-        A machine with more to do than it has cores for is tried again, and then proves nothing.
+        Where the machine has more to do than cores to do it, half of them; or nothing can be said.
         """
-        found = []
+        busy = os.getloadavg()[0] > os.cpu_count()
+        share, found = 0.5 if busy else 0.95, []
         for _ in range(5):
             self.page.evaluate("name => performance.clearMeasures(name)", name)
             act()
@@ -74,10 +75,10 @@ class Opened:
                 "name => performance.getEntriesByName(name).map((each) => each.duration)", name
             )
             assert len(taken) >= 10
-            found.append(sorted(taken)[int(0.95 * len(taken))])
+            found.append(sorted(taken)[int(share * len(taken))])
             if found[-1] <= most:
                 return
-        if os.getloadavg()[0] > os.cpu_count():
+        if busy or os.getloadavg()[0] > os.cpu_count():
             pytest.skip(f"the machine is busy: {min(found):.0f} ms at a load of {os.getloadavg()[0]:.1f}")
         assert min(found) <= most
 

@@ -14,7 +14,13 @@ from maxmargin.solvers import LINEAR_SOLVERS
 from problems import INTERCEPTS, clouds
 from toy_solver import ToyGradient
 
-VISIT_SINGLE_ROWS = {"dual_coordinate_ascent", "pegasos", "perceptron", "stochastic_subgradient"}
+VISIT_SINGLE_ROWS = {
+    "active_set",
+    "dual_coordinate_ascent",
+    "pegasos",
+    "perceptron",
+    "stochastic_subgradient",
+}
 NEED_NO_MORE = [
     *(solver() for name, solver in LINEAR_SOLVERS.items() if name not in VISIT_SINGLE_ROWS),
     ToyGradient(),

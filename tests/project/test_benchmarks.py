@@ -77,6 +77,7 @@ def test_missing_data_are_told_and_end_the_command(tmp_path, monkeypatch, capsys
         ("reading", "--data"),
         ("small", "--kernel"),
         ("sweep", "--loss"),
+        ("wide", "--data"),
         ("degree2", "--data"),
         ("path", "--data"),
     ],

@@ -47,8 +47,9 @@ def test_margins_without_a_row_are_inside_the_bounds(loss, intercept, tol, C):
         costs = problem.costs.copy()
         costs[i] = 0.0
         best = solve(replace(problem, costs=costs), tol=1e-12, max_steps=10_000).certificate
-        assert least - 1e-6 <= best.margins[i] <= most + 1e-6
-        assert closest - 1e-6 <= best.margins[i] <= farthest + 1e-6
+        off = 1e-5  # what a gap of 1e-12 leaves of the margins of the refit
+        assert least - off <= best.margins[i] <= most + off
+        assert closest - off <= best.margins[i] <= farthest + off
 
 
 @every_pair(

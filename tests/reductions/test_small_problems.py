@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, Status, core
 from maxmargin.core import Budget
-from maxmargin.estimators.named_kernels import why_invalid
+from maxmargin.estimators.named_kernels import why_unproven
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.problem.rows import Rows
 from maxmargin.reductions.ladders import KernelFit
@@ -160,13 +160,13 @@ def test_what_is_no_kernel_is_found_whatever_the_rows_that_show_it():
     X = 3.0 * np.eye(80)
     X[78] = 0.0
     X[78, 79], X[79, 79] = 0.1, 3.0
-    doubt = why_invalid(Sigmoid(1.0), X, Sigmoid(1.0)(X))
+    doubt = why_unproven(Sigmoid(1.0), X, Sigmoid(1.0)(X))
     assert "No kernel" in doubt
     assert "over 80 rows" in doubt
     # So for an unlucky order of the rows, and for few of them.
-    assert "No kernel" in why_invalid(Sigmoid(1.0), X[random.permutation(80)], None)
-    assert "over 10 rows" in why_invalid(Sigmoid(1.0), X[70:], Sigmoid(1.0)(X[70:]))
-    assert why_invalid(Sigmoid(1.0), X[:70], Sigmoid(1.0)(X[:70])) == ""
+    assert "No kernel" in why_unproven(Sigmoid(1.0), X[random.permutation(80)], None)
+    assert "over 10 rows" in why_unproven(Sigmoid(1.0), X[70:], Sigmoid(1.0)(X[70:]))
+    assert why_unproven(Sigmoid(1.0), X[:70], Sigmoid(1.0)(X[:70])) == ""
 
 
 def test_labels_of_many_values_are_still_doubted():

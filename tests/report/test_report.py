@@ -328,7 +328,8 @@ def test_columns_of_a_table_are_explained(run, answer, tmp_path):
     assert run("train", data, "-o", model)[0] == 0
     code, said = answer("report", model, data, "--label", "label", "-o", page)
     assert code == 0
-    assert said["commands"] == [f"maxmargin certify {model} {data} --label label"]
+    checks = [f"maxmargin certify {how}{model} {data} --label label" for how in ("", "--independent ")]
+    assert said["commands"] == checks
     assert run(*said["commands"][0].split()[1:])[0] == 0
     found = page_of(page)
     assert "category, a column for each of <b>green</b>, red" in found.words

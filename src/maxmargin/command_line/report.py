@@ -112,7 +112,8 @@ def _checks(
         words += [] if value is True else [value]
     commands = [command("maxmargin", "certify", model, data, *words)]
     plain = file_format(str(data), reading.format) in ("libsvm", "csv") and data.suffix != ".zst"
-    if saved.certificates is not None and saved.encoding is None and plain and given.keys() <= _FOR_BOTH:
+    plain &= saved.encoding is None or file_format(str(data), reading.format) == "csv"
+    if saved.certificates is not None and plain and given.keys() <= _FOR_BOTH:
         commands.append(command("maxmargin", "certify", "--independent", model, data, *words))
     return commands
 

@@ -46,6 +46,8 @@ _WIDTHS = 2
 """How often the hinge's open rows are tried with more rows that follow."""
 _REACHES = (0.5, 0.1)
 """By how much margins may move in the third argument, first the one that suits most rows."""
+_CLOSER_REACHES = (0.5, 2.0)
+"""The same from a point that is next to the optimum without the row: less curvature will do there."""
 _LARGEST_TOL, _SMALLEST_TOL = 1e-4, 1e-12
 """Relative gaps between which a fit without a row is asked for one that decides it."""
 _CLOSER = 1e-3
@@ -204,20 +206,19 @@ class _Search:
 
     def _by_curvature(self) -> None:
         """How far the optimum can move where the objective is curved; then from points that are nearer."""
-        near: dict[int, SmoothWithoutRows] = {}
-        for reach in _REACHES:
+        ways = [(reach, False) for reach in _REACHES] + [(reach, True) for reach in _CLOSER_REACHES]
+        for reach, closer in ways:
             for k, (problem, proof) in enumerate(self.parts):
                 which = self._open()
-                if len(which) and self._has_time():
-                    near[k] = SmoothWithoutRows(problem, proof, reach)
-                    self._narrow(k, which, *near[k].bounds(which))
+                if not len(which) or not self._has_time():
+                    continue
+                without = SmoothWithoutRows(problem, proof, reach)
+                if closer:
+                    found = without.closer_bounds(which, self._targets(which, k), self._budget())
+                else:
+                    found = without.bounds(which)
+                self._narrow(k, which, *found)
             self._decide("by curvature")
-        for k, bounds in near.items():
-            which = self._open()
-            if len(which) and self._has_time():
-                targets = self._targets(which, k)
-                self._narrow(k, which, *bounds.closer_bounds(which, targets, self._budget()))
-        self._decide("by curvature")
 
     def _by_fits(self, i: int) -> None:
         """Fits without row i, closer and closer, until it is decided.

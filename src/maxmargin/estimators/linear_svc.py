@@ -262,8 +262,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
         X, y : the rows and labels of the fit, in their order. max_time : seconds after which rows that are
         not decided yet stay open, and count for neither. The costs stay what they were in the fit, also
-        with ``class_weight="balanced"``. Most rows are decided by what alpha and margins prove, without
-        another fit, unless C is large for the hinge.
+        with ``class_weight="balanced"``. Nearly all rows are decided by what alpha and margins prove,
+        without another fit.
         """
         from maxmargin.estimators.leave_one_out import leave_one_out
 

@@ -136,8 +136,9 @@ def check(
 ) -> Verdict:
     """Judge a model by its own points; an ``Unreadable`` says why that is not possible."""
     model = read_model(model_path)
-    data = read_data(data_path, label=label, zero_based=zero_based)
     described = model.description
+    encoding = described.get("encoding")
+    data = read_data(data_path, label=label, zero_based=zero_based, encoding=encoding)
     verdict = Verdict(model_path, data_path, _in_words(described))
     _refuse_unknown(described)
     try:
@@ -231,11 +232,6 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
         raise Unreadable(
             "The model weighs features that are formed from the columns, which this checker does not know. "
             "Use maxmargin certify without --independent."
-        )
-    if "encoding" in described:
-        raise Unreadable(
-            "The model weighs columns that are made from those of a table, which this checker does not "
-            "know. Use maxmargin certify without --independent."
         )
     if described.get("kernel", {}).get("kernel") == "precomputed":
         raise Unreadable(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from maxmargin.independent.arithmetic import Vector
+from maxmargin.independent.tables import encoded_names, encoded_row
 
 _LABEL_NAMES = ("label", "target", "y", "class")
 """What a column of labels may be called without being named, in the order of preference."""
@@ -50,21 +51,32 @@ class Data:
         return 1 + max((column for row in self.rows for column in row), default=-1)
 
 
-def read_data(path: Path, *, label: str | None = None, zero_based: bool = False) -> Data:
-    """Read CSV where the name of the file says so, LIBSVM text otherwise; both may be packed."""
+def read_data(
+    path: Path,
+    *,
+    label: str | None = None,
+    zero_based: bool = False,
+    encoding: Mapping[str, Any] | None = None,
+) -> Data:
+    """Read CSV where the name of the file says so, LIBSVM text otherwise; both may be packed.
+
+    ``encoding`` says what becomes of the columns of CSV, where they are not the numbers that they are.
+    """
     stem = path.name.lower().removesuffix(".gz").removesuffix(".bz2")
     if stem.endswith((".npz", ".parquet", ".zst")):
         raise Unreadable(f"{path}: this checker reads LIBSVM text and CSV, plain, .gz or .bz2.")
     try:
         raw = path.read_bytes()
-        text = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix.lower(), bytes)(
-            raw
-        ).decode()
+        text = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix.lower(), bytes)(raw).decode(
+            "utf-8-sig"
+        )
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise Unreadable(f"{path}: the file cannot be read: {error}.") from error
     try:
         if stem.endswith((".csv", ".tsv")):
-            return _csv(text, "\t" if stem.endswith(".tsv") else ",", label)
+            return _csv(text, "\t" if stem.endswith(".tsv") else ",", label, encoding)
+        if encoding is not None:
+            raise ValueError("the model was trained on a table; this checker reads it from CSV.")
         return _libsvm(text, 0 if zero_based else 1)
     except ValueError as error:
         raise Unreadable(f"{path}: {error}") from error
@@ -87,9 +99,14 @@ def _libsvm(text: str, first: int) -> Data:
     return Data(rows, labels)
 
 
-def _csv(text: str, delimiter: str, label: str | None) -> Data:
+def _csv(text: str, delimiter: str, label: str | None, encoding: Mapping[str, Any] | None = None) -> Data:
     lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if line]
     names = lines[0] if lines else []
+    if encoding is not None:
+        names = [name.strip() for name in names]
+        if lacking := [each["name"] for each in encoding["columns"] if each["name"] not in names]:
+            raise ValueError(f"the table lacks the column {lacking[0]!r}.")
+        label = label or encoding["label"]
     wanted = [label] if label is not None else [name for name in _LABEL_NAMES if name in names]
     if not wanted or wanted[0] not in names:
         raise ValueError("no column holds the labels. Name it with --label.")
@@ -98,9 +115,14 @@ def _csv(text: str, delimiter: str, label: str | None) -> Data:
     for line in lines[1:]:
         if len(line) != len(names):
             raise ValueError("a row has another number of values than the first line has names.")
+        if encoding is not None:
+            rows.append(encoded_row(encoding, names, line))
+            continue
         values = [_number(value) for k, value in enumerate(line) if k != place]
         rows.append({k: value for k, value in enumerate(values) if value != 0.0})
     labels = [line[place] for line in lines[1:]]
+    if encoding is not None:
+        return Data(rows, [text.strip() for text in labels], encoded_names(encoding))
     return Data(rows, labels, [name for k, name in enumerate(names) if k != place])
 
 

@@ -414,7 +414,7 @@ def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Cert
         w, b = (1.0 + 2.0 * trifle) * w, (1.0 + 2.0 * trifle) * b
     squared = rows.twofold_squared_norm_of(proposed.alpha * problem.y)
     lower = objective.twofold_dual(proposed.alpha, squared, problem.reach(best.primal))
-    if lower <= proof.dual:
+    if not lower > proof.dual:
         return best
     alpha, w, alpha_from = proposed
     return changed(best, dual=lower, alpha=alpha, w_of_alpha=w, alpha_from=alpha_from)

@@ -152,10 +152,6 @@ class _Metric:
         """``sqrt(v'H^-1 v)`` of the columns, or a little more."""
         return _lengths(self.inverse_factor.T @ vectors) * self.looser
 
-    def moves(self, vectors: Matrix) -> Vector:
-        """``sqrt(v'Hv)`` of the columns, or a little more."""
-        return _lengths(self.factor.T @ vectors) * self.looser
-
 
 def _lengths(columns: Matrix) -> Vector:
     lengths: Vector = np.sqrt(np.einsum("ij,ij->j", columns, columns))
@@ -241,18 +237,18 @@ class SmoothWithoutRows:
             return Interval(low, high)
         for begin in range(0, len(which), _POINTS):
             part = np.arange(begin, min(begin + _POINTS, len(which)))
-            steps = self._first_steps(newton, which[part])
-            points = self.point[:, np.newaxis] + steps
+            z = self._dense(which[part])
+            own = self.bent.multipliers[which[part]] * self.problem.y[which[part]] * z.T
+            points = self.point[:, np.newaxis] - self._step(newton, which[part], z, own)
             for _ in range(_MOST_STEPS):
                 if not len(part) or budget.spent:
                     break
-                gradients, off = self._gradients(which[part], points, budget)
-                bounds = self._around(which[part], points, gradients, off)
+                gradients, bounds = self._around(which[part], z, points, budget)
                 low[part] = np.maximum(low[part], bounds.low)
                 high[part] = np.minimum(high[part], bounds.high)
                 is_open = ~((low[part] > targets[part]) | (high[part] < targets[part]))
-                part = part[is_open]
-                points = (points - newton @ gradients)[:, is_open]
+                part, z, points = part[is_open], z[is_open], points[:, is_open]
+                points = points - self._step(newton, which[part], z, gradients[:, is_open])
         return Interval(low, high)
 
     def _newton(self) -> Matrix | None:
@@ -270,51 +266,49 @@ class SmoothWithoutRows:
         except np.linalg.LinAlgError:
             return None
 
-    def _first_steps(self, newton: Matrix, which: Indices) -> Matrix:
-        """Newton steps to the problems without the rows, as columns."""
-        z = np.ones((len(which), len(newton)))
-        z[:, : self.problem.rows.columns] = self.problem.rows.dense(which)
-        moves = newton @ z.T
-        own = np.einsum("ij,ji->i", z, moves)
-        left = np.maximum(1.0 - self.curvatures[which] * own, UNIT**0.5)
-        steps: Matrix = moves * (-self.bent.multipliers[which] * self.problem.y[which] / left)
-        return steps
+    def _step(self, newton: Matrix, which: Indices, z: Matrix, gradients: Matrix) -> Matrix:
+        """Newton steps of the problems without the rows, as columns: the inverse changes by rank one."""
+        steps, moves, curvatures = newton @ gradients, newton @ z.T, self.curvatures[which]
+        left = np.maximum(1.0 - curvatures * np.einsum("ij,ji->i", z, moves), UNIT**0.5)
+        changed: Matrix = steps + moves * (curvatures * np.einsum("ij,ji->i", z, steps) / left)
+        return changed
 
-    def _gradients(self, which: Indices, points: Matrix, budget: core.Budget) -> tuple[Matrix, Vector]:
-        """The gradients of the problems without the rows, and how far each can be off, as a length."""
-        problem, rows, loss = self.problem, self.problem.rows, self.problem.loss
-        points, pulled, sizes = np.ascontiguousarray(points), np.empty_like(points), np.empty(len(which))
-        core.pulls_of_points(
-            rows.compiled,
-            loss.name,
-            problem.y,
-            problem.costs,
-            points,
-            which,
-            self.of_rows,
-            pulled,
-            sizes,
-            budget,
-        )
+    def _dense(self, which: Indices) -> Matrix:
+        z = np.ones((len(which), len(self.point)))
+        z[:, : self.problem.rows.columns] = self.problem.rows.dense(which)
+        return z
+
+    def _around(
+        self, which: Indices, z: Matrix, points: Matrix, budget: core.Budget
+    ) -> tuple[Matrix, Interval]:
+        """The gradients of the problems without the rows; their minimisers are as near as these are small.
+
+        With e from a point to its minimiser, |e| <= |g|, if no margin has moved by more than it may, at the
+        point and 2 |g| around it.
+        """
+        problem, rows, loss, bent = self.problem, self.problem.rows, self.problem.loss, self.bent
+        bending = bent.curvatures > 0.0
+        per_range = np.divide(1.0, bent.ranges, out=np.zeros(len(bending)), where=bending)
+        points, count = np.ascontiguousarray(points), len(which)
+        pulled, sizes, moved = np.empty_like(points), np.empty(count), np.empty(count)
+        known_rows = (problem.y, problem.costs, self.of_rows, self.proof.margins, per_range)
+        out = (pulled, sizes, moved)
+        core.pulls_of_points(rows.compiled, loss.name, *known_rows, points, which, *out, budget)
         held = self.regulariser[:, np.newaxis] * points
         lengths = _lengths(points) * (1.0 + (len(points) + _ROUNDINGS) * UNIT)
         steepest = 2.0 if loss.name == "squared_hinge" else 0.25
-        margins = (rows.longest + 2.0 * _ROUNDINGS) * UNIT * lengths
-        off = steepest * margins * float(problem.costs @ self.of_rows**2)
+        of_score = (rows.longest + 2.0 * _ROUNDINGS) * UNIT * lengths  # times |z|: how far a score is off
+        off = steepest * of_score * float(problem.costs @ self.of_rows**2)
         off += (rows.count + 2.0 * _ROUNDINGS) * UNIT * sizes + 4.0 * UNIT * np.abs(held).sum(axis=0)
-        return held - pulled, 1.01 * off
-
-    def _around(self, which: Indices, points: Matrix, gradients: Matrix, off: Vector) -> Interval:
-        """The minimiser is as near to a point as the gradient there is small: |e| <= |g|."""
+        moved += of_score * float((self.of_rows * per_range).max()) + float((self.errors * per_range).max())
         own, left = self._own(which)
-        moved = self.metric.moves(points - self.point[:, np.newaxis])
-        pull = (self.metric.lengths(gradients) + off / math.sqrt(self.metric.least)) / np.sqrt(left)
-        known = (moved + 2.0 * pull / np.sqrt(left)) * self.nearest < 1.0 - 1e-9
-        z = np.ones((len(which), len(points)))
-        z[:, : self.problem.rows.columns] = self.problem.rows.dense(which)
-        margins = self.problem.y[which] * np.einsum("ij,ji->i", z, points)
-        rounding = (len(points) + _ROUNDINGS) * UNIT * self.of_rows[which] * _lengths(points)
-        return _where(known, margins, own * pull * (1.0 + _ROUNDINGS * UNIT) + 1.01 * rounding)
+        gradients = held - pulled
+        pull = (self.metric.lengths(gradients) + 1.01 * off / math.sqrt(self.metric.least)) / np.sqrt(left)
+        known = moved + 2.0 * pull / np.sqrt(left) * self.nearest < 1.0 - 1e-9
+        margins = problem.y[which] * np.einsum("ij,ji->i", z, points)
+        rounding = (len(points) + _ROUNDINGS) * UNIT * self.of_rows[which] * lengths
+        away = own * pull * (1.0 + _ROUNDINGS * UNIT) + 1.01 * rounding
+        return gradients, _where(known, margins, away)
 
 
 def _nothing(count: int) -> Interval:

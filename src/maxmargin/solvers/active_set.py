@@ -38,11 +38,11 @@ from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Report, Solver, visits_single_rows
+from maxmargin.solvers.base import Report, Solver, end_if_stopped, visits_single_rows
 from maxmargin.solvers.second_order.system import RowProducts, cholesky, solved_by
 from maxmargin.solvers.sizes import LARGEST_SIDE
 from maxmargin.tools.one_blas_thread import one_blas_thread
-from maxmargin.tools.parameters import Positive, Range, Seed
+from maxmargin.tools.parameters import Range, Seed
 from maxmargin.types import Indices, Vector
 
 _MOST_SYSTEMS = 12
@@ -59,6 +59,8 @@ _FEWEST_VIOLATORS = 500
 """Rows at a wall that a step may take into W, at least; else half as many as are inside."""
 _ROUNDING = 1e-13
 """The share of the dual value that a step may gain and count as nothing."""
+_LARGEST_PROXIMAL = 1e6
+"""The largest r, in units of the mean |x_i|^2: beyond, steps are too short to be seen."""
 _PATIENCE = 8
 """Steps in a row without any gain after which rounding is all that is left."""
 _TINY = 1e-12
@@ -101,7 +103,7 @@ class ActiveSet(Solver[State]):
     name: ClassVar[str] = "active_set"
     size: Annotated[int, Range("[2, inf)")] = LARGEST_SIDE
     """Rows of W, at most. Where more are free, sets of so many take turns, and convergence is slow."""
-    proximal: Positive = 1e-4
+    proximal: Annotated[float, Range("(0, 1e6]")] = 1e-4
     """The first r, in units of the mean |x_i|^2."""
     seed: Seed = 0
     """Nothing here is random."""
@@ -155,6 +157,7 @@ class ActiveSet(Solver[State]):
         exact = problem.intercept is Intercept.EXACT
         missing = -float(state.beta.sum()) if exact else 0.0
         small = _OnSet(problem, state, which, f[which], missing, budget)
+        end_if_stopped(budget)
         solved = small.solve(budget)  # 3 to 6
         beta, target = small.beta, small.target
         possible = not exact or _balance(target, small.low, small.high, missing + float(beta.sum()))
@@ -164,7 +167,7 @@ class ActiveSet(Solver[State]):
         if solved and length > 0.5:
             state.proximal = max(_SHARPEN * state.proximal, _LEAST_PROXIMAL)
         elif not solved or length == 0.0:
-            state.proximal *= _SOFTEN
+            state.proximal = min(_SOFTEN * state.proximal, _LARGEST_PROXIMAL)
         before = state.dual
         _look(problem, state, budget)
         gained = state.dual - before > _ROUNDING * abs(state.dual)
@@ -174,21 +177,22 @@ class ActiveSet(Solver[State]):
 
     def _choose(self, problem: Problem, state: State, f: Vector) -> Indices:
         """The rows inside, and the worst of those at a wall that f pushes away from it."""
-        inside, grows, falls = state.inside, state.beta < state.high, state.beta > state.low
-        away = ~inside & ((grows & (f < 0.0)) | (falls & (f > 0.0)))
-        rows, others = np.flatnonzero(inside), np.flatnonzero(away)
+        inside, may_grow, may_fall = state.inside, state.beta < state.high, state.beta > state.low
+        rows = np.flatnonzero(inside)
+        up, down = (np.flatnonzero(~inside & push) for push in (may_grow & (f < 0.0), may_fall & (f > 0.0)))
         worst = f * f / np.maximum(problem.rows.squared_norms + state.own, 1e-300)
         if len(rows) > self.size:
             rows = _largest(worst, rows, self.size // 2)
         room = min(max(_FEWEST_VIOLATORS, len(rows) // 2), self.size - len(rows))
-        others = _largest(worst, others, room)
-        if problem.intercept is Intercept.EXACT and not len(rows) and len(others):
+        half = max(room // 2, room - min(len(up), len(down)))
+        if problem.intercept is Intercept.EXACT and not len(rows) and len(up) + len(down):
             # Where one multiplier grows, another has to fall: if nothing pushes it, the next best will do.
-            up = bool(f[others[0]] < 0.0)
-            if np.all((f[others] < 0.0) == up):
-                there = np.flatnonzero((falls if up else grows) & ~away)
-                others = np.concatenate([others, _largest(f if up else -f, there, room)])
-        return np.sort(np.concatenate([rows, others]))
+            if not len(down):
+                down = _largest(f, np.flatnonzero(may_fall), half)
+            elif not len(up):
+                up = _largest(-f, np.flatnonzero(may_grow), half)
+        violators = np.concatenate([_largest(worst, up, half), _largest(worst, down, half)])
+        return np.union1d(rows, violators)
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha, with the w that it makes."""

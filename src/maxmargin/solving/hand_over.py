@@ -48,7 +48,9 @@ _LEAST_SPENT = 0.2
 then costs little more than the way it led away from."""
 _ROUNDING = 1e-15
 """The relative gap below which sweeps can gain nothing in float64."""
-_FACTORS, _PRODUCTS, _PASSES, _CALLS = 9.0, 60.0, 12.0, 120.0
+_LEAST_SPENT_OF_SETS = 0.1
+"""The same share for active sets, which need no more of the ascent than most of the rows inside."""
+_FACTORS, _PRODUCTS, _PASSES, _CALLS = 6.0, 60.0, 12.0, 120.0
 """What ``active_set`` takes as a rule: factors of its matrix, products with it, passes over the data, and
 ``CALL``."""
 _SEPARABLE = 5.0
@@ -61,9 +63,12 @@ def sweep_cost(problem: Problem, visited: int) -> float:
 
 
 def active_set_cost(problem: Problem, inside: int) -> float:
-    """What ``active_set`` is expected to cost where so many multipliers are inside their walls."""
+    """What ``active_set`` is expected to cost where so many multipliers are inside their walls.
+
+    Only for data of so many columns that no other method has a factor: else those know more of the rows.
+    """
     rows = problem.rows
-    if inside > LARGEST_SIDE:
+    if inside > LARGEST_SIDE or rows.columns <= LARGEST_SIDE:
         return math.inf
     width = rows.stored / max(rows.count, 1)
     in_common = width * width / max(rows.columns, 1)  # columns of two rows, if no column had more values
@@ -83,6 +88,10 @@ class State:
     """What the second-order method would cost, as far as is known."""
     gaps: list[float] = field(default_factory=list[float])
     """The relative gaps that the ascent estimated, sweep by sweep after its warm-up."""
+    smallest: list[float] = field(default_factory=list[float])
+    """The smallest of them up to each sweep: rows that come back let the gap rise for a while."""
+    duals: list[float] = field(default_factory=list[float])
+    """The dual values after the same sweeps."""
     sweeps: int = 0
     least_sweeps: int = 0
     """Sweeps before there is anything to judge by."""
@@ -146,6 +155,8 @@ class HandOver(Solver[State]):
         gap = state.solver.report(state.inner).gap
         if math.isfinite(gap):
             state.gaps.append(gap)
+            state.smallest.append(min([gap, *state.smallest[-1:]]))
+            state.duals.append(state.inner.dual)
         cost = state.cost
         if self.by_rows > 0.0:
             held = np.count_nonzero(state.inner.alpha) / problem.rows.count
@@ -160,19 +171,31 @@ class HandOver(Solver[State]):
                 # Multipliers of a smaller C are no start.
                 self._hand_over(problem, state, self.second, None)
         elif len(state.gaps) >= state.least_sweeps:
-            second, cost = self._cheaper(problem, state, cost)
-            sweep = sweep_cost(problem, len(state.inner.visits.order))
-            if state.spent > _LEAST_SPENT * cost and self.sweeps_left(state.gaps) * sweep > cost:
+            left = self.sweeps_left(state.gaps)
+            left *= sweep_cost(problem, len(state.inner.visits.order))
+            second = self._cheaper(problem, state, cost, left)
+            if second is not None:
                 start = state.solver.solution(problem, state.inner, budget)
                 self._hand_over(problem, state, second, start)
         return state
 
-    def _cheaper(self, problem: Problem, state: State, cost: float) -> tuple[AnySolver, float]:
-        """The cheaper way on, with its cost: ``second``, whose cost is given, or active sets."""
+    def _cheaper(self, problem: Problem, state: State, cost: float, left: float) -> AnySolver | None:
+        """The way on if it is cheaper than the sweeps that are left; ``second`` costs so much."""
+        if left <= _LEAST_SPENT_OF_SETS * min(state.spent, cost):
+            return None
         alpha = state.inner.alpha
         upper = state.inner.coordinates[:, COST] if problem.loss.name == "hinge" else np.inf
         of_sets = active_set_cost(problem, int(np.count_nonzero((alpha > 0.0) & (alpha < upper))))
-        return (ActiveSet(), of_sets) if of_sets < cost else (self.second, cost)
+        if cost <= of_sets:
+            return self.second if state.spent > _LEAST_SPENT * cost and left > cost else None
+        # At large C the dual value climbs at a steady pace, while the relative gap hardly moves. What was
+        # spent in vain counts, lest a wrong guess goes on for long.
+        left = (
+            min(self.sweeps_left(state.smallest), self.sweeps_of_climb(state)) * state.spent / state.sweeps
+        )
+        cheap = max(of_sets - state.spent, _LEAST_SPENT * of_sets)
+        begun = state.spent > _LEAST_SPENT_OF_SETS * of_sets
+        return ActiveSet() if begun and left > cheap else None
 
     def _hand_over(self, problem: Problem, state: State, solver: AnySolver, start: Solution | None) -> None:
         state.inner, state.solver = solver.init(problem, start), solver
@@ -190,6 +213,13 @@ class HandOver(Solver[State]):
             return 0.0  # it is there, or has been: what is left is rounding
         shrinking = math.log(gaps[-1 - half] / gap) / half
         return math.log(gap / goal) / shrinking if shrinking > 0.0 else math.inf
+
+    def sweeps_of_climb(self, state: State) -> float:
+        """The sweeps until the dual value meets the primal one, at its pace in the later half of them."""
+        duals, gap = state.duals, state.smallest[-1]
+        half = len(duals) // 2
+        pace = (duals[-1] - duals[-1 - half]) / max(half, 1)
+        return duals[-1] * gap / (1.0 - gap) / pace if pace > 0.0 and gap < 1.0 else math.inf
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """What the solver that is running proposes."""

@@ -49,6 +49,8 @@ class Column:
     categories: tuple[str, ...] = ()
     missing: bool = False
     """Whether categories have a column for missing values."""
+    lenient: bool = False
+    """Whether texts among numbers count as missing values, and are not refused."""
 
     @property
     def names(self) -> list[str]:
@@ -67,6 +69,8 @@ class Column:
             return f"its column {self.name!r:.60} is not scaled by finite numbers"
         if self.kind == "category" and numbers != (0.0, 0.0, 1.0):
             return f"its column {self.name!r:.60} of categories is scaled"
+        if self.lenient and self.kind != "number":
+            return f"its column {self.name!r:.60} takes texts for missing numbers, and is none of numbers"
         if self.kind != "category" and (self.categories or self.missing):
             return f"its column {self.name!r:.60} of numbers has categories"
         if len(set(self.categories)) < len(self.categories):
@@ -113,7 +117,8 @@ class Encoding:
             if isinstance(kind, LeftOut):
                 left_out.append(kind)
             else:
-                columns.append(_fitted(one.name, kind, table.column(one.name).combine_chunks(), scale))
+                column = _fitted(one.name, kind, table.column(one.name).combine_chunks(), scale)
+                columns.append(replace(column, lenient=one.name in said.numeric))
         if not columns:
             raise DataError(
                 "no column is left to learn from",

@@ -256,7 +256,9 @@ def _types(schema: Any, options: Options, texts: set[str], encoding: Encoding | 
     """The types that columns of CSV are to be read as: numbers may have decimals only further on."""
     from pyarrow import float64, string, types
 
-    kinds = {} if encoding is None else {column.name: column.kind for column in encoding.columns}
+    columns = () if encoding is None else encoding.columns
+    kinds = {column.name: column.kind for column in columns}
+    texts = texts | {column.name for column in columns if column.lenient}
     label = label_among([name.strip() for name in schema.names], options)
     wanted: dict[str, Any] = {}
     for name, kind in zip(schema.names, schema.types, strict=True):

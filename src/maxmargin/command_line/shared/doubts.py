@@ -110,6 +110,18 @@ def _apart(X: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray((high[:-1] < low[1:]).all(axis=0))
 
 
+def counting_doubts(names: list[str]) -> list[str]:
+    """Columns that count the rows."""
+    if not names:
+        return []
+    one = len(names) == 1
+    which = f"Column {names[0]} counts" if one else f"Columns {some(names)} count"
+    return [
+        f"{which} the rows, which says nothing about a new one, and follows the labels where the file is "
+        f"sorted by them. Leave {'it' if one else 'them'} out with --drop."
+    ]
+
+
 def separating_doubts(names: list[str]) -> list[str]:
     """Columns that alone separate the classes."""
     if not names:

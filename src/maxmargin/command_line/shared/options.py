@@ -138,6 +138,8 @@ MODEL_OUTPUT: Any = typer.Option(
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no progress.")]
 
 
+_FEWEST_ROWS = 20
+"""Rows below which a column may count them by chance."""
 _KERNELS = {"gaussian": "rbf", "rbf": "rbf", "polynomial": "poly", "poly": "poly"}
 _KERNELS |= {name: name for name in ("sigmoid", "laplacian", "chi2", "linear")}
 """What ``SVC`` calls the kernels."""
@@ -327,6 +329,19 @@ class TrainingSet:
             encoding = encoding or reading.fitted(raw)
             data, encoded = raw.encoded(encoding)
         return cls(data, raw, encoding, encoded)
+
+    @property
+    def counting(self) -> list[str]:
+        """The columns of a table that count its rows."""
+        import numpy as np
+
+        from maxmargin.tables.values import numbers_of
+
+        if self.raw is None or self.encoding is None or self.raw.features.num_rows < _FEWEST_ROWS:
+            return []
+        numbers = [column.name for column in self.encoding.columns if column.kind == "number"]
+        columns = ((name, self.raw.features.column(name).combine_chunks()) for name in numbers)
+        return [name for name, held in columns if (np.diff(numbers_of(name, "number", held)) == 1).all()]
 
     def split(self, kept: Any, out: Any, reading: TrainingData) -> tuple[Any, Any]:
         """X of the rows kept and of those held out, which had no part in what becomes of the columns."""

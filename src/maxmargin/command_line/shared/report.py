@@ -29,6 +29,7 @@ from maxmargin.command_line.shared.answer import (
 from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_words, made_up_in_words
 from maxmargin.command_line.shared.doubts import (
     column_scales,
+    counting_doubts,
     majority_doubt,
     scale_doubts,
     separating_columns,
@@ -180,6 +181,8 @@ class Training:
             places = {f"'{name}'": owner for name, owner in zip(names or (), owners, strict=True)}
             separating = list(dict.fromkeys(places[name] for name in separating))
         doubts += separating_doubts(separating)
+        if self.training_set is not None:
+            doubts += counting_doubts([f"'{column}'" for column in self.training_set.counting])
         return [*self.warned, *doubts]
 
     @cached_property

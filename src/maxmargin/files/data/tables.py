@@ -260,8 +260,12 @@ class Sheet(NamedTuple):
                 raise DataError("a table cannot be read from a pipe", "Save it as a file.")
             buffer = bytearray(_BLOCK)
             start = bytes(buffer[: source.fill(memoryview(buffer))])
-        if len(start) == _BLOCK:
+        if len(start) == _BLOCK and b"\n" in start:
             start = start[: start.rfind(b"\n") + 1]
+        try:
+            start.decode()  # pyarrow would print a traceback where it meets a bad row that is not
+        except UnicodeDecodeError as error:
+            raise not_utf8(error) from None
         stem = path.removesuffix(Path(path).suffix) if Path(path).suffix in COMPRESSED else path
         delimiter = options.delimiter or ("\t" if stem.lower().endswith(".tsv") else ",")
         return cls(path, delimiter, _names(start, delimiter, options), start)

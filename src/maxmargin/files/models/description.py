@@ -324,8 +324,10 @@ _FEATURES = _object(
 )
 _COLUMN = _object(
     {"name": _TEXT, "kind": _one_of(KINDS, f"one of {', '.join(KINDS)}"), "fill": _FINITE}
-    | {"center": _FINITE, "scale": _FINITE, "categories": _list_of(_TEXT), "missing": _FLAG},
+    | {"center": _FINITE, "scale": _FINITE, "categories": _list_of(_TEXT), "missing": _FLAG}
+    | {"lenient": _FLAG},
     lambda found, where: Column(**found | {"categories": tuple(found["categories"])}),
+    later={"lenient": False},
 )
 _TABLE = _object(
     {

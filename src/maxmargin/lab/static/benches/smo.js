@@ -88,12 +88,14 @@ export default {
         const [x, y] = box.at(at);
         return ["path", { d: shape(form, 7), transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, ...attributes }];
       };
-      const words = { "font-size": 0.85 * box.unit, fill: "var(--ink)", "font-family": "system-ui, sans-serif", "text-anchor": "end" };
+      const words = { "font-size": 0.85 * box.unit, fill: "var(--ink)", "font-family": "system-ui, sans-serif" };
       const wall = (value, name) => {
-        const [right, y] = box.at([1.28 * C, value]);
+        // On the side where the line of the pair does not end.
+        const atLeft = (name === "H") !== equal;
+        const [x, y] = box.at([(atLeft ? -0.28 : 1.28) * C, value]);
         return [
           ["path", { d: box.way([[-0.3 * C, value], [1.3 * C, value]]), stroke: "var(--faint)", "stroke-dasharray": "2 3" }],
-          ["text", { x: right, y: y - 4, ...words }, `${name} = ${shortNumber(value, 3)}`],
+          ["text", { x, y: y - 4, "text-anchor": atLeft ? "start" : "end", ...words }, `${name} = ${shortNumber(value, 3)}`],
         ];
       };
       const items = [

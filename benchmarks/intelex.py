@@ -27,7 +27,6 @@ DATA = (
     "news20_counts",
     "news20_binary_like",
     "reuters_moneyfx",
-    "rcv1_vw1k",
     "imdb_tfidf",
     "a9a",
     "ijcnn1",

@@ -19,10 +19,10 @@ from problems import clouds
 def wide():
     """So many columns that few rows at a time fit into the tables for sparse rows."""
     random = np.random.default_rng(0)
-    columns = random.choice(2**18, 30, replace=False)
+    columns = random.choice(2**22, 30, replace=False)
     dense = random.normal(size=(200, 30)) * (random.random((200, 30)) < 0.5)
     rows, places = np.nonzero(dense)
-    X = sparse.csr_matrix((dense[rows, places], (rows, columns[places])), shape=(200, 2**18))
+    X = sparse.csr_matrix((dense[rows, places], (rows, columns[places])), shape=(200, 2**22))
     squares = np.square(dense[:, None] - dense[None]).sum(axis=2)
     return X, np.exp(-0.1 * squares)
 
@@ -32,7 +32,7 @@ def test_sums_are_told_of_and_right(wide):
     rows, w, calls = KernelRows(X, Gaussian(0.1)), np.linspace(-1.0, 1.0, 200), []
     found = rows.scores(w, tell=lambda: calls.append(1))
     np.testing.assert_allclose(found, K @ w, atol=1e-11)
-    assert len(calls) == 6  # between 7 times 32 rows: 2^23 values of 8 bytes
+    assert len(calls) == 6  # between 7 times 32 rows: 2^24 places for columns
     np.testing.assert_array_equal(KernelRows(X, Gaussian(0.1)).scores(w), found)
 
 

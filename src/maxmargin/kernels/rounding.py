@@ -73,8 +73,10 @@ def rounding_of(kernel: Kernel, data: core.Data, *, packed: bool = True) -> Roun
     gaussian = len(kernel.terms) == len(first) == 1 and first[0][:2] == ("product", "exponential")
     moved = 2.0 * off * math.sqrt(first[0][2]) if gaussian else 0.0
     packing = 0.0 if gaussian else packing
-    shapes = {factor[1] for _, factors in kernel.terms for factor in factors}
-    direct = shapes == {"exponential"} and holding == "dense" and data.columns <= _DIRECT_COLUMNS
+    # Of the sums in an exponent, the core takes squares of differences alone directly.
+    sums = {factor[:2] for _, factors in kernel.terms for factor in factors}
+    direct = sums == {("product", "exponential")} and holding == "dense"
+    direct = direct and data.columns <= _DIRECT_COLUMNS
     for coefficient, factors in kernel.terms:
         size, error = np.full(data.count, coefficient), (len(factors) + len(kernel.terms) + 2.0) * UNIT
         for factor in factors:

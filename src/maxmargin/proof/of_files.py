@@ -231,7 +231,8 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
         part.hard,
     )
     shown = neighbourhood(changed(certificate, w=part.w, b=part.b, **values), side)
-    size = ROUNDING * (1.0 + float(np.abs([shown.low, shown.high]).max()))
+    ends = np.abs([shown.low, shown.high])
+    size = ROUNDING * (1.0 + float(ends.max(where=np.isfinite(ends), initial=0.0)))
     inside = place.low <= shown.low + size and place.high >= shown.high - size
     # Both radii allow for the rounding of w_of_alpha, which was summed up in another order for the file.
     off = 2.0 * problem.rows.combined_error(part.alpha)

@@ -31,7 +31,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, SHRINK_FROM
-from maxmargin.tools.parameters import NotNegative, Positive, Range, Seed
+from maxmargin.tools.parameters import NotNegative, Range, Seed
 from maxmargin.types import Indices
 
 _MOST_SYSTEMS = 8
@@ -89,7 +89,7 @@ class WorkingSet(Solver[State]):
     """Memory for rows of the kernel matrix, in megabytes."""
     shrinking: bool = True
     """Leave out rows at a wall that no working set can move now, and look at them again later."""
-    most_work: Positive = math.inf
+    most_work: Annotated[float, Range("(0, inf]")] = math.inf
     """Steps on pairs of rows, each times the rows of its set, after which it ends: for a problem that has
     another way to be solved."""
     seed: Seed = 0

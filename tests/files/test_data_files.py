@@ -425,3 +425,11 @@ def test_any_bytes_give_rows_or_a_data_error(file, pieces, block):
         assert kept.X.indices.max(initial=-1) < kept.X.shape[1]
         assert np.isfinite(kept.X.data).all()
         assert np.isfinite(kept.y).all()
+
+
+def test_rows_that_are_left_out_are_known_whatever_ends_a_line_elsewhere(tmp_path):
+    """A carriage return inside a line ends none."""
+    path = tmp_path / "some.svm"
+    path.write_bytes(b"1 1:2\r 2:x\n-1 1:3\r\nx\n1 2:1\n")
+    (found,) = stream(path, skip_bad_lines=True, labelled=False)
+    assert (found.gaps, found.skipped, found.X.shape[0]) == ((0, 2), 2, 2)

@@ -180,7 +180,8 @@ class ActiveSet(Solver[State]):
         inside, may_grow, may_fall = state.inside, state.beta < state.high, state.beta > state.low
         rows = np.flatnonzero(inside)
         up, down = (np.flatnonzero(~inside & push) for push in (may_grow & (f < 0.0), may_fall & (f > 0.0)))
-        worst = f * f / np.maximum(problem.rows.squared_norms + state.own, 1e-300)
+        with np.errstate(over="ignore"):  # a row of no length to speak of comes first
+            worst = f * f / np.maximum(problem.rows.squared_norms + state.own, 1e-300)
         if len(rows) > self.size:
             rows = _largest(worst, rows, self.size // 2)
         room = min(max(_FEWEST_VIOLATORS, len(rows) // 2), self.size - len(rows))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A laboratory, one per process, and its pages in a browser."""
+"""A laboratory for the tests of a file, and its pages in a browser."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from contextlib import contextmanager
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server():
-    """A laboratory that runs in a thread."""
+    """A laboratory that runs in a thread.
+
+    It ends with the file: its sockets draw from the module ``random``, and Hypothesis, which draws for
+    other tests of this process, refuses what does so meanwhile.
+    """
     pytest.importorskip("uvicorn", reason="the laboratory needs the extra 'lab'")
     from maxmargin.lab.server import Server
 

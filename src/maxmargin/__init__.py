@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
+    from maxmargin.estimators.patching import patch as patch
+    from maxmargin.estimators.patching import unpatch as unpatch
     from maxmargin.problem import Intercept as Intercept
     from maxmargin.problem import Problem as Problem
     from maxmargin.problem.rows import Rows as Rows
@@ -58,9 +60,11 @@ _HOME = {
     "certify": "proof.certificate",
     "certify_hard_margin": "proof.hard_margin",
     "choose_solver": "solving.ways",
+    "patch": "estimators.patching",
     "path": "along_costs.path",
     "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",
+    "unpatch": "estimators.patching",
     "whole_path": "along_costs.path",
 }
 

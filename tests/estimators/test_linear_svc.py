@@ -386,3 +386,16 @@ def test_a_fit_that_nobody_watches_takes_the_same_steps(loss):
     np.testing.assert_allclose(alone.coef_, watched.coef_, rtol=1e-7)
     records = [sum(len(trace) for trace in model.trace_) for model in (alone, watched)]
     assert records[0] <= records[1]
+
+
+def test_sparse_coefficients_predict_the_same_and_are_proven_still(tmp_path, breast_cancer):
+    X, y = breast_cancer
+    model = LinearSVC(random_state=0).fit(X, y)
+    dense, scores, bounds = model.coef_, model.decision_function(X), model.decision_bounds(X)
+    assert model.sparsify() is model
+    assert sparse.issparse(model.coef_)
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-12)
+    np.testing.assert_array_equal(model.decision_bounds(X)[0].shape, bounds[0].shape)
+    model.save(tmp_path / "model.mm", data=(X, y))
+    np.testing.assert_array_equal(LinearSVC.load(tmp_path / "model.mm").coef_, dense)
+    np.testing.assert_array_equal(model.densify().coef_, dense)

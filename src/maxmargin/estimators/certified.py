@@ -138,7 +138,8 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can.
         ``LinearSVC`` takes what ``Monomials(lazy=True)`` gives, and ``SVC`` with a precomputed kernel a
         matrix of shape (n_samples, n_samples). y : one label per row. sample_weight : one factor on C per
-        row, not negative. until_sure : rows; the fit goes on until ``is_sure`` of all of them, if it can.
+        row, not negative; with ``SVC`` a negative one leaves its row out, as LIBSVM has it. until_sure :
+        rows; the fit goes on until ``is_sure`` of all of them, if it can.
 
         Ctrl-C ends a fit whose data are checked: every problem keeps the best model that is proven so far,
         0 where it had not begun, and a warning says so.

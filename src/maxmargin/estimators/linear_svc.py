@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -128,6 +129,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        After ``sparsify()`` a CSR matrix, until ``densify()``.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
     n_iter_ : int
@@ -229,7 +231,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
                 for proof in each_of(self.certificate_)
             ]
         else:  # loaded from a file without proof
-            points = zip(self.coef_, self.intercept_, strict=True)
+            points = zip(self._dense_coef(), self.intercept_, strict=True)
             starts = [Solution(w=w, b=float(b)) for w, b in points]
         return lambda k, problem: (starts[k], None)
 
@@ -277,8 +279,28 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         from maxmargin.estimators.sureness import linear_scales, refuse_changed
 
-        refuse_changed(self, list(self.coef_))
-        return linear_scores(self, X), *linear_scales(self.coef_, seen_rows(self, X))
+        weights = self._dense_coef()
+        refuse_changed(self, list(weights))
+        return linear_scores(self, X), *linear_scales(weights, seen_rows(self, X))
+
+    def sparsify(self) -> Self:
+        """Hold ``coef_`` as a CSR matrix, which saves memory where most of its values are zero.
+
+        Predictions stay what they are. ``densify`` takes it back, and so does the next fit.
+        """
+        check_is_fitted(self)
+        self.coef_ = sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Hold ``coef_`` as an array again, as a fit leaves it."""
+        check_is_fitted(self)
+        self.coef_ = self._dense_coef()
+        return self
+
+    def _dense_coef(self) -> NDArray[np.float64]:
+        weights: Any = self.coef_
+        return np.asarray(weights.toarray() if sparse.issparse(weights) else weights)
 
     def _check_parameters(self) -> None:
         check_solver(self)

@@ -83,6 +83,19 @@ def checked_weights(sample_weight: ArrayLike | None, rows: Any) -> Vector | None
     return weights
 
 
+def weights_or_zero(sample_weight: ArrayLike | None, rows: Any) -> Vector | None:
+    """The factor on C of each row: a negative one leaves its row out, as 0 does and as LIBSVM has it."""
+    if sample_weight is None:
+        return None
+    if (np.asarray(sample_weight, np.float64) <= 0.0).all():
+        raise ValueError(
+            "Invalid input - all samples have zero or negative weights. Give two classes at least one row "
+            "each with a weight above 0."
+        )
+    weights: Vector = np.maximum(_check_sample_weight(sample_weight, rows, dtype=np.float64), 0.0)
+    return weights
+
+
 def labels_and_codes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """The labels, sorted, and the place of every row's label among them.
 
@@ -117,7 +130,7 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
     X = seen_rows(estimator, X)
     if isinstance(X, LazyMonomials):
         rows = Rows(X)
-        scores: NDArray[np.float64] = np.column_stack([rows.scores(w) for w in estimator.coef_])
+        scores: NDArray[np.float64] = np.column_stack([rows.scores(w) for w in estimator._dense_coef()])
     else:
         scores = safe_sparse_dot(X, estimator.coef_.T, dense_output=True)
     scores += estimator.intercept_

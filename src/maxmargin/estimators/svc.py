@@ -25,7 +25,7 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_unproven,
 )
-from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
+from maxmargin.estimators.reading import MATRIX, labels_and_codes, weights_or_zero
 from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import (
@@ -178,7 +178,7 @@ class SVC(CertifiedClassifier):
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
         X, targets = self._checked_data(X, y)
-        weights = checked_weights(sample_weight, targets)
+        weights = weights_or_zero(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
             doubt, shortfall = self._fit_checked(X, labels, codes, weights)
@@ -305,7 +305,15 @@ class SVC(CertifiedClassifier):
         check_is_fitted(self)
         if not isinstance(self.kernel_, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        return self._problem_scores.weights()
+        weights = self._problem_scores.weights()
+        # Computed from ``dual_coef_``, which predicts: a change of it would be lost.
+        (weights.data if sparse.issparse(weights) else weights).flags.writeable = False
+        return weights
+
+    @property
+    def _gamma(self) -> float:
+        """Gamma as a number, where converters of scikit-learn's models look for it."""
+        return float(getattr(self.kernel_, "gamma", 0.0))
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """The scores of all rows, one column for each problem."""

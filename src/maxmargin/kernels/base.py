@@ -240,7 +240,8 @@ class Function(_Simple):
 
     def __call__(self, X: Any, Z: Any = None, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """The matrix of all values."""
-        values = np.asarray(self.function(X, X if Z is None else Z), np.float64)
+        returned = self.function(X, X if Z is None else Z)
+        values = np.asarray(returned.toarray() if sparse.issparse(returned) else returned, np.float64)
         shape = (_count(X), _count(X if Z is None else Z))
         if values.shape != shape:
             raise ValueError(

@@ -551,6 +551,11 @@ class KernelProblems(ClassProblems):
     def refuse_classes_without_weight(self) -> None:
         """Raises where a class has no row that counts: it could not be told from others."""
         counted = np.bincount(self.codes, self._all_weights > 0)
+        if np.count_nonzero(counted) == 1:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class, "
+                f"{self.labels[counted > 0][0]!r}. Give a row of another class a weight above 0."
+            )
         if not counted.all():
             raise ValueError(
                 f"Class {self.labels[counted == 0][0]!r} has no row with a weight above 0, so it cannot be "

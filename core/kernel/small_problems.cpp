@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "kernel/working_set.hpp"
 #include "passes/proof.hpp"
@@ -17,13 +18,23 @@ std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alp
   thread_local std::shared_ptr<SmallDual<double>> small;
   if (!small || small->stride() < largest) small = std::make_shared<SmallDual<double>>(largest);
   std::vector<Integer> steps(all.count(), 0);
+  // Problems that follow one another on the same rows, at other costs, share the values among these.
+  std::optional<GivenMatrix> matrix;
+  std::optional<WorkingSet<GivenMatrix>> set;
   for (Integer p = 0; p < all.count(); ++p) {
     const Integer m = all.rows(p);
-    GivenMatrix matrix = all.matrix_of(p);
-    KernelDual dual(all.part(p, all.labels), all.part(p, all.costs));
-    WorkingSet set(matrix, m, 0, small);
-    steps[p] = set.solve(dual, tol, m <= tiny, most_rounds, budget, watch);
-    for (Integer i = 0; i < m; ++i) all.part(p, alpha)[i] = dual.beta[i] * dual.labels[i];
+    if (p == 0 || !std::ranges::equal(all.part(p, all.order), all.part(p - 1, all.order))) {
+      set.reset();
+      matrix.emplace(all.matrix_of(p));
+      set.emplace(*matrix, m, 0, small);
+    }
+    const auto own = all.part(p, alpha);
+    const Objective objective{Hinge{}, all.part(p, all.labels), all.part(p, all.costs)};
+    KernelDual dual(objective.labels, objective.costs);
+    objective.make_feasible(own);
+    for (Integer i = 0; i < m; ++i) dual.beta[i] = own[i] * dual.labels[i];
+    steps[p] = set->solve(dual, tol, m <= tiny, most_rounds, budget, watch);
+    for (Integer i = 0; i < m; ++i) own[i] = dual.beta[i] * dual.labels[i];
   }
   return steps;
 }

@@ -28,7 +28,8 @@ struct SmallProblems {
 };
 
 // Multipliers alpha of every problem with a relative gap of at most tol, or, for at most `tiny` rows, that
-// rounding alone keeps from the best; after `most_rounds` it may be worse. Returns the steps of each.
+// rounding alone keeps from the best; after `most_rounds` it may be worse. It begins with alpha as it is,
+// made feasible. Returns the steps of each.
 std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha, double tol,
                                  Integer tiny, Integer most_rounds, const Budget& budget, Watch& watch);
 

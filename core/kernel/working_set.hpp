@@ -206,8 +206,9 @@ class WorkingSet final : public AnyWorkingSet {
   }
 
   // For a set that has all rows: rounds of pairs, and Newton's method on the free multipliers after each,
-  // until the relative gap is within tol or, if asked for, until rounding is all that is left. Returns the
-  // number of steps.
+  // until the relative gap is within tol or, if asked for, until rounding is all that is left. Multipliers
+  // may be feasible ones of another solution; the gradient is computed afresh then. Returns the number of
+  // steps.
   Integer solve(KernelDual& dual, double tol, bool to_rounding, Integer most_rounds, const Budget& budget,
                 Watch& watch) {
     const Integer rounds = to_rounding ? std::max(kRoundsToRounding, most_rounds) : most_rounds;
@@ -220,9 +221,12 @@ class WorkingSet final : public AnyWorkingSet {
     };
     double before = std::numeric_limits<double>::infinity();
     Integer steps = 0;
+    const bool started = std::ranges::any_of(dual.beta, [](double beta) { return beta != 0; });
+    if (started && (!have_values(dual, budget) || good())) return 0;
     for (Integer round = 0; round < rounds && !watch.spend(0); ++round) {
       const bool by_systems = round < kRoundsOfSystems;
-      const double share = to_rounding && !by_systems ? 0.0 : round == 0 ? 1e-2 : kInnerShare;
+      const double first = started ? kInnerShare : kFirstShare;
+      const double share = to_rounding && !by_systems ? 0.0 : round == 0 ? first : kInnerShare;
       const Integer most = (by_systems ? kStepsBeforeSystem : kStepsPerRow) * size_;
       const Integer taken = step_on_pairs(dual, share, kRounding, most, budget, watch);
       steps += taken;
@@ -262,10 +266,11 @@ class WorkingSet final : public AnyWorkingSet {
   }
 
  private:
-  static constexpr double kInnerShare = 0.1;  // a round brings its own violation down to this share
-  static constexpr double kNoise = 0.5;       // of the largest violation
-  static constexpr double kSample = 16;       // violators looked at for each place in the set
-  static constexpr double kFresh = 0.8;       // share of the set that is chosen anew
+  static constexpr double kInnerShare = 0.1;   // a round brings its own violation down to this share
+  static constexpr double kFirstShare = 0.01;  // and so the first one from 0, with all rows in the set
+  static constexpr double kNoise = 0.5;        // of the largest violation
+  static constexpr double kSample = 16;        // violators looked at for each place in the set
+  static constexpr double kFresh = 0.8;        // share of the set that is chosen anew
   static constexpr Integer kPiece = Integer{1} << 28;  // multiply-adds between two looks at the clock
   // Of `solve`. A violation of this size is rounding.
   static constexpr double kRounding = 1e-13;
@@ -279,12 +284,7 @@ class WorkingSet final : public AnyWorkingSet {
   // Sequential minimal optimisation on a new set; returns the number of steps, 0 where it changed nothing.
   Integer step_on_pairs(const KernelDual& dual, double share, double smallest, Integer most,
                         const Budget& budget, Watch& watch) {
-    if (!at_hand_) {
-      choose(dual);
-      if (chosen_.size() < 2) return 0;
-      matrix_.square(chosen_, small_->matrix(), small_->stride(), budget);
-      at_hand_ = has_all();
-    }
+    if (!have_values(dual, budget)) return 0;
     small_->load(dual, chosen_);
     const Integer steps = small_->run(share, smallest, most, watch);
     work_ += static_cast<double>(steps) * static_cast<double>(chosen_.size());
@@ -293,6 +293,17 @@ class WorkingSet final : public AnyWorkingSet {
       if (small_->beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
     }
     return changed_.empty() ? 0 : steps;
+  }
+
+  // Chooses a set, and has the values among its rows, unless these are all rows and at hand already; false
+  // where there is no pair.
+  bool have_values(const KernelDual& dual, const Budget& budget) {
+    if (at_hand_) return true;
+    choose(dual);
+    if (chosen_.size() < 2) return false;
+    matrix_.square(chosen_, small_->matrix(), small_->stride(), budget);
+    at_hand_ = has_all();
+    return true;
   }
 
   // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it

@@ -465,7 +465,7 @@ def test_feature_names_and_labels_of_any_kind():
         ("max_iter", -2, "-1 sets no limit"),
         ("decision_function_shape", "pairs", "'ovr', 'ovo'"),
         ("multi_class", "crammer_singer", "'ovr', 'ovo'"),
-        ("probability", True, "CalibratedClassifierCV"),
+        ("probability", "platt", "True is 'sigmoid'"),
         ("solver", "smo", "'working_set'"),
         ("solver", "pegasos", "takes no kernel"),
         ("max_time", -1, "max_time"),

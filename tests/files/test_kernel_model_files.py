@@ -389,7 +389,7 @@ def test_unsound_sparse_vectors_are_refused(tmp_path, iris, name, change, reason
         ("degree", 2.5),
         ("cache_size", 0.0),
         ("shrinking", "yes"),
-        ("probability", True),
+        ("probability", 3),
         ("loss", "hinge"),
     ],
 )

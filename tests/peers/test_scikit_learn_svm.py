@@ -26,7 +26,6 @@ OURS = {name for name in CLASSES if name in maxmargin.__all__}
 
 L1 = "the l1 penalty is another problem"
 CRAMMER_SINGER = "Crammer and Singer's problem is another one"
-PROBABILITY = "probability=True is not offered"
 MISSING = {
     r"TestBounds.test_l1_min_c\[.*-squared_hinge-.*\]": L1,
     r"TestSparse.test_sparse_liblinear_intercept_handling": L1,
@@ -36,11 +35,6 @@ MISSING = {
     r"TestSvm.test_linearsvm_liblinear_sample_weight\[LinearSVC-params0\]": L1,
     r"TestSvm.test_linearsvc_crammer_singer": CRAMMER_SINGER,
     r"TestSvm.test_crammer_singer_binary": CRAMMER_SINGER,
-    r"TestSparse.test_svc\[.*\]": PROBABILITY,
-    r"TestSparse.test_unsorted_indices\[.*\]": PROBABILITY,
-    r"TestSparse.test_sparse_svc_clone_with_callable_kernel\[.*\]": PROBABILITY,
-    r"TestSvm.test_probability": PROBABILITY,
-    r"TestSvm.test_hasattr_predict_proba": PROBABILITY,
 }
 """Tests, or patterns of several, that fail for something that is not offered."""
 

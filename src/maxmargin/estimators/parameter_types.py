@@ -43,9 +43,9 @@ Gamma = Annotated[
 ]
 Probability = Annotated[
     bool | str,
-    Literal[False, "deprecated"],
-    Expected("False"),
-    "CalibratedClassifierCV(SVC(), ensemble=False) gives probabilities for any classifier.",
+    Literal[False, True, "sigmoid", "isotonic", "deprecated"],
+    Expected("a bool, 'sigmoid' or 'isotonic'"),
+    "True is 'sigmoid', Platt's curve from scores to probabilities.",
 ]
 Penalty = Annotated[
     str,

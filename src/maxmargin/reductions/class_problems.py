@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from itertools import combinations, pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -40,6 +41,11 @@ _OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost")
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
 the relative gaps that fits are asked for."""
+
+_NEVER = 1e-7
+"""The smallest probability that a class may have in a pair: LIBSVM's, which keeps systems well posed."""
+_COUPLED_ROWS = 1024
+"""Rows whose systems are solved at once: of 26 classes they take six megabytes."""
 
 
 class Decomposition(ABC):
@@ -74,6 +80,17 @@ class Decomposition(ABC):
         """One score for each class, given those of each problem."""
         return scores
 
+    def probabilities(self, values: Matrix) -> Matrix:
+        """One probability for each class, given that of the label 1 in each problem.
+
+        Divided by their sum where they are of each class against the rest; where every class is denied,
+        all are as likely.
+        """
+        sums = values.sum(axis=1, keepdims=True)
+        out = np.full_like(values, 1.0 / values.shape[1])
+        np.divide(values, sums, out=out, where=sums > 0.0)
+        return out
+
     def together(self, certificates: Sequence[Certificate], labels: Sequence[Any]) -> Certificates:
         """The certificates of all problems as one."""
         return Certificates(certificates)
@@ -107,6 +124,10 @@ class TwoClasses(Decomposition):
     def decide(self, scores: Matrix) -> NDArray[np.intp]:
         """The second class where the score is above 0."""
         return (scores.reshape(-1) > 0).astype(np.intp)
+
+    def probabilities(self, values: Matrix) -> Matrix:
+        """That of the first class, and that of the second."""
+        return np.column_stack([1.0 - values, values])
 
     def is_decided(self, low: Matrix, high: Matrix) -> NDArray[np.bool_]:
         """Whether all scores have the same sign."""
@@ -178,6 +199,31 @@ class OneAgainstOne(Decomposition):
         votes = ~lost @ first + lost @ second
         sums = scores @ (first - second)
         return np.asarray(votes + sums / (3.0 * (np.abs(sums) + 1.0)))
+
+    def probabilities(self, values: Matrix) -> Matrix:
+        """The probabilities of classes that agree best with those of the pairs (Wu, Lin and Weng, 2004).
+
+            minimise over p   sum_i sum_(j != i) (r_ji p_i - r_ij p_j)^2,     sum_i p_i = 1
+
+        where r_ij is that of class i in its pair with class j. No p_i is negative at the optimum, which is
+        the solution of one linear system for each row.
+        """
+        first, second = np.triu_indices(self.classes, 1)
+        out = np.empty((len(values), self.classes))
+        for begin in range(0, len(values), _COUPLED_ROWS):
+            pairs = np.clip(values[begin : begin + _COUPLED_ROWS], _NEVER, 1.0 - _NEVER)
+            wins = np.zeros((len(pairs), self.classes, self.classes))
+            wins[:, first, second], wins[:, second, first] = pairs, 1.0 - pairs
+            system = np.ones((len(pairs), self.classes + 1, self.classes + 1))
+            system[:, -1, -1] = 0.0
+            system[:, :-1, :-1] = -wins * wins.transpose(0, 2, 1)
+            each = np.arange(self.classes)
+            system[:, each, each] = (wins**2).sum(axis=1)
+            goal = np.zeros((len(pairs), self.classes + 1, 1))
+            goal[:, -1] = 1.0
+            solved = np.linalg.solve(system, goal)[:, :-1, 0].clip(0.0)  # rounding may be below 0
+            out[begin : begin + len(pairs)] = solved / solved.sum(axis=1, keepdims=True)
+        return out
 
     @property
     def _members(self) -> tuple[Matrix, Matrix]:
@@ -449,7 +495,8 @@ class KernelProblems(ClassProblems):
         if isinstance(kernel, Linear):
             self.plain_rows = Rows(X, check_finite=False) if given else rows
         self.kernel = Precomputed() if given else kernel
-        self._source = kernel, X
+        self.given = kernel, X
+        """The kernel and the rows as they came."""
         self.matrix = matrix
         """All values of the kernel, where they are at hand."""
         self.kernel.refuse_negative(rows)
@@ -458,6 +505,15 @@ class KernelProblems(ClassProblems):
         """More rows that every problem has at its end, without cost: they only hold the w of a file."""
         self.may_leave_out: float | None = None
         """What pairs of rows may be worth that a problem leaves out; None: as little as nobody notices."""
+
+    def with_costs(self, weights: Vector, C: float | None = None) -> Self:
+        """The same problems with other weights of the rows, and at another C, on the same rows."""
+        _ = self.rounding, self.by_class  # shared, so made before
+        other = copy(self)
+        other.__dict__.pop("_all_weights", None)
+        other.weights, other.C = weights, self.C if C is None else float(C)
+        other.factors = class_factors(self.class_weight, self.labels, self.codes, weights)
+        return other
 
     def _lengths(self) -> tuple[Vector, float]:
         """The square roots of ``k(x_i, x_i)``, or a little more, and the error of the kernel's values."""
@@ -495,7 +551,7 @@ class KernelProblems(ClassProblems):
     @cached_property
     def source(self) -> tuple[Kernel, core.Data]:
         """The kernel and the data that all its values come from, also those of a matrix at hand."""
-        kernel, X = self._source
+        kernel, X = self.given
         if self.matrix is None or isinstance(kernel, Precomputed | Function):
             return self.kernel, self.rows.stored_data
         rows = X if isinstance(X, Rows) else Rows(X, check_finite=False, keep_zeros=True)
@@ -563,8 +619,14 @@ class KernelProblems(ClassProblems):
             )
 
 
-def all_values(kernel: Kernel, X: Any, cache_size: float, threads: int) -> NDArray[Any] | None:
-    """All values of the kernel, where they are given, or few, or where only a function knows them."""
+def all_values(
+    kernel: Kernel, X: Any, cache_size: float, threads: int, *, shared: bool = False
+) -> NDArray[Any] | None:
+    """All values of the kernel, where they are given, or few, or where only a function knows them.
+
+    ``shared``: several fits are on these rows, so that all values are worth it whatever their number, as
+    long as ``cache_size`` has room for them.
+    """
     if isinstance(kernel, Precomputed):
         matrix: NDArray[Any] = X
         return matrix
@@ -576,7 +638,8 @@ def all_values(kernel: Kernel, X: Any, cache_size: float, threads: int) -> NDArr
         assert_all_finite(values, input_name="kernel(X, X)")
         return values
     count = X.shape[0]
-    if count > sizes.ALL_KERNEL_VALUES or 8e-6 * count**2 > sizes.SHARE_OF_CACHE * cache_size:
+    few = shared or count <= sizes.ALL_KERNEL_VALUES
+    if not few or 8e-6 * count**2 > sizes.SHARE_OF_CACHE * cache_size:
         return None
     return kernel(Rows(X, check_finite=False), budget=core.Budget(math.inf, threads))
 

@@ -12,7 +12,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
@@ -35,7 +35,7 @@ from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
-from maxmargin.reductions.small_problems import Parts, SmallModels, solve_small
+from maxmargin.reductions.small_problems import Parts, SmallModels, Solved, solve_at_costs, solve_small
 from maxmargin.solvers import AnySolver, WorkingSet, sizes
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
@@ -243,11 +243,50 @@ class KernelFit:
         """Whether nobody has chosen how, sets a limit on steps, or goes on from somewhere."""
         self._quick = self._at_will and running.unseen
         self._at_once: SmallModels | None = None
+        self._solved: Solved | None = None
         self._memory = threading.local()
+
+    @staticmethod
+    def solve_together(fits: Sequence[KernelFit]) -> Iterator[Models]:
+        """The models of each fit, one after the other; all of them are on the same rows at other costs.
+
+        Small problems share the values among their rows, and begin at the multipliers of their starts.
+        """
+        first = fits[0]
+        matrix = first.problems.matrix
+        if matrix is not None and first._is_small:
+            parts = first.problems.in_a_row()
+            zeros = np.zeros(len(parts.y))
+            costs = [fit.problems.in_a_row().costs for fit in fits]
+            starts = [zeros if fit._starts is None else np.concatenate(fit._starts) for fit in fits]
+            solved = solve_at_costs(
+                np.ascontiguousarray(matrix, np.float64),
+                parts,
+                np.array(costs),
+                np.array(starts),
+                first.running.tol,
+                sizes.TINY_ROWS,
+                Budget(math.inf, 1),
+                rounds=first._rounds,
+                threads=first.running.threads() if len(zeros) > sizes.ONE_THREAD_ROWS else 1,
+            )
+            for fit, of_fit in zip(fits, solved, strict=True):
+                fit._solved = of_fit
+        yield from (fit.solve() for fit in fits)
+
+    @property
+    def _is_small(self) -> bool:
+        """Whether one call may solve all problems, with all values of the kernel at hand."""
+        at_hand = self.problems.matrix is not None
+        return self._quick and at_hand and self.problems.largest <= sizes.QUICK_ROWS
+
+    @property
+    def _rounds(self) -> int:
+        return sizes.MOST_ROUNDS if self.problems.plain_rows is None else sizes.FEW_ROUNDS
 
     def solve(self) -> Models:
         """A model of each problem."""
-        if self._quick and self.problems.matrix is not None and self.problems.largest <= sizes.QUICK_ROWS:
+        if self._is_small:
             self._at_once = self._all_in_one_call(self.problems.matrix)
             if Status.RULE_FIRED not in self._at_once.statuses:
                 return self._at_once
@@ -294,7 +333,6 @@ class KernelFit:
         self, matrix: Matrix, which: Indices | None, parts: Parts, budget: Budget
     ) -> SmallModels:
         """The problems on a matrix of some rows, or of all."""
-        linear = self.problems.plain_rows is not None
         lengths, value_error = self.problems.rounding.simple
         return solve_small(
             matrix,
@@ -305,7 +343,8 @@ class KernelFit:
             lengths if which is None else lengths[which],
             value_error,
             kernel_is_none=self.problems.kernel_is_none,
-            rounds=sizes.FEW_ROUNDS if linear else sizes.MOST_ROUNDS,
+            rounds=self._rounds,
+            solved=self._solved if which is None else None,
         )
 
     def _solve_one(self, k: int, budget: Budget) -> Model:

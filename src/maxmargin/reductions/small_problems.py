@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -108,6 +110,56 @@ class SmallModels(Models):
         return self._proofs
 
 
+class Solved(NamedTuple):
+    """Multipliers of problems in a row, and the steps that each of them took."""
+
+    alpha: Vector
+    steps: Sequence[int]
+
+
+def solve_at_costs(
+    matrix: Matrix,
+    parts: Parts,
+    costs: Matrix,
+    starts: Matrix,
+    tol: float,
+    tiny: int,
+    budget: core.Budget,
+    *,
+    rounds: int = MOST_ROUNDS,
+    threads: int = 1,
+) -> list[Solved]:
+    """The problems of ``parts`` at several costs, one line each, from multipliers of as many lines.
+
+    Problems on the same rows follow one another, so that they share the values among these.
+    """
+    lines, problems = len(costs), len(parts.begins) - 1
+    alpha, steps = np.zeros_like(starts), np.zeros((lines, problems), np.int64)
+
+    def solve(first: int, last: int) -> None:
+        sizes = np.diff(parts.begins[first : last + 1])
+        place = np.concatenate(
+            [np.tile(np.arange(*ends), lines) for ends in pairwise(parts.begins[first : last + 1])]
+        )
+        line = np.concatenate([np.repeat(np.arange(lines), size) for size in sizes])
+        begins = np.concatenate([[0], np.cumsum(np.repeat(sizes, lines))])
+        own, of_costs = starts[line, place], costs[line, place]
+        some = core.SmallProblems(matrix, parts.which[place], begins, parts.y[place], of_costs)
+        taken = some.solve(own, tol, tiny, rounds, budget)
+        alpha[line, place] = own
+        steps[:, first:last] = np.reshape(taken, (last - first, lines)).T
+
+    workers = min(threads, problems)
+    ends = np.linspace(0, problems, workers + 1).astype(int).tolist()
+    with held_back(budget.stop):
+        if workers == 1:
+            solve(0, problems)
+        else:
+            with ThreadPoolExecutor(workers, "maxmargin") as pool:
+                list(pool.map(lambda pair: solve(*pair), pairwise(ends)))
+    return [Solved(*line) for line in zip(alpha, steps.tolist(), strict=True)]
+
+
 def solve_small(
     matrix: Matrix,
     parts: Parts,
@@ -119,8 +171,11 @@ def solve_small(
     *,
     kernel_is_none: bool = False,
     rounds: int = MOST_ROUNDS,
+    solved: Solved | None = None,
 ) -> SmallModels:
     """Minimise the hinge problem with exact intercept on each part of a kernel matrix.
+
+    Where they are ``solved`` already, they are only proven.
 
     ``lengths`` and ``value_error`` bound the rounding of its values, as kernels/rounding.py says.
 
@@ -130,9 +185,9 @@ def solve_small(
     start = time.perf_counter()
     which, y, costs, begins = parts
     problems = core.SmallProblems(matrix, which, begins, y, costs)
-    alpha, steps = np.zeros(len(y)), [0] * (len(begins) - 1)
+    alpha, steps = solved or (np.zeros(len(y)), [0] * (len(begins) - 1))
     with held_back(budget.stop):
-        if not budget.stopped:
+        if solved is None and not budget.stopped:
             steps = problems.solve(alpha, tol, tiny, rounds, budget)
         status = Status.INTERRUPTED if budget.stopped else Status.RULE_FIRED
     proofs = certify_each(

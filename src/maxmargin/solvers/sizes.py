@@ -57,6 +57,8 @@ TINY_ROWS = 50
 QUICK_ROWS = 1_000
 """Rows up to which a problem is solved in one compiled call, without working sets: the steps of the loop
 would cost more than the solution."""
+ONE_THREAD_ROWS = 2_000
+"""Rows of all problems of a fit together, up to which they take less time than to start a thread."""
 MOST_ROUNDS, FEW_ROUNDS = 100, 20
 """Rounds of at most 20 steps for each row in such a call; harder problems are left to the loop. A linear
 kernel gets the few: what is not easy then is soon solved on the columns."""

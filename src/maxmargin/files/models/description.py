@@ -23,6 +23,7 @@ from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Status
 from maxmargin.proof.sure import Neighbourhood
+from maxmargin.reductions.probabilities import Calibration, Curve
 from maxmargin.tables.encoding import SCALES, Column, Encoding
 from maxmargin.tables.kinds import KINDS, LeftOut
 
@@ -293,6 +294,14 @@ _PLACE = _object(
     {"radius": _NUMBER, "low": _NUMBER, "high": _NUMBER, "scaling": _FINITE},
     lambda found, where: Neighbourhood(**found),
 )
+_VALUES = Kind(
+    lambda value, where: np.array(_list_of(_FINITE).read(value, where), np.float64), np.ndarray.tolist
+)
+_CURVE = _object({"first": _VALUES, "second": _VALUES}, lambda found, where: Curve(**found))
+_CALIBRATION = _object(
+    {"method": _one_of(["sigmoid", "isotonic"], "sigmoid or isotonic"), "curves": _list_of(_CURVE)},
+    lambda found, where: Calibration(found["method"], tuple(found["curves"])),
+)
 _PROOF = {
     "b": _FINITE,
     "b_interval": _or_none(Kind(_interval, _list_of(_NUMBER).write)),
@@ -363,8 +372,9 @@ _OF_ANY_MODEL: dict[str, Kind] = {
     "certificates": _proofs(_PROOF),
     "traces": _or_none(_list_of(_TRACE)),
     "optimum": _or_none(_list_of(_PLACE)),
+    "calibration": _or_none(_CALIBRATION),
 }
-_LATER = {"optimum": None}
+_LATER = {"optimum": None, "calibration": None}
 """What files of earlier versions lack, and what that stands for."""
 _OF_KERNEL_MODEL: dict[str, Kind] = {
     "certificates": _proofs(_PROOF | {"rows": _COUNT}),  # the problems of pairs of classes differ in rows
@@ -399,6 +409,8 @@ described_features: Callable[[Expansion], dict[str, Any]] = _FEATURES.write
 def described(model: StoredModel, version: int) -> str:
     """The JSON text of a model in a file of this version."""
     whole = _DESCRIPTIONS[version].write(model)
+    if model.calibration is None:
+        del whole["calibration"]  # which an older maxmargin does not know
     try:
         text = json.dumps(whole, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         text.encode()

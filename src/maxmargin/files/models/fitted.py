@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Estimator = TypeVar("Estimator", bound="CertifiedClassifier")
 _PLAIN = (str, bool, int, float, type(None))
 _TRUE_OR_FALSE: tuple[str, ...] = ("fit_intercept", "regularize_intercept", "warm_start")
-_TRUE_OR_FALSE += ("shrinking", "probability", "break_ties")
+_TRUE_OR_FALSE += ("shrinking", "break_ties")
 
 
 def prepared(
@@ -81,6 +81,7 @@ def from_estimator(estimator: Any) -> StoredModel:
         "certificates": proofs,
         "traces": [traces] if isinstance(traces, Trace) else traces,
         "optimum": _places(estimator),
+        "calibration": getattr(estimator, "calibration_", None),
         "status": getattr(estimator, "status_", None),
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
@@ -184,6 +185,7 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         "feature_names_in_": None if names is None else np.array(names, object),
         "_stated_problem": {**model.problem, "tol": model.tol},
         "_places": model.optimum,
+        "calibration_": model.calibration,
     }
     if isinstance(model, SavedKernelModel):
         fitted |= _svc_attributes(model)

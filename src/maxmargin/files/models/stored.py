@@ -26,6 +26,7 @@ from maxmargin.proof.model import Status, Trace
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
 from maxmargin.reductions.kernel_scores import KernelScores
+from maxmargin.reductions.probabilities import Calibration
 from maxmargin.tables.encoding import Encoding
 from maxmargin.types import Vector
 
@@ -85,6 +86,8 @@ class StoredModel(ABC):
     traces: list[Trace] | None = None
     optimum: list[Neighbourhood] | None = None
     """Where the best point of each problem is, as seen from that of the model; None: not known."""
+    calibration: Calibration | None = None
+    """What turns scores into probabilities; None: the model tells none."""
     status: Status | None = None
     steps: int | None = None
     """The steps of the fit; of several problems, the largest number."""
@@ -104,7 +107,10 @@ class StoredModel(ABC):
 
     def contradiction(self) -> str | None:
         """What is wrong with the model, in a sentence; None for a sound one."""
-        return next(self._contradictions(), None) or self._encoding_contradiction()
+        wrong = next(self._contradictions(), None) or self._encoding_contradiction()
+        if wrong or self.calibration is None:
+            return wrong
+        return self.calibration.contradiction(len(self.kind))
 
     def _encoding_contradiction(self) -> str | None:
         if self.encoding is None:
@@ -175,10 +181,20 @@ class StoredModel(ABC):
         """The classes that the answer of ``decision_function`` stands for."""
         return self.classes.take(self.kind.decide(scores))
 
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, of a model that was fitted with ``SVC(probability=True)``."""
+        if self.calibration is None:
+            raise ValueError(
+                "The model tells no probabilities. Fit SVC with probability=True, and save it."
+            )
+        scores = self.decision_function(X)
+        return self.calibration.probabilities(scores.reshape(len(scores), -1), self.kind)
+
     def in_order(self, order: NDArray[np.intp]) -> Self:
         """The model with its classes in another order: place p is taken by class ``order[p]``.
 
         What is proven is left out unless the order stays: proofs speak of rows in the order of the classes.
+        So is what turns scores into probabilities.
         """
         new = order.tolist()
         if new == sorted(new):
@@ -195,6 +211,7 @@ class StoredModel(ABC):
             certificates=None,
             traces=None,
             optimum=None,
+            calibration=None,
             **self._turned(order, problems, signs),
         )
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Scores of rows by models that have not seen them, for probabilities.
+
+    1  for every fold:
+    2      fit the problems with the held-out rows at weight 0, from the multipliers of all rows
+    3      score the held-out rows
+
+All fits share the rows and, where they are at hand, the values of the kernel.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin.kernels.base import Kernel, Precomputed
+from maxmargin.problem.rows import Matrix
+from maxmargin.proof.model import Models
+from maxmargin.reductions.class_problems import KernelProblems
+from maxmargin.reductions.kernel_scores import KernelScores
+from maxmargin.types import Indices, Vector
+
+FOLDS = 5
+"""Parts that are held out in turn, as in ``CalibratedClassifierCV`` and in LIBSVM."""
+
+Fit = Callable[[Sequence[KernelProblems], Sequence[Sequence[Vector]]], Iterator[Models]]
+"""Fits the problems of every fold, one fold after the other, each from given multipliers."""
+
+
+def folds(codes: NDArray[Any]) -> list[Indices]:
+    """The rows that are held out in turn: those of ``StratifiedKFold(5)``, where classes have the rows.
+
+    Of the smallest class some folds may have none; one of a single row is told from others by the folds
+    that do not hold it out.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    largest = int(np.bincount(codes).max())
+    splitter = StratifiedKFold(min(FOLDS, largest)) if largest > 1 else KFold(min(FOLDS, len(codes)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer rows than there are folds
+        return [held_out for _, held_out in splitter.split(np.zeros(len(codes)), codes)]
+
+
+def held_out_scores(
+    problems: KernelProblems, models: Models, fit: Fit, stopped: Callable[[], bool]
+) -> tuple[Matrix, NDArray[np.bool_]]:
+    """The scores of every row by a fit without it, one column for each problem, and which rows have them.
+
+    ``models`` are those of all rows. After Ctrl-C the rows of the folds that are left have none.
+    """
+    count = len(problems.codes)
+    scores, known = np.zeros((count, len(problems))), np.zeros(count, bool)
+    parts = folds(problems.codes)
+    of_folds = [without(problems, held_out) for held_out in parts]
+    starts = [starts_of(models, part) for part in of_folds]
+    for held_out, part, of_fold in zip(parts, of_folds, fit(of_folds, starts), strict=True):
+        if stopped():
+            break
+        scores[held_out] = scores_of(part, of_fold, held_out)
+        known[held_out] = True
+    return scores, known
+
+
+def without(problems: KernelProblems, held_out: Indices, C: float | None = None) -> KernelProblems:
+    """The same problems with some rows at weight 0, and at another C."""
+    weights = problems.weights.copy()
+    weights[held_out] = 0.0
+    return problems.with_costs(weights, C)
+
+
+def starts_of(models: Models, problems: KernelProblems) -> list[Vector]:
+    """The multipliers of models on the same rows, without those of rows that have no weight here."""
+    return [
+        np.where(problems.part(k).weights > 0.0, proof.alpha, 0.0)
+        for k, proof in enumerate(models.certificates)
+    ]
+
+
+def scores_of(problems: KernelProblems, models: Models, rows: Indices) -> Matrix:
+    """The scores that models give some of the rows of their problems, one column for each problem."""
+    table = problems.table(models.w)
+    used = table.any(axis=0)
+    support = np.concatenate(problems.by_class)[used]
+    counts = np.bincount(problems.codes[support], minlength=len(problems.labels))
+    kernel: Kernel
+    X: Any
+    kernel, X = problems.given
+    if problems.matrix is not None:
+        kernel, X = Precomputed(), problems.matrix
+    vectors = support if isinstance(kernel, Precomputed) else X[support]
+    scores = KernelScores(kernel, vectors, np.ascontiguousarray(table[:, used]), counts)
+    return scores(X[rows], models.b)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
+    from maxmargin.estimators import LogisticRegression as LogisticRegression
     from maxmargin.estimators.patching import patch as patch
     from maxmargin.estimators.patching import unpatch as unpatch
     from maxmargin.problem import Intercept as Intercept
@@ -46,6 +47,7 @@ _HOME = {
     "Intercept": "problem",
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
+    "LogisticRegression": "estimators",
     "Model": "proof.model",
     "Path": "along_costs.model_path",
     "Problem": "problem",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
+from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.svc import SVC
 
-__all__ = ["SVC", "LinearSVC", "LinearSVCCV"]
+__all__ = ["SVC", "LinearSVC", "LinearSVCCV", "LogisticRegression"]

@@ -254,7 +254,7 @@ def _svc_attributes(model: SavedKernelModel) -> dict[str, Any]:
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
     """The parameters of an estimator that are plain values, or can be described in such."""
-    parameters = {}
+    parameters = dict(getattr(estimator, "_fixed", {}))
     for name, value in estimator.get_params(deep=False).items():
         value = _item(value)
         if name == "class_weight" and isinstance(value, dict):
@@ -291,14 +291,26 @@ def _solver_to_json(solver: AnySolver) -> dict[str, Any]:
 
 def with_parameters(kind: type[Any], model: StoredModel) -> Any:
     """An estimator with the parameters of the file; the files of others have what their problem says."""
-    parameters = _from_json(model.parameters, kind) if model.parameters else _stated(model)
-    estimator = kind(**parameters)
+    stored = _without_fixed(model.parameters or _stated(model), kind)
+    estimator = kind(**(_from_json(stored, kind) if model.parameters else stored))
     try:
         estimator._check_parameters()
     except (ValueError, TypeError) as error:
         reason = printable(str(error))
         raise ModelError(f"it has a parameter that {kind.__name__} does not take: {reason}") from error
     return estimator
+
+
+def _without_fixed(parameters: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """The parameters without those that the estimator has no choice about, and which must be its own."""
+    fixed = getattr(kind, "_fixed", {})
+    for name, value in fixed.items():
+        if parameters.get(name, value) != value:
+            raise ModelError(
+                f"its {name} is {parameters[name]!r:.60}, and that of {kind.__name__} {value!r}. Load it "
+                "with LinearSVC.load instead."
+            )
+    return {name: value for name, value in parameters.items() if name not in fixed}
 
 
 def _stated(model: StoredModel) -> dict[str, Any]:
@@ -320,7 +332,13 @@ def _stated(model: StoredModel) -> dict[str, Any]:
 
 def _from_json(stored: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
     """The parameters that a file holds, looked at where the estimator itself does not."""
-    defaults = kind().get_params(deep=False)
+    defaults, fixed = kind().get_params(deep=False), getattr(kind, "_fixed", {})
+    for name in fixed:
+        if stored.get(name, fixed[name]) != fixed[name]:
+            raise ModelError(
+                f"its {name} is {stored[name]!r:.60}, not {fixed[name]!r}: use LinearSVC.load."
+            )
+    stored = {name: value for name, value in stored.items() if name not in fixed}
     parameters = dict(stored)
     for name, value in stored.items():
         if name not in defaults or name == "callback":

@@ -456,3 +456,18 @@ def test_a_linear_model_is_not_resumed_with_a_kernel(run, folder, tmp_path):
     code, _, err = run("train", folder / "two.svm", "--resume", tmp_path / "linear.mm", "--kernel", "rbf")
     assert code == 2
     assert "--resume of a linear model" in err
+
+
+def test_predict_breaks_ties_where_the_model_does(run, tmp_path):
+    random = np.random.default_rng(1)
+    X, y = random.standard_normal((60, 2)).round(6), random.integers(0, 5, 60)
+    queries = random.standard_normal((400, 2)).round(6)
+    write_libsvm(tmp_path / "new.svm", queries, np.zeros(400, int))
+    voted = SVC(C=0.5).fit(X, y)
+    broken = SVC(C=0.5, break_ties=True).fit(X, y)
+    assert (voted.predict(queries) != broken.predict(queries)).any()
+    for model in (voted, broken):
+        model.save(tmp_path / "model.mm")
+        run("predict", tmp_path / "model.mm", tmp_path / "new.svm", "-o", tmp_path / "out")
+        labels = np.loadtxt(tmp_path / "out", dtype=int)
+        np.testing.assert_array_equal(labels, model.predict(queries))

@@ -133,8 +133,7 @@ class Measures:
         """For each row the place of its class; -1 for labels that the model does not know."""
         self.scores: Vector = model.decision_function(X).reshape(self.rows, -1)
         """One column per problem."""
-        kind, ties = model.kind, bool(model.parameters.get("break_ties")) and len(model.kind) > 1
-        self.predicted = kind.class_scores(self.scores).argmax(axis=1) if ties else kind.decide(self.scores)
+        self.predicted = model.places_of(self.scores)
         self.right = int(np.count_nonzero(self.predicted == self.codes))
         self.known = int(np.count_nonzero(self.codes >= 0))
         """Rows whose label is one of the model's classes; the others count as wrong."""

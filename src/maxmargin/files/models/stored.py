@@ -174,12 +174,21 @@ class StoredModel(ABC):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row; one-vs-one by votes, and of equal votes the first class, as in LIBSVM."""
+        """The class of each row; one-vs-one by votes, and of equal votes the first class, as in LIBSVM.
+
+        A model that was fitted with ``SVC(break_ties=True)`` takes the one with the largest score.
+        """
         return self.classes_of(self.decision_function(X))
 
     def classes_of(self, scores: Vector) -> NDArray[Any]:
         """The classes that the answer of ``decision_function`` stands for."""
-        return self.classes.take(self.kind.decide(scores))
+        return self.classes.take(self.places_of(scores))
+
+    def places_of(self, scores: Vector) -> NDArray[np.intp]:
+        """Their places in ``classes``; with ``break_ties``, equal votes are broken by scores."""
+        if self.parameters.get("break_ties") and len(self.kind) > 1:
+            return np.asarray(self.kind.class_scores(scores).argmax(axis=1))
+        return self.kind.decide(scores)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, of a model that was fitted with ``SVC(probability=True)``."""

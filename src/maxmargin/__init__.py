@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from maxmargin.along_costs.path import path as path
     from maxmargin.along_costs.path import whole_path as whole_path
     from maxmargin.estimators import SVC as SVC
+    from maxmargin.estimators import SVCCV as SVCCV
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LogisticRegression as LogisticRegression
@@ -55,6 +56,7 @@ _HOME = {
     "RowClass": "proof.certificate",
     "Rows": "problem.rows",
     "SVC": "estimators",
+    "SVCCV": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
     "Table": "tables.transformer",

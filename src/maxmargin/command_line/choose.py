@@ -90,9 +90,9 @@ def choose(
 ) -> int:
     """Choose C by cross-validation, and write the model of all rows at that C with its proof.
 
-    With --kernel, C and gamma are chosen together. Every fit of every fold is certified; those at the
-    chosen C to a hundredth of --tol. Ctrl-C writes nothing: nothing is chosen yet. The exit codes are those
-    of train.
+    With --kernel, C and gamma are chosen together. Every fit of every fold is certified; without a kernel
+    those at the chosen C to a hundredth of --tol. Ctrl-C writes nothing: nothing is chosen yet. The exit
+    codes are those of train.
 
     Example: maxmargin choose data.svm -o model.mm --picture choice.svg
 

@@ -7,5 +7,6 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svc_cv import SVCCV
 
-__all__ = ["SVC", "LinearSVC", "LinearSVCCV", "LogisticRegression"]
+__all__ = ["SVC", "SVCCV", "LinearSVC", "LinearSVCCV", "LogisticRegression"]

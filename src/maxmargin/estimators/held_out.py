@@ -22,6 +22,7 @@ from maxmargin.problem.rows import Matrix
 from maxmargin.proof.model import Models
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.kernel_scores import KernelScores
+from maxmargin.reductions.small_problems import SmallModels
 from maxmargin.types import Indices, Vector
 
 FOLDS = 5
@@ -83,6 +84,9 @@ def starts_of(models: Models, problems: KernelProblems) -> list[Vector]:
 
 def scores_of(problems: KernelProblems, models: Models, rows: Indices) -> Matrix:
     """The scores that models give some of the rows of their problems, one column for each problem."""
+    if isinstance(models, SmallModels) and problems.kind.all_rows:  # their proofs are about all rows
+        proofs = enumerate(models.certificates)
+        return np.column_stack([proof.margins[rows] * problems.part(k).y[rows] for k, proof in proofs])
     table = problems.table(models.w)
     used = table.any(axis=0)
     support = np.concatenate(problems.by_class)[used]

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -213,15 +213,37 @@ class SVC(CertifiedClassifier):
         self, X: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
     ) -> tuple[str, str]:
         """Fit; what is to be warned of, if anything: of the kernel, and of the gap."""
+        problems, doubt = self._problems(X, labels, codes, weights, shared=self._wants_probabilities)
+        running = self._running(problems)
+        if self._wants_probabilities:
+            running = replace(running, seconds=_SHARE_OF_ALL_ROWS * running.seconds)
+        memory = float(self.cache_size)
+        options: dict[str, Any] = {"cache_size": memory, "shrinking": bool(self.shrinking)}
+        starts = self._last_multipliers(problems)
+        fit = KernelFit(problems, running, warm=bool(self.warm_start), starts=starts, **options)
+        models = fit.solve()
+        shortfall = self._set_fitted(problems, X, models)
+        self.cache_use_ = fit.cache_use(models, self.kernel_)
+        self.__dict__.pop("calibration_", None)
+        if self._wants_probabilities:
+            self._calibrate(problems, models, running, options)
+        return doubt, shortfall
+
+    def _problems(
+        self, X: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None, *, shared: bool
+    ) -> tuple[KernelProblems, str]:
+        """The problems that the parameters state on some rows, and what is to be warned of, if anything.
+
+        ``shared``: several fits are on these rows, and share the values of the kernel.
+        """
         kernel = find_kernel(self, X, weights)
-        threads, memory = self._threads(), float(self.cache_size)
         problems = KernelProblems(
             labels,
             codes,
             X,
             kernel,
             decomposition(len(labels), pairs=self.multi_class == "ovo"),
-            matrix=all_values(kernel, X, memory, threads, shared=self._wants_probabilities),
+            matrix=all_values(kernel, X, float(self.cache_size), self._threads(), shared=shared),
             C=self.C,
             weights=weights,
             class_weight=self.class_weight,
@@ -229,25 +251,22 @@ class SVC(CertifiedClassifier):
         problems.refuse_classes_without_weight()
         doubt = why_unproven(kernel, X, problems.matrix)
         problems.kernel_is_none |= bool(doubt)
-        running = self._running(problems)
-        if self._wants_probabilities:
-            running = replace(running, seconds=_SHARE_OF_ALL_ROWS * running.seconds)
-        options: dict[str, Any] = {"cache_size": memory, "shrinking": bool(self.shrinking)}
-        starts = self._last_multipliers(problems)
-        fit = KernelFit(problems, running, warm=bool(self.warm_start), starts=starts, **options)
-        models = fit.solve()
-        self.class_weight_, self.kernel_ = problems.factors, kernel
-        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(codes),)
+        return problems, doubt
+
+    def _at_gamma(self, gamma: float) -> Self:
+        """The same estimator, not fitted, with another gamma."""
+        return type(self)(**self.get_params(deep=False) | {"gamma": gamma})
+
+    def _set_fitted(self, problems: KernelProblems, X: Any, models: Models) -> str:
+        """Everything that the models tell; returns what is to be warned of, if anything."""
+        self.class_weight_, self.kernel_ = problems.factors, problems.given[0]
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(problems.codes),)
         self._set_model(problems, X, models)
         self.n_iter_ = np.maximum(models.steps, 1).astype(np.int32)
-        self.cache_use_ = fit.cache_use(models, kernel)
         shortfall = self._set_proof(problems, models)
-        self._stated_problem |= {"multi_class": str(self.multi_class), "kernel": str(kernel)}
+        self._stated_problem |= {"multi_class": str(self.multi_class), "kernel": str(self.kernel_)}
         self.fit_status_ = 0 if self.status_.certified else 1
-        self.__dict__.pop("calibration_", None)
-        if self._wants_probabilities:
-            self._calibrate(problems, models, running, options)
-        return doubt, shortfall
+        return shortfall
 
     def _calibrate(
         self, problems: KernelProblems, models: Models, running: Running, options: dict[str, Any]

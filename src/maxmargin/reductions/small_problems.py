@@ -131,32 +131,31 @@ def solve_at_costs(
 ) -> list[Solved]:
     """The problems of ``parts`` at several costs, one line each, from multipliers of as many lines.
 
-    Problems on the same rows follow one another, so that they share the values among these.
+    Problems on the same rows follow one another, so that they share the values among these; ``threads``
+    have different problems.
     """
     lines, problems = len(costs), len(parts.begins) - 1
     alpha, steps = np.zeros_like(starts), np.zeros((lines, problems), np.int64)
 
     def solve(first: int, last: int) -> None:
-        sizes = np.diff(parts.begins[first : last + 1])
-        place = np.concatenate(
-            [np.tile(np.arange(*ends), lines) for ends in pairwise(parts.begins[first : last + 1])]
-        )
+        ends = parts.begins[first : last + 1]
+        sizes = np.diff(ends)
+        place = np.concatenate([np.tile(np.arange(*pair), lines) for pair in pairwise(ends)])
         line = np.concatenate([np.repeat(np.arange(lines), size) for size in sizes])
         begins = np.concatenate([[0], np.cumsum(np.repeat(sizes, lines))])
         own, of_costs = starts[line, place], costs[line, place]
         some = core.SmallProblems(matrix, parts.which[place], begins, parts.y[place], of_costs)
         taken = some.solve(own, tol, tiny, rounds, budget)
         alpha[line, place] = own
-        steps[:, first:last] = np.reshape(taken, (last - first, lines)).T
+        steps[:, first:last] = np.reshape(taken, (-1, lines)).T
 
-    workers = min(threads, problems)
-    ends = np.linspace(0, problems, workers + 1).astype(int).tolist()
+    shares = list(pairwise(np.linspace(0, problems, min(threads, problems) + 1).astype(int).tolist()))
     with held_back(budget.stop):
-        if workers == 1:
+        if len(shares) == 1:
             solve(0, problems)
         else:
-            with ThreadPoolExecutor(workers, "maxmargin") as pool:
-                list(pool.map(lambda pair: solve(*pair), pairwise(ends)))
+            with ThreadPoolExecutor(len(shares), "maxmargin") as pool:
+                list(pool.map(lambda share: solve(*share), shares))
     return [Solved(*line) for line in zip(alpha, steps.tolist(), strict=True)]
 
 

@@ -57,6 +57,9 @@ TINY_ROWS = 50
 QUICK_ROWS = 1_000
 """Rows up to which a problem is solved in one compiled call, without working sets: the steps of the loop
 would cost more than the solution."""
+QUICK_SHARED_ROWS = 4_000
+"""The same where several fits on the same rows share the values among them, as those of a cross-validation:
+a copy of 4,000 x 4,000 values takes 128 MB for each thread, and a tenth of a second."""
 ONE_THREAD_ROWS = 2_000
 """Rows of all problems of a fit together, up to which they take less time than to start a thread."""
 MOST_ROUNDS, FEW_ROUNDS = 100, 20

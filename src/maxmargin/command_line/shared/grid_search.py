@@ -40,7 +40,9 @@ class GridSearch:
     def run(self, estimator: Any, X: Any, y: Any, bars: Bars) -> Found:
         """Fit every fold at every pair of values, and all rows at the best."""
         import numpy as np
-        from sklearn.model_selection import GridSearchCV, StratifiedKFold
+        from sklearn.model_selection import StratifiedKFold
+
+        from maxmargin.estimators import SVCCV
 
         low, high = self.low or _LOW, self.high or _HIGH
         if not 0.0 < low <= high < float("inf"):
@@ -52,13 +54,15 @@ class GridSearch:
         if self.kernel["kernel"] != "linear":
             grid["gamma"] = self._gammas(X)
         fits = (self.folds * len(grid["C"]) * len(grid.get("gamma", [0]))) + 1
-        if self.max_time is not None:
-            estimator.set_params(max_time=self.max_time / fits)
         cv = StratifiedKFold(self.folds, shuffle=True, random_state=self.seed)
+        options = estimator.get_params(deep=False)
+        for name in ("C", "gamma", "warm_start", "max_time"):
+            options.pop(name)
+        search = SVCCV(Cs=grid["C"], gammas=grid.get("gamma", 1), cv=cv, max_time=self.max_time, **options)
         bars.waiting(f"choosing C and gamma, {fits} fits")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # how the model of all rows ended is said in words later
-            search = GridSearchCV(estimator, grid, cv=cv).fit(X, y)
+            search.fit(X, y)
         return Found(search.best_estimator_, search.cv_results_, search.best_index_, grid, self.folds)
 
     def _gammas(self, X: Any) -> Any:
@@ -79,7 +83,7 @@ class Found:
     best: Any
     """The model of all rows."""
     results: dict[str, Any]
-    """Of scikit-learn's GridSearchCV."""
+    """In the form of scikit-learn's GridSearchCV."""
     index: int
     grid: dict[str, Any]
     folds: int
@@ -110,9 +114,13 @@ class Found:
             "score": float(results["mean_test_score"][self.index]),
             "folds": self.folds,
             "values": [
-                {**params, "mean_score": mean, "std_score": std}
-                for params, mean, std in zip(
-                    results["params"], results["mean_test_score"], results["std_test_score"], strict=True
+                {**params, "mean_score": mean, "std_score": std, "max_relative_gap": gap}
+                for params, mean, std, gap in zip(
+                    results["params"],
+                    results["mean_test_score"],
+                    results["std_test_score"],
+                    results["max_relative_gap"],
+                    strict=True,
                 )
             ],
         }

@@ -5,7 +5,8 @@
     2      fit the problems with the held-out rows at weight 0, from the multipliers of all rows
     3      score the held-out rows
 
-All fits share the rows and, where they are at hand, the values of the kernel.
+All fits share the rows and, where they are at hand, the values of the kernel. Rows without weight are
+still in a problem, and its proof has their scores.
 """
 
 from __future__ import annotations
@@ -62,9 +63,20 @@ def held_out_scores(
     for held_out, part, of_fold in zip(parts, of_folds, fit(of_folds, starts), strict=True):
         if stopped():
             break
-        scores[held_out] = scores_of(part, of_fold, held_out)
+        scores[held_out] = own_scores(part, of_fold, held_out)
         known[held_out] = True
     return scores, known
+
+
+def own_scores(problems: KernelProblems, models: Models, rows: Indices) -> Matrix:
+    """As ``scores_of``, but rows may have no scores in problems that they are not in."""
+    if not isinstance(models, SmallModels):
+        return scores_of(problems, models, rows)
+    scores = np.zeros((len(problems.codes), len(problems)))
+    for k, proof in enumerate(models.certificates):  # which are about all rows, also those without weight
+        which, y, _ = problems.part(k)
+        scores[slice(None) if which is None else which, k] = proof.margins * y
+    return scores[rows]
 
 
 def without(problems: KernelProblems, held_out: Indices, C: float | None = None) -> KernelProblems:
@@ -84,9 +96,8 @@ def starts_of(models: Models, problems: KernelProblems) -> list[Vector]:
 
 def scores_of(problems: KernelProblems, models: Models, rows: Indices) -> Matrix:
     """The scores that models give some of the rows of their problems, one column for each problem."""
-    if isinstance(models, SmallModels) and problems.kind.all_rows:  # their proofs are about all rows
-        proofs = enumerate(models.certificates)
-        return np.column_stack([proof.margins[rows] * problems.part(k).y[rows] for k, proof in proofs])
+    if isinstance(models, SmallModels) and problems.kind.all_rows:
+        return own_scores(problems, models, rows)
     table = problems.table(models.w)
     used = table.any(axis=0)
     support = np.concatenate(problems.by_class)[used]

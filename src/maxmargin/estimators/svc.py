@@ -213,7 +213,7 @@ class SVC(CertifiedClassifier):
         self, X: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
     ) -> tuple[str, str]:
         """Fit; what is to be warned of, if anything: of the kernel, and of the gap."""
-        problems, doubt = self._problems(X, labels, codes, weights, shared=self._wants_probabilities)
+        problems, doubt = self._problems(X, labels, codes, weights)
         running = self._running(problems)
         if self._wants_probabilities:
             running = replace(running, seconds=_SHARE_OF_ALL_ROWS * running.seconds)
@@ -230,11 +230,17 @@ class SVC(CertifiedClassifier):
         return doubt, shortfall
 
     def _problems(
-        self, X: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None, *, shared: bool
+        self,
+        X: Any,
+        labels: NDArray[Any],
+        codes: NDArray[Any],
+        weights: Vector | None,
+        *,
+        shared: bool = False,
     ) -> tuple[KernelProblems, str]:
         """The problems that the parameters state on some rows, and what is to be warned of, if anything.
 
-        ``shared``: several fits are on these rows, and share the values of the kernel.
+        ``shared``: so many fits are on these rows that all values of the kernel are worth it.
         """
         kernel = find_kernel(self, X, weights)
         problems = KernelProblems(

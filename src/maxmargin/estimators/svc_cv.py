@@ -424,7 +424,7 @@ class _Line:
         ]
         found, last = np.empty(len(fits), object), list[Models]()
         before = time.perf_counter()
-        together = KernelFit.solve_together(fits, self.budget)
+        together = KernelFit.solve_together(fits, self.budget, sizes.QUICK_SHARED_ROWS)
         for number, (fold, part, models) in enumerate(zip(self.folds, parts, together, strict=False)):
             if self.budget.stopped:
                 break

@@ -247,16 +247,18 @@ class KernelFit:
         self._memory = threading.local()
 
     @staticmethod
-    def solve_together(fits: Sequence[KernelFit], budget: Budget | None = None) -> Iterator[Models]:
+    def solve_together(
+        fits: Sequence[KernelFit], budget: Budget | None = None, most_rows: int = sizes.QUICK_ROWS
+    ) -> Iterator[Models]:
         """The models of each fit, one after the other; all of them are on the same rows at other costs.
 
-        Small problems share the values among their rows, and begin at the multipliers of their starts;
+        Problems of at most so many rows, whose values are at hand, share them, and begin at their starts;
         whoever calls it from another thread than the main one stops these by ``budget``, and has no
         models then.
         """
         first = fits[0]
         matrix = first.problems.matrix
-        if matrix is not None and first.is_quick_together:
+        if matrix is not None and first._quick and first.problems.largest <= most_rows:
             parts = first.problems.in_a_row()
             zeros = np.zeros(len(parts.y))
             costs = [fit.problems.in_a_row().costs for fit in fits]
@@ -279,21 +281,14 @@ class KernelFit:
         yield from (fit.solve() for fit in fits)
 
     @property
-    def is_quick_together(self) -> bool:
-        """Whether one call may solve all problems, together with those of other fits on the same rows."""
-        at_hand = self.problems.matrix is not None
-        return self._quick and at_hand and self.problems.largest <= sizes.QUICK_SHARED_ROWS
-
-    @property
     def _is_small(self) -> bool:
         """Whether one call may solve all problems, with all values of the kernel at hand."""
         at_hand = self.problems.matrix is not None
-        return self._quick and at_hand and self.problems.largest <= self._quick_rows
+        return self._quick and at_hand and self._is_short(self.problems.largest)
 
-    @property
-    def _quick_rows(self) -> int:
-        """The most rows of a problem that one call solves, or has solved already."""
-        return sizes.QUICK_ROWS if self._solved is None else sizes.QUICK_SHARED_ROWS
+    def _is_short(self, rows: int) -> bool:
+        """Whether one call solves a problem of so many rows, or has solved it already."""
+        return rows <= sizes.QUICK_ROWS or self._solved is not None
 
     @property
     def _rounds(self) -> int:
@@ -364,7 +359,7 @@ class KernelFit:
 
     def _solve_one(self, k: int, budget: Budget) -> Model:
         start = None if self._starts is None or budget.stopped else self._starts[k]
-        small = self._quick and self.problems.count(k) <= self._quick_rows
+        small = self._quick and self._is_short(self.problems.count(k))
         if small:
             once = self._at_once
             model = self._alone_in_one_call(k, budget) if once is None else once[k]

@@ -102,22 +102,26 @@ def sigmoid(scores: Vector, positive: NDArray[np.bool_], weights: Vector) -> Cur
     counts = float(weights[positive].sum()), float(weights[~positive].sum())
     targets = np.where(positive, (counts[0] + 1.0) / (counts[0] + 2.0), 1.0 / (counts[1] + 2.0))
     unit = max(1.0, float(np.abs(scores).max(initial=0.0)))
-    table = np.column_stack([scores / unit, np.ones(len(scores))])
+    column = scores / unit
     point = np.array([0.0, np.log((counts[0] + 1.0) / (counts[1] + 1.0))])
 
     def loss(at: Vector) -> float:
-        margins = table @ at
+        margins = at[0] * column + at[1]
         return float(weights @ (np.logaddexp(0.0, margins) - targets * margins))
 
     value = loss(point)
     for _ in range(_MOST_STEPS):
-        values = expit(table @ point)
-        gradient = table.T @ (weights * (values - targets))
+        values = expit(point[0] * column + point[1])
+        residual = weights * (values - targets)
+        gradient = np.array([residual @ column, residual.sum()])
         if np.abs(gradient).max() <= _FLAT * sum(counts):
             break
-        hessian = (table.T * (weights * values * (1.0 - values))) @ table
-        hessian += _RIDGE * max(np.trace(hessian), 1.0) * np.eye(2)
-        step, share = np.linalg.solve(hessian, -gradient), 1.0
+        curvature = weights * values * (1.0 - values)
+        ss, so, oo = curvature @ column**2, curvature @ column, curvature.sum()
+        ridge = _RIDGE * max(ss + oo, 1.0)
+        ss, oo = ss + ridge, oo + ridge
+        step = np.array([so * gradient[1] - oo * gradient[0], so * gradient[0] - ss * gradient[1]])
+        step, share = step / (ss * oo - so * so), 1.0
         while share >= _SMALLEST_STEP:
             closer = loss(point + share * step)
             if closer < value + 1e-4 * share * float(gradient @ step):

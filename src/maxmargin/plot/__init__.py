@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pictures of fitted models and of runs, readable in black and white.
+"""Pictures of fitted models and of runs.
 
 Each function draws into ``ax``, or into a new figure, and returns the Axes. Nothing is shown or saved:
-``ax.figure.savefig("picture.png")`` does that.
+``ax.figure.savefig("picture.png")`` does that. Colours are those that the colour-blind can tell apart, and
+what they say is said by shapes, dashes and hatches as well; ``greyscale=True`` does without them.
 """
 
 from maxmargin.plot.curves import convergence

@@ -18,6 +18,7 @@ from matplotlib.colors import to_rgb
 from sklearn.datasets import load_iris
 
 import maxmargin
+from figure_boxes import assert_nothing_is_hidden
 from maxmargin import SVC, LinearSVC, Problem, plot, solve
 from maxmargin import path as path_along
 from maxmargin.plot.styles import COLOURS, line, points
@@ -53,34 +54,6 @@ PICTURES = {
     "rows": lambda ax, **how: plot.path(PATH, ax, show="rows", **how),
     "gaps": lambda ax, **how: plot.path(PATH, ax, show="gaps", **how),
 }
-
-
-def boxes(figure):
-    """The boxes of all axes, of their legends, titles, labels and the labels of ticks, by name."""
-    figure.draw_without_rendering()
-    found = {}
-    for k, ax in enumerate(figure.axes):
-        found[f"axes {k}"] = ax.get_window_extent()
-        texts = [ax.title, ax.xaxis.label, ax.yaxis.label]
-        for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
-            ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
-            texts += [label for place, label in ticks if low <= place <= high]
-        for text in texts:
-            if text.get_text():
-                found[f"{text.get_text()!r} of {k}"] = text.get_window_extent()
-        found[f"legend {k}"] = ax.get_legend().get_window_extent()
-    return found
-
-
-def assert_nothing_is_hidden(figure):
-    found = boxes(figure)
-    for name, box in found.items():
-        if name.startswith("legend"):
-            assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, name
-            assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1, name
-    for (name, box), (other, its) in combinations(found.items(), 2):
-        if "legend" in name or "legend" in other:
-            assert not box.overlaps(its), (name, other)
 
 
 @pytest.mark.parametrize("name", PICTURES)

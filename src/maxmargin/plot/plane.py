@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.contour import ContourSet
@@ -19,9 +19,11 @@ from maxmargin.proof.certificate import RowClass
 
 _GRID = 240
 """Points in each direction at which the scores are computed."""
-_LEVELS = {-1.0: "--", 0.0: "-", 1.0: "--"}
-_LINE: dict[str, Any] = {"color": "black", "linewidth": 1.4}
-_CONTOUR: dict[str, Any] = {"colors": "black", "linewidths": 1.4, "zorder": 2}
+LEVELS = {-1.0: "--", 0.0: "-", 1.0: "--"}
+"""The scores at which lines are drawn, and their dashes."""
+_WIDTH = 1.4
+"""Points of these lines."""
+_CONTOUR: dict[str, Any] = {"colors": "black", "linewidths": _WIDTH, "zorder": 2}
 RING: dict[str, Any] = {
     "facecolors": "none",
     "edgecolors": "black",
@@ -31,11 +33,12 @@ RING: dict[str, Any] = {
 }
 """The style of what marks a row."""
 _BOUNDARY, _MARGIN = "boundary", "margin"
-_RINGS = {
+RINGS = {
     RowClass.ON_MARGIN: ("o", "on the margin"),
     RowClass.INSIDE_MARGIN: ("s", "inside the margin"),
     RowClass.MISCLASSIFIED: ("D", "misclassified"),
 }
+"""How rows are marked, and what that is called."""
 
 
 def decision_boundary(
@@ -85,12 +88,12 @@ def support_vectors(
         Whether to do without colours.
     """
     classes = check_classifier(estimator)
-    values, _ = _plane(X)
+    values, _ = read_plane(X)
     check_labels(classes, y, len(values))
     kinds = _row_classes(last_step(estimator), len(values))
     if ax is None or _BOUNDARY not in ax.get_legend_handles_labels()[1]:
         ax = _draw_plane(estimator, X, y, ax, greyscale)
-    for kind, (marker, name) in _RINGS.items():
+    for kind, (marker, name) in RINGS.items():
         x1, x2 = values[kinds == kind].T
         if not len(x1):
             continue
@@ -103,22 +106,24 @@ def support_vectors(
 def _draw_plane(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None, greyscale: bool) -> Axes:
     """What both pictures have, but for the legend."""
     classes = check_classifier(estimator)
-    values, names = _plane(X)
+    values, names = read_plane(X)
     labels = check_labels(classes, y, len(values))
     ax = axes_or_new(ax)
     draw_rows(ax, values, labels, classes, names, greyscale)
     grid = Grid.around(values)
     corners = grid.corners if names is None else type(X)(grid.corners, columns=X.columns)
     if len(classes) == 2:
-        draw_sides(ax, grid, np.asarray(estimator.decision_function(corners)), greyscale)
+        drawn = draw_sides(ax, grid, np.asarray(estimator.decision_function(corners)), greyscale)
+        name_lines(ax, [level for lines in drawn[1:] for level in lines.levels])
     else:
         codes = np.searchsorted(classes, estimator.predict(corners))
         _draw_regions(ax, grid, codes, len(classes), greyscale)
-    name_lines(ax)
+        name_lines(ax, [0.0])
     return ax
 
 
-def _plane(X: Any) -> tuple[NDArray[np.float64], list[str] | None]:
+def read_plane(X: Any) -> tuple[NDArray[np.float64], list[str] | None]:
+    """The rows, which have two columns, and the names of these if there are any."""
     values, names = columns_of(X)
     if values.shape[1] != 2:
         raise ValueError(
@@ -136,9 +141,9 @@ class Grid:
     up: NDArray[np.float64]
 
     @classmethod
-    def around(cls, values: NDArray[np.float64]) -> Grid:
-        """The rows, and a little room on every side."""
-        return cls(*map(_span, values.T))
+    def around(cls, values: NDArray[np.float64], points: int = _GRID) -> Grid:
+        """The rows and a little room on every side, with so many points in each direction."""
+        return cls(*(_span(column, points) for column in values.T))
 
     @property
     def corners(self) -> NDArray[np.float64]:
@@ -150,10 +155,10 @@ class Grid:
         return values.reshape(len(self.up), len(self.across))
 
 
-def _span(column: NDArray[np.float64]) -> NDArray[np.float64]:
+def _span(column: NDArray[np.float64], points: int) -> NDArray[np.float64]:
     low, high = column.min(), column.max()
     room = 0.08 * (high - low) or 1.0
-    return np.linspace(low - room, high + room, _GRID)
+    return np.linspace(low - room, high + room, points)
 
 
 def draw_rows(
@@ -171,27 +176,25 @@ def draw_rows(
     ax.set_ylabel("x2" if names is None else names[1])
 
 
-def draw_sides(ax: Axes, grid: Grid, scores: NDArray[np.float64], greyscale: bool) -> list[Artist]:
-    """The sides of two classes, the boundary and the ends of the margin, as far as they are to be seen."""
+def draw_sides(ax: Axes, grid: Grid, scores: NDArray[np.float64], greyscale: bool) -> list[ContourSet]:
+    """The sides of two classes and, as far as they are to be seen, the boundary and the margin's ends."""
     low, high, scores = float(scores.min()), float(scores.max()), grid.shaped(scores)
     ends = [min(low, 0.0) - 1.0, 0.0, max(high, 0.0) + 1.0]
-    drawn: list[Artist] = [
+    drawn: list[ContourSet] = [
         ax.contourf(grid.across, grid.up, scores, levels=ends, colors=grounds(2, greyscale), zorder=0)
     ]
-    levels = [level for level in _LEVELS if low < level < high]
+    levels = [level for level in LEVELS if low < level < high]
     if levels:
-        styles = [_LEVELS[level] for level in levels]
+        styles = [LEVELS[level] for level in levels]
         drawn.append(ax.contour(grid.across, grid.up, scores, levels=levels, linestyles=styles, **_CONTOUR))
     return drawn
 
 
-def name_lines(ax: Axes) -> None:
-    """Names for the legend, of the lines that are to be seen."""
-    levels = {level for lines in ax.findobj(ContourSet) if not lines.filled for level in lines.levels}
-    if levels - {-1.0, 1.0}:
-        ax.plot([], [], linestyle=_LEVELS[0.0], **_LINE, label=_BOUNDARY)
-    if levels & {-1.0, 1.0}:
-        ax.plot([], [], linestyle=_LEVELS[1.0], **_LINE, label=_MARGIN)
+def name_lines(ax: Axes, levels: Iterable[float]) -> None:
+    """Names for the legend, of the lines at these scores."""
+    for level in sorted({abs(level) for level in levels}):
+        name = _MARGIN if level else _BOUNDARY
+        ax.plot([], [], color="black", linewidth=_WIDTH, linestyle=LEVELS[level], label=name)
 
 
 def _draw_regions(ax: Axes, grid: Grid, codes: NDArray[np.intp], count: int, greyscale: bool) -> None:

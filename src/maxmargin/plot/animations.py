@@ -221,7 +221,7 @@ def _rings(ax: Axes, run: Recording) -> tuple[Any, Any]:
     """Marks of the rows that a step is about, and of those with a multiplier; None where there are none."""
     moved = holds = None
     if any(step.solution.alpha is not None and step.solution.w is None for step in run.steps):
-        holds = ax.scatter([], [], label="alpha, by the size", **RING)
+        holds = ax.scatter([], [], label="alpha, by size", **RING)
     if any(len(step.rows) for step in run.steps):
         moved = ax.scatter(
             [], [], marker="h", label="in this step", **(RING | {"linewidths": 2.6, "s": 190})

@@ -24,6 +24,8 @@ from maxmargin.files.whole import write_whole
 
 _COLOURS = 96
 """Colours of all frames together: the eye sees no difference to more, and files are half as large."""
+_ANY = 2**24
+"""As many colours as there are."""
 _PAUSE = 1.5
 """Seconds that the last frame of a GIF stays before it begins anew."""
 
@@ -96,8 +98,8 @@ class Film:
                 drawn.append(Image.fromarray(np.asarray(self._canvas.buffer_rgba())[..., :3].copy()))
         finally:
             self.figure.set_dpi(before)
-        # One set of colours for all frames: with one for each, the ground would flicker.
-        colours = drawn[-1].quantize(_COLOURS)
+        colours = Image.new("P", (1, 1))
+        colours.putpalette([part for colour in _frequent(drawn[-1]) for part in colour])
         return [each.quantize(palette=colours, dither=Image.Dither.NONE) for each in drawn]
 
     def _write_gif(self, file: BinaryIO, dpi: float) -> None:
@@ -148,6 +150,18 @@ class Film:
         return (
             f"Film({len(self)} frames, {len(self) / self.fps:.3g} seconds; save it as .gif, .html or .mp4)"
         )
+
+
+def _frequent(picture: Any) -> list[tuple[int, int, int]]:
+    """The most frequent colours, unchanged, so that white stays white.
+
+    One set of colours serves all frames: with one for each, the ground would flicker. Of colours that are
+    nearly the same it has one, since Pillow, which looks the nearest up, rounds them.
+    """
+    apart: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+    for _, (red, green, blue) in sorted(picture.getcolors(_ANY), reverse=True):
+        apart.setdefault((red >> 3, green >> 3, blue >> 3), (red, green, blue))
+    return list(apart.values())[:_COLOURS]
 
 
 def _encoded(picture: Any) -> str:

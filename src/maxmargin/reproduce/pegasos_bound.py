@@ -98,7 +98,8 @@ def _regrets(settings: Settings, X: Any, y: Any, seeds: range, ax: Any) -> list[
             if lambda_ == _LAMBDAS[0]:
                 largest = [max(each.regret for each in found) for found in at_horizons]
                 bounds = [max(each.bound for each in found) for found in at_horizons]
-                _draw(ax, k, f"largest, {loss.replace('_', ' ')}", "bound", horizons, bounds, largest)
+                words = loss.replace("_", " ")
+                _draw(ax, k, f"largest, {words}", f"bound, {words}", horizons, bounds, largest)
     return rows
 
 

@@ -61,4 +61,10 @@ OneVsRest = Annotated[
 LossName = Annotated[str, Literal["squared_hinge", "hinge", "logistic"]]
 Dual = Annotated[str | bool, Literal["auto", True, False]]
 Steps = Annotated[int, Range("[-1, inf)"), "It counts steps of the solver; -1 sets no limit."]
+Device = Annotated[
+    str | None,
+    Literal["cuda", "cpu", None],
+    Expected("'cuda', 'cpu' or None"),
+    "None fits where X lies: on the CPU, or on the GPU for arrays of CuPy and CUDA tensors of PyTorch.",
+]
 Megabytes = Annotated[Positive, "It is the memory for kernel values, in megabytes."]

@@ -26,7 +26,9 @@ from maxmargin.estimators.named_kernels import (
     why_unproven,
 )
 from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
-from maxmargin.kernels.base import Function, Linear, Precomputed
+from maxmargin.gpu.cards import Card, card_for, lies_on_card, on_host
+from maxmargin.gpu.kernel_rows import CardData
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import (
     Decomposition,
@@ -100,6 +102,9 @@ class SVC(CertifiedClassifier):
         true answer ends the problem it is about. ``Progress.label`` is the pair of classes, or the class.
     warm_start : bool
         Start from the last fit, if it was on as many rows of the same classes.
+    device : "cuda", "cpu" or None
+        Where to fit and to predict. None: where X lies, which is on a GPU for arrays of CuPy and CUDA
+        tensors of PyTorch. Fitted attributes are those of NumPy in any case.
 
     Attributes
     ----------
@@ -168,6 +173,7 @@ class SVC(CertifiedClassifier):
     callback: Callback | None = None
     warm_start: takes.Flag = False
     n_jobs: takes.Jobs = None
+    device: takes.Device = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -177,11 +183,15 @@ class SVC(CertifiedClassifier):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
+        card, given = card_for(self.device, X), X
+        if lies_on_card(X):
+            X, y = on_host(X), on_host(y)
         X, targets = self._checked_data(X, y)
         weights = checked_weights(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
-            doubt, shortfall = self._fit_checked(X, labels, codes, weights)
+            data = None if card is None else CardData(card, given if lies_on_card(given) else X)
+            doubt, shortfall = self._fit_checked(X, labels, codes, weights, data)
         if doubt:
             warnings.warn(doubt, UserWarning, stacklevel=3)
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
@@ -189,7 +199,12 @@ class SVC(CertifiedClassifier):
         return interrupts
 
     def _fit_checked(
-        self, X: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
+        self,
+        X: Any,
+        labels: NDArray[Any],
+        codes: NDArray[Any],
+        weights: Vector | None,
+        on_card: CardData | None = None,
     ) -> tuple[str, str]:
         """Fit; what is to be warned of, if anything: of the kernel, and of the gap."""
         kernel = find_kernel(self, X, weights)
@@ -199,7 +214,8 @@ class SVC(CertifiedClassifier):
             X,
             kernel,
             decomposition(len(labels), pairs=self.multi_class == "ovo"),
-            matrix=all_values(kernel, X, float(self.cache_size), self._threads()),
+            matrix=self._all_values(kernel, X) if on_card is None else None,
+            on_card=on_card,
             C=self.C,
             weights=weights,
             class_weight=self.class_weight,
@@ -225,6 +241,9 @@ class SVC(CertifiedClassifier):
         self._stated_problem |= {"multi_class": str(self.multi_class), "kernel": str(kernel)}
         self.fit_status_ = 0 if self.status_.certified else 1
         return doubt, shortfall
+
+    def _all_values(self, kernel: Kernel, X: Any) -> NDArray[Any] | None:
+        return all_values(kernel, X, float(self.cache_size), self._threads())
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
         """The multipliers of the last fit, if there was one on such data and it is to be the start."""
@@ -310,10 +329,25 @@ class SVC(CertifiedClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """The scores of all rows, one column for each problem."""
         check_is_fitted(self)
+        if (card := card_for(self.device, X)) is not None:
+            return self._scores_on_card(card, X)
         if not isinstance(self.kernel_, Function):
             self._refuse_sparse_matrix(X)
             X = validate_data(self, X, order="C", reset=False, **MATRIX)
         return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads()))
+
+    def _scores_on_card(self, card: Card, X: Any) -> NDArray[np.float64]:
+        from maxmargin.gpu.scores import scores_on_card
+
+        if not lies_on_card(X):
+            X = validate_data(self, X, order="C", reset=False, **MATRIX)
+        elif X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)}, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: a row for each example, a column for each feature."
+            )
+        scores = scores_on_card(card, self._problem_scores, X, self.intercept_)
+        return np.asarray(card.get(scores))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
+from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import Rounding, rounding_of
@@ -437,6 +438,7 @@ class KernelProblems(ClassProblems):
         *,
         matrix: NDArray[Any] | None = None,
         no_cost: Indices | None = None,
+        on_card: CardData | None = None,
         **options: Any,
     ) -> None:
         given = matrix is not None
@@ -454,6 +456,8 @@ class KernelProblems(ClassProblems):
         """All values of the kernel, where they are at hand."""
         self.kernel.refuse_negative(rows)
         self._spare = core.SpareMemory()
+        self.on_card = on_card
+        """The data on a GPU, where the fit is to run there."""
         self._no_cost = no_cost
         """More rows that every problem has at its end, without cost: they only hold the w of a file."""
         self.may_leave_out: float | None = None
@@ -481,7 +485,10 @@ class KernelProblems(ClassProblems):
         )
 
     def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
-        rows = KernelRows(self.rows, self.kernel, which=which)
+        if self.on_card is None:
+            rows = KernelRows(self.rows, self.kernel, which=which)
+        else:
+            rows = CardKernelRows(self.on_card, self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
         rows.rounding, rows.source = self.rounding, self.source
         rows.spare = self._spare

@@ -241,7 +241,10 @@ class KernelFit:
         self._side_by_side = min(self._threads, len(problems))
         self._at_will = running.automatic and running.max_steps == NO_LIMIT and not warm
         """Whether nobody has chosen how, sets a limit on steps, or goes on from somewhere."""
-        self._quick = self._at_will and running.unseen
+        self._on_card = problems.on_card is not None
+        if self._on_card:
+            self._threads = self._side_by_side = 1  # one problem has the whole card
+        self._quick = self._at_will and running.unseen and not self._on_card
         self._at_once: SmallModels | None = None
         self._memory = threading.local()
 
@@ -358,6 +361,8 @@ class KernelFit:
     def _rungs(self, k: int, *, hard: bool) -> Sequence[Rung]:
         """How to solve a problem, one way after the other; ``hard``: where pairs of rows have failed."""
         count = self.problems.count(k)
+        if self._on_card:
+            return [self._pairs(self.running.max_steps, "The rows lie on a GPU.")]
         if not self._at_will:
             return [self._pairs(self.running.max_steps, "It was asked for.")]
         if hard or (self.problems.plain_rows is not None and count > sizes.TINY_ROWS):
@@ -396,10 +401,11 @@ class KernelFit:
         way = self._way.with_seed(self.running.seed + attempt.k)
         if isinstance(way.solver, WorkingSet):
             way = changed(way, solver=replace(way.solver, most_work=most_work))
+        tiny = attempt.problem.rows.count <= sizes.TINY_ROWS
         return solve(
             attempt.problem,
             way,
-            tol=0.0 if attempt.problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
+            tol=0.0 if not self._on_card and tiny else self.running.tol,
             max_steps=max_steps,
             start=None if known is None else Solution(alpha=known.alpha),
             known=known,

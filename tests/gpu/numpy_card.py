@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import Program
 from maxmargin.kernels.base import Kernel
 
@@ -35,6 +36,9 @@ class NumpyCard:
 
     def contiguous(self, values: Any, dtype: Any) -> Any:
         return np.ascontiguousarray(values, dtype)
+
+    def data(self, X: Any) -> CardData:
+        return CardData(self, X)
 
     def get(self, values: Any) -> Any:
         return np.array(values)

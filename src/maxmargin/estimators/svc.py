@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +25,14 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_unproven,
 )
-from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
-from maxmargin.gpu.cards import Card, card_for, lies_on_card, on_host
-from maxmargin.gpu.kernel_rows import CardData
+from maxmargin.estimators.reading import (
+    MATRIX,
+    card_for,
+    checked_weights,
+    in_the_kind_of,
+    labels_and_codes,
+    lies_on_card,
+)
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import (
@@ -44,6 +49,10 @@ from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
+    from maxmargin.gpu.kernel_rows import CardData
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -185,12 +194,14 @@ class SVC(CertifiedClassifier):
         self._check_parameters()
         card, given = card_for(self.device, X), X
         if lies_on_card(X):
+            from maxmargin.gpu.cards import on_host
+
             X, y = on_host(X), on_host(y)
         X, targets = self._checked_data(X, y)
         weights = checked_weights(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
-            data = None if card is None else CardData(card, given if lies_on_card(given) else X)
+            data = None if card is None else card.data(given if lies_on_card(given) else X)
             doubt, shortfall = self._fit_checked(X, labels, codes, weights, data)
         if doubt:
             warnings.warn(doubt, UserWarning, stacklevel=3)
@@ -344,24 +355,24 @@ class SVC(CertifiedClassifier):
         elif X.ndim != 2 or X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has shape {tuple(X.shape)}, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input: a row for each example, a column for each feature."
+                f"{self.n_features_in_} features as input: a row for each example, a column for each one."
             )
         scores = scores_on_card(card, self._problem_scores, X, self.intercept_)
         return np.asarray(card.get(scores))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Any:
         """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.
 
         A score of two classes is above 0 for the second, ``classes_[1]``; that of a pair for its first.
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
-            return scores.ravel()
+            return in_the_kind_of(X, scores.ravel())
         if self.decision_function_shape == "ovo":
-            return scores
-        return self._problem_scores.kind.class_scores(scores)
+            return in_the_kind_of(X, scores)
+        return in_the_kind_of(X, self._problem_scores.kind.class_scores(scores))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The class of each row: of several, the one with most votes, or with the largest score."""
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
@@ -374,7 +385,7 @@ class SVC(CertifiedClassifier):
             codes = kind.class_scores(scores).argmax(axis=1)
         else:
             codes = kind.decide(scores)
-        return np.asarray(self.classes_[codes])
+        return in_the_kind_of(X, np.asarray(self.classes_[codes]))
 
     def _check_parameters(self) -> None:
         check_solver(self)

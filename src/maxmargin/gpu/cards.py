@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxmargin.gpu.programs import FUNCTIONS, OPTIONS, Program
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.kernel_rows import CardData
 
 _LEAST_CAPABILITY = 75
 """The compute capability, times ten, that the programs need: Turing, of 2018."""
@@ -43,6 +46,12 @@ class Card:
     def contiguous(self, values: Any, dtype: Any) -> Any:
         """The same values row by row."""
         return self.arrays.ascontiguousarray(values, dtype)
+
+    def data(self, X: Any) -> CardData:
+        """The rows of a matrix on the card, for the problems of a fit."""
+        from maxmargin.gpu.kernel_rows import CardData
+
+        return CardData(self, X)
 
     def get(self, values: Any) -> Any:
         """An array of NumPy."""
@@ -95,21 +104,21 @@ def the_card() -> Card:
     return Card(cupy)
 
 
-def lies_on_card(X: Any) -> bool:
-    """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
-    return hasattr(X, "__cuda_array_interface__")
-
-
 def on_host(values: Any) -> Any:
     """An array of NumPy, from one that may lie on a GPU."""
-    if not lies_on_card(values):
+    if not hasattr(values, "__cuda_array_interface__"):
         return values
     card = the_card()
     return card.get(card.put(values))
 
 
-def card_for(device: str | None, X: Any) -> Card | None:
-    """The card that a fit is to run on; None: the CPU. Without a ``device`` it runs where X lies."""
-    if device == "cuda" or (device is None and lies_on_card(X)):
-        return the_card()
-    return None
+def like(values: Any, X: Any) -> Any:
+    """An answer of NumPy in the kind of X, which lies on a GPU; words, which have no place there, stay."""
+    if values.dtype.kind not in "biuf":
+        return values
+    there = the_card().put(values)
+    if hasattr(X, "__dlpack__") and not isinstance(X, type(there)):
+        import torch  # type: ignore[import-not-found]
+
+        return torch.from_dlpack(there)
+    return there

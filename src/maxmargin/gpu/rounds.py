@@ -6,6 +6,7 @@ All arrays are in the order of the parts: blocks of rows that the kernel does no
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,8 @@ SET = 1024
 """Rows of a working set, as in cuda/working_sets.cu."""
 _FACTS = 8
 """Numbers that a round tells of each part."""
-_RESIDENT_COLUMNS = 128
-"""Columns from which a matrix of all values is worth its time: with fewer they are computed as quickly."""
+_RESIDENT_COLUMNS = 64
+"""Columns above which a matrix of all values is worth its time: with fewer they are computed as quickly."""
 _SHARE_FOR_MATRIX = 0.6
 """The share of the card's free memory that this matrix may take."""
 _VALUES_AT_ONCE = 2**30
@@ -59,20 +60,40 @@ class Facts(NamedTuple):
 
 
 class Rounds:
-    """The state of a problem on the card."""
+    """The state of a problem on the card, or of several ones.
 
-    def __init__(self, rows: CardKernelRows, order: Indices, y: Vector, costs: Vector) -> None:
+    order, begins
+        The rows of all parts, one part after the other, as places among the rows; where each part begins.
+    y, costs
+        In this order.
+    shared
+        Whether parts may have rows in common, as problems of several classes do; else they are blocks.
+    """
+
+    def __init__(
+        self,
+        rows: CardKernelRows,
+        order: Indices,
+        begins: Indices,
+        y: Vector,
+        costs: Vector,
+        *,
+        shared: bool = False,
+    ) -> None:
         self.card = card = rows.on_card.card
-        arrays, begins = card.arrays, rows.blocks.begins
-        self.parts = len(begins) - 1
-        self.order = order
-        """The rows of the problem, those of a part next to each other."""
+        arrays = card.arrays
+        self.parts, self.order = len(begins) - 1, order
         self._program: Program = program_for(WORKING_SETS, rows.kernel, "float")
         self._numbers = card.put(numbers_of(rows.kernel))
-        self._begins, self._rows = card.put(begins, np.int64), arrays.arange(len(order), dtype=np.int64)
-        self._values = self._single(rows, begins)
-        self._matrix = self._all_values(rows)
-        self._y, self._costs = card.put(y[order], np.float32), card.put(costs[order], np.float64)
+        self._begins = card.put(begins, np.int64)
+        if shared:
+            self._values = self._single(rows, np.arange(rows.count), np.array([0, rows.count]))
+            self._rows = card.put(order, np.int64)
+        else:
+            self._values = self._single(rows, order, begins)
+            self._rows = arrays.arange(len(order), dtype=np.int64)
+        self._matrix = self._all_values(rows) if shared or self.parts == 1 else None
+        self._y, self._costs = card.put(y, np.float32), card.put(costs, np.float64)
         self.alpha, self.scores = arrays.zeros(len(order)), arrays.zeros(len(order))
         self._sets = arrays.full((self.parts, SET), -1, np.int32)
         self._marked = arrays.zeros(len(order), np.uint8)
@@ -87,20 +108,20 @@ class Rounds:
         parts = np.repeat(np.arange(self.parts), list(map(len, firsts)))
         self._tasks = card.put(np.stack([parts, np.concatenate(firsts)], axis=1), np.int64)
 
-    def _single(self, rows: CardKernelRows, begins: Indices) -> Any:
-        """The rows in single precision.
+    def _single(self, rows: CardKernelRows, order: Indices, begins: Indices) -> Any:
+        """The rows in single precision, block by block.
 
-        Where the kernel sees differences alone, those of a part are moved to their mean first, which keeps
-        digits, and columns that are constant in every part are left out.
+        Where the kernel sees differences alone, those of a block are moved to their mean first, which keeps
+        digits, and columns that are constant in every block are left out.
         """
         arrays, X = self.card.arrays, rows.on_card.X
-        which = self.card.put(rows.which[self.order])
+        which = self.card.put(rows.which[order])
         if not sums_of(rows.kernel) <= SHIFTED:
             return arrays.ascontiguousarray(X[which], np.float32)
-        values = arrays.empty((len(self.order), X.shape[1]), np.float32)
+        values = arrays.empty((len(order), X.shape[1]), np.float32)
         varied = arrays.zeros(X.shape[1], bool)
-        for part in range(self.parts):
-            inside = slice(int(begins[part]), int(begins[part + 1]))
+        for begin, end in pairwise(begins.tolist()):
+            inside = slice(begin, end)
             own = X[which[inside]]
             varied |= own.max(axis=0) > own.min(axis=0)
             values[inside] = own - own.mean(axis=0, dtype=np.float64)
@@ -110,12 +131,8 @@ class Rounds:
         """The kernel of all pairs of rows, where rows are long and it fits; else None."""
         arrays, (count, columns) = self.card.arrays, self._values.shape
         fits = 4 * count**2 <= _SHARE_FOR_MATRIX * self.card.free_bytes
-        if (
-            self.parts > 1
-            or columns <= _RESIDENT_COLUMNS
-            or not fits
-            or not sums_of(rows.kernel) <= BY_PRODUCTS
-        ):
+        worth_it = columns > _RESIDENT_COLUMNS and sums_of(rows.kernel) <= BY_PRODUCTS
+        if not (worth_it and fits):
             return None
         matrix = arrays.empty((count, count), np.float32)
         squares = (self._values * self._values).sum(axis=1)
@@ -134,10 +151,8 @@ class Rounds:
 
     @property
     def beta(self) -> Vector:
-        """alpha_i y_i in the order of the rows."""
-        beta = np.empty(len(self.order))
-        beta[self.order] = self.card.get(self.alpha * self._y)
-        return beta
+        """alpha_i y_i of each row of each part."""
+        return np.asarray(self.card.get(self.alpha * self._y))
 
     @property
     def free(self) -> int:
@@ -178,7 +193,7 @@ class Rounds:
             grid = ((SET // TILE) ** 2, self.parts)
             self._call("form_matrices", grid, 256, *seen, self._sets, self._facts, self._matrices)
         else:
-            seen = self._matrix, np.int64(len(self.order)), self._begins, self._rows
+            seen = self._matrix, np.int64(len(self._matrix)), self._begins, self._rows
             self._call("gather_matrices", (SET, self.parts), 256, *seen, self._sets, self._matrices)
         self._call(
             "move_pairs",

@@ -214,7 +214,7 @@ class KernelRows(RowSpace):
 
     @cached_property
     def _its_rounding(self) -> Rounding:
-        if self.rounding is not None and self.packed:
+        if self.rounding is not None:
             return self.rounding
         return rounding_of(*self._computed_from, packed=self.packed)
 
@@ -260,7 +260,7 @@ class KernelRows(RowSpace):
         if not self.packed or not any(core.packing_error(kernel.compiled, data)):
             return None
         rows = KernelRows(Rows.of(data), kernel, which=self.which, blocks=self.blocks)
-        rows.packed, rows.kernel_is_none = False, self.kernel_is_none
+        rows.packed, rows.kernel_is_none = False, self.kernel_is_none  # with a rounding of their own
         return rows
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:

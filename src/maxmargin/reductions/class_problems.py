@@ -511,7 +511,14 @@ class KernelProblems(ClassProblems):
     @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding of the kernel's values."""
-        return rounding_of(*self.source)
+        return rounding_of(*self.source, packed=self.on_card is None)
+
+    def all_rows_on_card(self) -> CardKernelRows:
+        """The rows of all problems, on a GPU."""
+        assert self.on_card is not None
+        rows = CardKernelRows(self.on_card, self.rows, self.kernel)
+        rows.rounding = self.rounding
+        return rows
 
     def problem(self, k: int) -> Problem:
         """One of the problems, with rows of its own: how they fall into blocks depends on its labels."""

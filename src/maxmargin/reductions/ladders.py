@@ -37,6 +37,7 @@ from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.reductions.small_problems import Parts, SmallModels, solve_small
 from maxmargin.solvers import AnySolver, WorkingSet, sizes
+from maxmargin.solvers.gpu_working_sets import solve_together
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
@@ -254,6 +255,8 @@ class KernelFit:
             self._at_once = self._all_in_one_call(self.problems.matrix)
             if Status.RULE_FIRED not in self._at_once.statuses:
                 return self._at_once
+        if self._on_card and self._at_will and self._starts is None and self.problems.several:
+            self._starts = self._side_by_side_on_card()
         self._first: Problem | None = self.problems.problem(0)
         self._way = self._configured(find_way(self.running.solver, self._first, self.running.tol))
         _ = self.running.seed  # before problems start side by side
@@ -273,6 +276,20 @@ class KernelFit:
         """All problems at once, with all values of the kernel at hand."""
         values = np.ascontiguousarray(matrix, np.float64)
         return self._in_one_call(values, None, self.problems.in_a_row(), Budget(math.inf, 1))
+
+    def _side_by_side_on_card(self) -> list[Vector]:
+        """Multipliers of all problems, each a part of the same rounds; some at a time."""
+        problems, rows = self.problems, self.problems.all_rows_on_card()
+        parts, alphas = problems.in_a_row(), list[Vector]()
+        budget = Budget(self.running.seconds, 1)
+        with held_back(budget.stop):
+            for first in range(0, len(problems), sizes.CARD_PROBLEMS):
+                begins = parts.begins[first : first + sizes.CARD_PROBLEMS + 1]
+                some = slice(begins[0], begins[-1])
+                given = parts.which[some], begins - begins[0], parts.y[some], parts.costs[some]
+                alpha = solve_together(rows, *given, self.running.tol, budget)
+                alphas += np.split(alpha, begins[1:-1] - begins[0])
+        return alphas
 
     def _alone_in_one_call(self, k: int, budget: Budget) -> Model:
         """One problem, with all values of the kernel on its own rows."""

@@ -29,7 +29,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import not_for_pairs, starting_alpha
 from maxmargin.tools.parameters import Seed
-from maxmargin.types import Indices
+from maxmargin.types import Indices, Vector
 
 _ROUNDS = 16
 """Rounds of a step, at most: a round takes about a millisecond."""
@@ -45,6 +45,8 @@ _LARGEST_STEP_OF_B = 0.05
 """Of the price in a round, in units of the margin."""
 _ROUNDS_TO_JUDGE = 12
 """Rounds after which the sum of beta should have fallen by half, or the price moves too slowly."""
+_SHARE_OF_TOL = 0.8
+"""The share of ``tol`` at which one of several problems is left: a proof in double precision sees more."""
 _ROUNDS_WITHOUT_GAIN = 400
 """Rounds in which the gap has to fall by a tenth, or the solver ends."""
 
@@ -120,7 +122,8 @@ class GpuWorkingSets(Solver[State]):
         rows = problem.rows
         assert isinstance(rows, CardKernelRows)
         order = self._mixed(rows.blocks.order, rows.blocks.begins)
-        rounds, alpha = Rounds(rows, order, problem.y, problem.costs), starting_alpha(problem, start)
+        y, costs, alpha = problem.y[order], problem.costs[order], starting_alpha(problem, start)
+        rounds = Rounds(rows, order, rows.blocks.begins, y, costs)
         state = State(rounds, Price() if rounds.parts > 1 else None)
         if alpha is not None:
             rounds.alpha = rounds.card.put(alpha[order])
@@ -139,7 +142,8 @@ class GpuWorkingSets(Solver[State]):
         """Some rounds, until the gap is half of what it was."""
         rounds, price = state.rounds, state.price
         if state.drifted:
-            rounds.scores = rounds.card.put(problem.rows.scores(rounds.beta, budget)[rounds.order])
+            scores = problem.rows.scores(self._beta(rounds), budget)
+            rounds.scores = rounds.card.put(scores[rounds.order])
             state.drifted = False
         state.steps, aim = 0, 0.5 * state.estimate
         while state.steps < _ROUNDS and not budget.spent:
@@ -155,15 +159,48 @@ class GpuWorkingSets(Solver[State]):
         state.steps = max(state.steps, 1)
         return state
 
+    @staticmethod
+    def _beta(rounds: Rounds) -> Vector:
+        """alpha_i y_i in the order of the rows."""
+        beta = np.empty(len(rounds.order))
+        beta[rounds.order] = rounds.beta
+        return beta
+
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The multipliers."""
         state.drifted = True
-        alpha = state.rounds.beta * problem.y
+        alpha = self._beta(state.rounds) * problem.y
         return Solution(alpha=alpha, alpha_from="the working sets on the GPU")
 
     def report(self, state: State) -> Report:
         """The gap as the scores tell it; finished where no multiplier has a reason to move, or gains."""
         return Report(state.estimate, state.finished, state.steps)
+
+
+def solve_together(
+    rows: CardKernelRows,
+    order: Indices,
+    begins: Indices,
+    y: Vector,
+    costs: Vector,
+    tol: float,
+    budget: Budget,
+) -> Vector:
+    """Multipliers of several problems on the same rows, one part each, side by side.
+
+    Each of them is to be within ``tol`` as its scores tell: what is proven is seen afterwards.
+    """
+    rounds = Rounds(rows, order, begins, y, costs, shared=True)
+    best, without_gain = float("inf"), 0
+    while not budget.spent and without_gain <= _ROUNDS_WITHOUT_GAIN:
+        facts = rounds.select(None)
+        open_gaps = facts.gap > _SHARE_OF_TOL * tol * (facts.gap + facts.dual)
+        if not (open_gaps & (facts.fresh > 0)).any():
+            break
+        total = float(facts.gap[open_gaps].sum())
+        best, without_gain = (total, 0) if total < 0.9 * best else (best, without_gain + 1)
+        rounds.move(None, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
+    return rounds.beta * y
 
 
 def _judge(state: State, facts: Facts) -> None:

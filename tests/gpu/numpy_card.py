@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import Program
 from maxmargin.kernels.base import Kernel
 
-SET, NEW_OF_A_SIDE, BINS = 1024, 256, 1024
+SET, NEW_OF_A_SIDE, BINS = 1024, 384, 1024
 
 
 class NumpyCard:
@@ -31,8 +32,8 @@ class NumpyCard:
     def put(self, values: Any, dtype: Any = None) -> Any:
         return np.array(values, dtype)
 
-    def put_sparse(self, X: Any) -> Any:
-        return X.toarray()
+    def matrix(self, X: Any) -> Any:
+        return X.toarray() if sparse.issparse(X) else self.put(X)
 
     def contiguous(self, values: Any, dtype: Any) -> Any:
         return np.ascontiguousarray(values, dtype)
@@ -60,11 +61,11 @@ class NumpyCard:
 
     # ---- working sets -----------------------------------------------------------------------------
 
-    def select_rows(self, begins, alpha, f, y, costs, sets, marked, facts, priced, price):
+    def select_rows(self, begins, alpha, f, y, costs, sets, marked, facts, count, priced, price):
         for part in range(len(begins) - 1):
             some = slice(begins[part], begins[part + 1])
             sets[part], facts[part] = _selected(
-                alpha[some], f[some], y[some], costs[some], sets[part], price[0] if priced else None
+                alpha[some], f[some], y[some], costs[some], sets[part], count, price[0] if priced else None
             )
 
     def form_matrices(self, X, columns, numbers, begins, rows, sets, facts, matrices):
@@ -138,7 +139,16 @@ class NumpyCard:
             products[:] = coefficient * np.tanh(gamma * products + shift)
 
 
-def _selected(alpha, f, y, costs, before, price):
+def _noise(rows, count):
+    """A number from 0 to 1 of each row in a round."""
+    with np.errstate(over="ignore"):
+        bits = rows.astype(np.uint32) * np.uint32(2654435761) + np.uint32(count) * np.uint32(2246822519)
+        bits = (bits ^ (bits >> np.uint32(15))) * np.uint32(2246822519)
+        bits = (bits ^ (bits >> np.uint32(13))) * np.uint32(3266489917)
+    return ((bits ^ (bits >> np.uint32(16))) >> np.uint32(8)).astype(np.float32) / np.float32(2**24)
+
+
+def _selected(alpha, f, y, costs, before, count, price):
     """The working set of a part, and the eight facts."""
     slope = (y.astype(np.float64) - f).astype(np.float32)
     rises, falls = np.where(y > 0, alpha < costs, alpha > 0), np.where(y > 0, alpha > 0, alpha < costs)
@@ -155,7 +165,8 @@ def _selected(alpha, f, y, costs, before, price):
             continue
         bins = np.full(len(y), -1)
         width = np.float32(max(violation[violators].max(), 1e-30))
-        bins[violators] = np.minimum(BINS - 1, (violation[violators] / width * BINS).astype(int))
+        share = violation[violators] / width + np.float32(0.5) * _noise(np.flatnonzero(violators), count)
+        bins[violators] = np.minimum(BINS - 1, (share * np.float32(BINS / 1.5)).astype(int))
         counts = np.bincount(bins[violators], minlength=BINS)
         many, lowest = 0, BINS - 1
         while lowest >= 0 and many + counts[lowest] <= NEW_OF_A_SIDE:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from scipy import sparse
+
 from maxmargin.gpu.programs import FUNCTIONS, OPTIONS, Program
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ _LEAST_CAPABILITY = 75
 """The compute capability, times ten, that the programs need: Turing, of 2018."""
 
 
-class NoCardError(RuntimeError):
+class NoCardError(ValueError):
     """There is no GPU that can be used, and why."""
 
 
@@ -37,11 +39,13 @@ class Card:
         """An array on the card."""
         return self.arrays.asarray(values, dtype)
 
-    def put_sparse(self, X: Any) -> Any:
-        """A sparse matrix with all its values, also those that are 0."""
-        from cupyx.scipy import sparse  # type: ignore[import-not-found]
+    def matrix(self, X: Any) -> Any:
+        """A matrix on the card with all its values, also those that are 0; one that lies there as it is."""
+        if not sparse.issparse(X):
+            return self.put(X)
+        from cupyx.scipy import sparse as on_card  # type: ignore[import-not-found]
 
-        return sparse.csr_matrix(X).toarray()
+        return on_card.csr_matrix(X).toarray()
 
     def contiguous(self, values: Any, dtype: Any) -> Any:
         """The same values row by row."""

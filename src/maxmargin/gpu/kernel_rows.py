@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from maxmargin import core
 from maxmargin.gpu.cards import Card
 from maxmargin.gpu.programs import EXPANSIONS, numbers_of, program_for
+from maxmargin.gpu.scores import TILE, by_products, values_on_card
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem.rows import Rows
@@ -24,13 +24,6 @@ from maxmargin.types import Tell, Vector
 
 _SHARE_OF_MEMORY = 0.8
 """Of the card's free memory, what the data may take: copies for the solver come on top."""
-TILE = 64
-"""Rows that a block of threads computes sums for: see cuda/values.cuh."""
-
-
-def on_card(card: Card, X: Any) -> Any:
-    """A matrix on a card with all its values; one that lies there is not copied."""
-    return card.put_sparse(X) if sparse.issparse(X) else card.put(X)
 
 
 class CardData:
@@ -47,7 +40,7 @@ class CardData:
             )
         self.card = card
         self.stored = "double" if wide else "float"
-        self.X = card.contiguous(on_card(card, X), np.float64 if wide else np.float32)
+        self.X = card.contiguous(card.matrix(X), np.float64 if wide else np.float32)
 
     @property
     def columns(self) -> int:
@@ -78,7 +71,16 @@ class CardKernelRows(KernelRows):
     ) -> Vector:
         """``sum_j w_j k(x_j, x_i)`` over the support, for each of the targets."""
         card, data = self.on_card.card, self.on_card
-        out = card.put(np.empty(len(targets)))
+        out = card.arrays.empty(len(targets))
+        if by_products(self.kernel, data.columns):
+            rows = (
+                card.contiguous(data.X[card.put(self.which[some])], np.float64)
+                for some in (targets, support)
+            )
+            coefficients = card.put(w[support])
+            for some, values in values_on_card(card, self.kernel, *rows):
+                out[some] = values @ coefficients
+            return np.asarray(card.get(out))[np.newaxis]
         card.call(
             self._program,
             "expand",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.gpu.kernel_rows import TILE, CardKernelRows
+from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.gpu.programs import (
     BY_PRODUCTS,
     SHIFTED,
@@ -21,6 +21,7 @@ from maxmargin.gpu.programs import (
     program_for,
     sums_of,
 )
+from maxmargin.gpu.scores import TILE
 from maxmargin.types import Indices, Vector
 
 SET = 1024
@@ -103,6 +104,8 @@ class Rounds:
         self._places = arrays.zeros((self.parts, SET), np.int32)
         self._counts = arrays.zeros((self.parts, 2), np.int32)
         self._price = arrays.zeros(1)
+        self._count = 0
+        """Rounds so far."""
         each = TILE if self._matrix is None else 256
         firsts = [np.arange(0, size, each) for size in np.diff(begins)]
         parts = np.repeat(np.arange(self.parts), list(map(len, firsts)))
@@ -175,9 +178,11 @@ class Rounds:
             self._sets,
             self._marked,
             self._facts,
+            np.uint32(self._count),
             np.int32(price is not None),
             self._price,
         )
+        self._count += 1
         return Facts(*self.card.get(self._facts).T)
 
     def move(self, price: float | None, share: float, least: float, most: int) -> None:

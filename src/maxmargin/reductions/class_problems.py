@@ -492,7 +492,8 @@ class KernelProblems(ClassProblems):
         rows.kernel_is_none = self.kernel_is_none
         rows.rounding, rows.source = self.rounding, self.source
         rows.spare = self._spare
-        if len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
+        alone = self.on_card is None or not self.several  # on a GPU, problems are each other's parts
+        if alone and len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
             costs = self.C * weights
             error = self.may_leave_out or _affordable(rows, y, costs)
             rows.blocks = split(self.rows, self.kernel, float(costs.sum()), error, rows.which)

@@ -6,7 +6,7 @@
 // beta_i = alpha_i y_i, and v_i = y_i - f_i is the slope of the dual by beta_i, f being the scores without b.
 
 #define SET 1024              // rows of a working set: one thread for each
-#define NEW_OF_A_SIDE 256     // the worst violators that come to a set, at most, of those that rise and of those that fall
+#define NEW_OF_A_SIDE 384     // the worst violators that come to a set, at most, of those that rise and of those that fall
 #define BINS 1024             // of a histogram of violations
 #define FACTS 8               // numbers that are told of each part
 
@@ -68,6 +68,14 @@ __device__ int rank_among(bool yes, int* counts, int& all) {
   return before;
 }
 
+// A number from 0 to 1 that is as good as random, of a row in a round.
+__device__ __forceinline__ float noise(unsigned row, unsigned round) {
+  unsigned bits = row * 2654435761u + round * 2246822519u;
+  bits = (bits ^ (bits >> 15)) * 2246822519u;
+  bits = (bits ^ (bits >> 13)) * 3266489917u;
+  return (float)((bits ^ (bits >> 16)) >> 8) * (1.f / 16777216.f);
+}
+
 // What a row can do, and by how much it violates the conditions with an intercept of b.
 struct Row {
   float slope;
@@ -76,11 +84,13 @@ struct Row {
       : slope((float)((double)y - f)),
         rises(y > 0 ? alpha < cost : alpha > 0),
         falls(y > 0 ? alpha > 0 : alpha < cost) {}
-  // The bin of its violation on a side, 0: rises, 1: falls; -1 where it has none.
-  __device__ int bin(int side, float b, const float* width) const {
+  // The bin of its violation on a side, 0: rises, 1: falls; -1 where it has none. The worst violators are
+  // neighbours of each other, and what one round does to them the next one undoes: so each gets noise, up to
+  // half of the largest violation.
+  __device__ int bin(int side, float b, const float* width, float noise) const {
     float violation = side ? b - slope : slope - b;
     if (!(side ? falls : rises) || !(violation > 0)) return -1;
-    return min(BINS - 1, (int)(violation / width[side] * BINS));
+    return min(BINS - 1, (int)((violation / width[side] + 0.5f * noise) * (BINS / 1.5f)));
   }
 };
 
@@ -91,7 +101,7 @@ extern "C" {
 // new ones first, then those that were there, the latest first.
 __global__ void __launch_bounds__(SET)
     select_rows(const Index* begins, const double* alpha, const double* f, const float* y, const double* costs,
-                int* sets, unsigned char* marked, double* facts, int priced, const double* price) {
+                int* sets, unsigned char* marked, double* facts, unsigned round, int priced, const double* price) {
   __shared__ unsigned best[2][32];
   __shared__ int owner[2][32], counts[32], histogram[2][BINS], lowest[2], room[2], taken[2];
   __shared__ double shared[32];
@@ -101,6 +111,7 @@ __global__ void __launch_bounds__(SET)
   alpha += begin, f += begin, y += begin, costs += begin, marked += begin;
   sets += (Index)part * SET;
   float up = -INFINITE, down = -INFINITE;
+#pragma unroll 4
   for (Index i = thread; i < count; i += SET) {
     Row row(alpha[i], f[i], y[i], costs[i]);
     if (row.rises) up = fmaxf(up, row.slope);
@@ -116,6 +127,7 @@ __global__ void __launch_bounds__(SET)
   for (int k = thread; k < 2 * BINS; k += SET) histogram[k / BINS][k % BINS] = 0;
   __syncthreads();
   double gap = 0, dual = 0, balance = 0;
+#pragma unroll 4
   for (Index i = thread; i < count; i += SET) {
     double lacking = 1.0 - y[i] * (f[i] + exact_b);
     gap += costs[i] * fmax(lacking, 0.0) - alpha[i] * lacking;
@@ -123,7 +135,7 @@ __global__ void __launch_bounds__(SET)
     balance += alpha[i] * y[i];
     Row row(alpha[i], f[i], y[i], costs[i]);
     for (int side = 0; side < 2; ++side) {
-      int bin = row.bin(side, b, width);
+      int bin = row.bin(side, b, width, noise((unsigned)i, round));
       if (bin >= 0) atomicAdd(&histogram[side][bin], 1);  // of whole numbers: the order does not matter
     }
   }
@@ -145,7 +157,7 @@ __global__ void __launch_bounds__(SET)
     if (i < count) {
       Row row(alpha[i], f[i], y[i], costs[i]);
       for (int side = 0; side < 2; ++side) {
-        int bin = row.bin(side, b, width);
+        int bin = row.bin(side, b, width, noise((unsigned)i, round));
         take |= bin >= 0 && bin > lowest[side];
         edge[side] = bin >= 0 && bin == lowest[side];
       }

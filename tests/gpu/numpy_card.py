@@ -16,7 +16,7 @@ from maxmargin.gpu.kernel_rows import CardData
 from maxmargin.gpu.programs import Program
 from maxmargin.kernels.base import Kernel
 
-SET, NEW_OF_A_SIDE, BINS = 1024, 384, 1024
+SET, NEW_OF_A_SIDE, BINS = 1024, 256, 1024
 
 
 class NumpyCard:

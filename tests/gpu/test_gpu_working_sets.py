@@ -128,7 +128,7 @@ def test_the_estimator(pairs):
     for near, far in zip(here.certificate_, there.certificate_, strict=True):
         assert far.dual <= near.primal
         assert near.dual <= far.primal
-    assert (there.predict(X) == here.predict(X)).mean() > 0.97
+    assert (there.predict(X) == here.predict(X)).mean() > 0.95
     there.device = "cpu"
     scores = there.decision_function(X)
     there.device = "cuda"

@@ -6,7 +6,7 @@
 // beta_i = alpha_i y_i, and v_i = y_i - f_i is the slope of the dual by beta_i, f being the scores without b.
 
 #define SET 1024              // rows of a working set: one thread for each
-#define NEW_OF_A_SIDE 384     // the worst violators that come to a set, at most, of those that rise and of those that fall
+#define NEW_OF_A_SIDE 256     // the worst violators that come to a set, at most, of those that rise and of those that fall
 #define BINS 1024             // of a histogram of violations
 #define FACTS 8               // numbers that are told of each part
 
@@ -111,7 +111,6 @@ __global__ void __launch_bounds__(SET)
   alpha += begin, f += begin, y += begin, costs += begin, marked += begin;
   sets += (Index)part * SET;
   float up = -INFINITE, down = -INFINITE;
-#pragma unroll 4
   for (Index i = thread; i < count; i += SET) {
     Row row(alpha[i], f[i], y[i], costs[i]);
     if (row.rises) up = fmaxf(up, row.slope);
@@ -127,7 +126,6 @@ __global__ void __launch_bounds__(SET)
   for (int k = thread; k < 2 * BINS; k += SET) histogram[k / BINS][k % BINS] = 0;
   __syncthreads();
   double gap = 0, dual = 0, balance = 0;
-#pragma unroll 4
   for (Index i = thread; i < count; i += SET) {
     double lacking = 1.0 - y[i] * (f[i] + exact_b);
     gap += costs[i] * fmax(lacking, 0.0) - alpha[i] * lacking;

@@ -74,7 +74,7 @@ def measure(names: list[str], repeat: int, tell: Callable[[str], None]) -> Found
             found.predictions.append((name, fit.support, *_predict(card, model, data, repeat)))
     tell("tests")
     answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/gpu"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "tests/gpu"],
         capture_output=True,
         text=True,
         check=False,
@@ -101,7 +101,7 @@ def _fit(card: Any, name: str, repeat: int) -> tuple[Fit, Any, Any]:
     cpu = (
         min(fit()[1] for _ in range(2)) if data.X.shape[0] <= _CPU_ROWS and len(data.classes) == 2 else None
     )
-    same = all(np.array_equal(model.dual_coef_, other.dual_coef_) for other, _ in fits)
+    same = all(np.array_equal(_coefficients(model), _coefficients(other)) for other, _ in fits)
     answer = Fit(
         name,
         data.X.shape,
@@ -118,6 +118,10 @@ def _fit(card: Any, name: str, repeat: int) -> tuple[Fit, Any, Any]:
         same,
     )
     return answer, model, data
+
+
+def _coefficients(model: Any) -> Any:
+    return model.dual_coef_.toarray() if hasattr(model.dual_coef_, "toarray") else model.dual_coef_
 
 
 def _confirmed(model: Any, data: Any) -> float:

@@ -38,6 +38,15 @@ std::array<double, 4> scores_of_four(const DenseRows<Value>& rows, Integer first
 // out_i = <w, x_i>
 template <class Rows>
 void scores(const Rows& rows, const double* w, std::span<double> out, const Budget& budget) {
+  if constexpr (requires { rows.shift; }) {
+    if (rows.shift ==
+        1) {  // twins share their product; from the end, since the first half of `out` has them
+      const std::size_t pairs = out.size() / 2;
+      scores(without_twins(rows), w, out.first(pairs), budget);
+      for (std::size_t k = pairs; k-- > 0;) out[2 * k] = out[2 * k + 1] = out[k];
+      return;
+    }
+  }
   in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
     if constexpr (kDense<Rows>) {
       for (; i + 4 <= last; i += 4) std::ranges::copy(scores_of_four(rows, i, w), out.begin() + i);

@@ -89,7 +89,7 @@ class Certificate:
     alpha_from: str
     """The origin of alpha, in words."""
     margins: Vector
-    """y_i (<w, x_i> + b)."""
+    """y_i (<w, x_i> + b) + 1 - p_i."""
     w_of_alpha: Vector
     """sum_i alpha_i y_i x_i, equal to w at an optimum."""
     derived: Off | None = None
@@ -157,7 +157,7 @@ class Certificate:
         """
         if self.problem is None:
             return None
-        low, high = self.problem.best_intercepts(self.problem.y * self.margins - self.b)
+        low, high = self.problem.best_intercepts(self.problem.scores_of(self.margins, self.b))
         return self._snapped(low), self._snapped(high)
 
     def _with_interval(self, interval: tuple[float, float] | None) -> Certificate:
@@ -370,15 +370,11 @@ def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certific
 
 def _is_rounding(problem: Problem, proof: Certificate) -> bool:
     """Whether the gap is more than twice what it would be without bounds on rounding."""
+    rows = problem.rows
     plain = problem.regulariser(proof.w, proof.b) + problem.loss_sum(proof.margins)
-    if problem.rows.has_kernel:
-        scores = problem.y * proof.margins - proof.b
-        squared = core.dot(proof.w, scores)
-        plain += 0.5 * (squared - problem.rows.squared_norm(proof.w))
-        if proof.w_of_alpha is not proof.w:
-            squared = core.dot(proof.w_of_alpha, problem.rows.scores(proof.w_of_alpha))
-    else:
-        squared = core.dot(proof.w_of_alpha, proof.w_of_alpha)
+    if rows.has_kernel:
+        plain += 0.5 * (rows.plain_squared_norm(proof.w) - rows.squared_norm(proof.w))
+    squared = rows.plain_squared_norm(proof.w_of_alpha)
     return proof.gap > 2.0 * (plain - problem.objective.dual(proof.alpha, squared, 0.0))
 
 
@@ -386,8 +382,8 @@ def _hides(problem: Problem, dual: _DualPoint, proof: Certificate) -> bool:
     """Whether multipliers had to make way for others because the bound on rounding hides their value."""
     if proof.alpha is dual.alpha:
         return False
-    squared = problem.rows.squared_norm(dual.w) if problem.rows.has_kernel else core.dot(dual.w, dual.w)
-    plain = core.dot(dual.w, problem.rows.scores(dual.w)) if problem.rows.has_kernel else squared
+    plain = problem.rows.plain_squared_norm(dual.w)
+    squared = problem.rows.squared_norm(dual.w) if problem.rows.has_kernel else plain
     return problem.objective.dual(dual.alpha, 2.0 * plain - squared, 0.0) > proof.dual
 
 
@@ -409,7 +405,7 @@ def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Cert
             best = changed(best, w=w, b=b, primal=upper, margins=1.0 - lacking)
             best.__dict__.pop("b_interval", None)  # that was of another w
         trifle = float(lacking.max(where=(lacking < _TRIFLE) & (problem.costs > 0.0), initial=0.0))
-        if trifle == 0.0 or problem.fixed_intercept:
+        if trifle == 0.0 or not problem.margins_scale:
             break
         w, b = (1.0 + 2.0 * trifle) * w, (1.0 + 2.0 * trifle) * b
     squared = rows.twofold_squared_norm_of(proposed.alpha * problem.y)
@@ -439,7 +435,7 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     Where C is so large that hardly a loss is left at the optimum, every trifle that a row lacks counts C
     times, and a dual method leaves thousands of trifles. A w that is longer by as little clears them.
     """
-    if problem.loss.name != "hinge" or problem.fixed_intercept:
+    if problem.loss.name != "hinge" or not problem.margins_scale:
         return w, b, margins
     held = 2.0 * problem.regulariser(w, b)
     if problem.loss_sum(margins + 0.5) > _FEW_LOSSES * held:

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <variant>
 
 #if defined(__GNUC__)
@@ -143,6 +144,10 @@ template <class Rows>
 inline constexpr bool kSparse = false;
 template <class Value, class Index>
 inline constexpr bool kSparse<SparseRows<Value, Index>> = true;
+
+// Rows as a loop holds them: behind a reference, where they lie would be read again at every visit.
+template <class Rows>
+using View = std::conditional_t<std::is_trivially_copyable_v<Rows>, Rows, const Rows&>;
 
 // Two rows in turn for each one of those given, which share its values.
 template <class Rows>

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import RowSpace
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
 from maxmargin.types import Indices, Tell, Vector
@@ -186,7 +187,13 @@ class Certificate:
     def without_problem(self, w: Vector) -> Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
-        _ = self.kkt_violation, self.row_classes, self.b_interval, self.proven  # go along
+        _ = (
+            self.kkt_violation,
+            self.row_classes,
+            self.b_interval,
+            self.proven,
+            self.of_regression,
+        )  # go along
         return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=_checksum(w))
 
     @property
@@ -209,6 +216,11 @@ class Certificate:
         self.__dict__["proven"] = proven
         return self
 
+    @cached_property
+    def of_regression(self) -> bool:
+        """Whether every example has two rows in turn, the walls of its tube."""
+        return self.problem is not None and isinstance(self.problem.rows, TwinRows)
+
     @property
     def support(self) -> NDArray[np.intp]:
         """Indices of the support vectors, the rows with alpha > 0."""
@@ -227,12 +239,24 @@ class Certificate:
     @property
     def _rows_in_words(self) -> str:
         """The support vectors, and what the margins say: of a fit cut short they are not the same rows."""
+        if self.of_regression:
+            return self._examples_in_words
         counts = np.bincount(self.row_classes, minlength=4)
         classes = f"{counts[1]} on the margin, {counts[2]} inside it, {counts[3]} misclassified."
         support, rows = np.count_nonzero(self.alpha > 0), len(self.alpha)
         if self.alpha_from == FROM_MARGINS or support == counts[1:].sum():
             return f"{counts[1:].sum()} of {rows} rows are support vectors: {classes}"
         return f"{support} of {rows} rows are support vectors. Counted by margins: {classes}"
+
+    @property
+    def _examples_in_words(self) -> str:
+        """The support vectors of a regression: those that are not inside of their tube."""
+        classes = self.row_classes.reshape(-1, 2).max(axis=1)
+        on, outside = np.count_nonzero(classes == 1), np.count_nonzero(classes > 1)
+        return (
+            f"{on + outside} of {len(classes)} examples are support vectors: {on} on a wall of the tube, "
+            f"{outside} outside of it."
+        )
 
     @property
     def _claim(self) -> str:

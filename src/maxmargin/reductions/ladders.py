@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,12 +26,12 @@ from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Matrix, Rows
+from maxmargin.problem.rows import Matrix, RowSpace
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.inseparable import InseparableError, equal_rows
 from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
+from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
@@ -89,7 +89,31 @@ class Running:
         return None if self.callback is None else self.callback(name)
 
 
-def linear_tolerance(rows: Rows, tol: float) -> float:
+class LinearProblems(Protocol):
+    """What a fit on rows as they are asks of its problems: ``ClassProblems``, or a ``Regression``."""
+
+    @property
+    def rows(self) -> RowSpace:
+        """The rows that all problems share."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one problem."""
+
+    @property
+    def hard(self) -> bool:
+        """Whether these are hard margins."""
+
+    def __len__(self) -> int: ...
+
+    def problem(self, k: int) -> Problem:
+        """One of the problems."""
+
+    def name(self, k: int) -> Any:
+        """What a problem is about."""
+
+
+def linear_tolerance(rows: RowSpace, tol: float) -> float:
     """The relative gap at which a linear problem ends: ``tol``, or 0 for a tiny one."""
     return 0.0 if rows.stored <= sizes.TINY_VALUES else tol
 
@@ -101,7 +125,7 @@ class LinearFit:
     """
 
     def __init__(
-        self, problems: ClassProblems, running: Running, begin: Begin | None = None, way: Way | None = None
+        self, problems: LinearProblems, running: Running, begin: Begin | None = None, way: Way | None = None
     ) -> None:
         self.problems, self.running, self.begin = problems, running, begin
         self.tol = linear_tolerance(problems.rows, running.tol)

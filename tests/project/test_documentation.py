@@ -113,3 +113,16 @@ def test_lecture_numbers_are_explained_where_they_first_appear(page):
         explained = "lectures.md" in paragraph or all(LECTURES[name] in paragraph for name in new)
         assert explained or not new, f"{page.name} has {', '.join(sorted(new))} before it says what that is"
         met |= new
+
+
+README_COMMAND = re.compile(
+    r"(?:^|`|<code>)maxmargin ((?:demo --save-data|info|train|certify|predict) [^`<\n]+)", re.M
+)
+
+
+def test_the_commands_of_the_readme_work_in_their_order(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    commands = README_COMMAND.findall((ROOT / "README.md").read_text())
+    assert len(commands) == 7
+    for command in commands:
+        assert run(*command.split())[0] == 0, command

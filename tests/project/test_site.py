@@ -105,7 +105,9 @@ def test_code_of_a_page_fits_and_panels_stay_readable(address, chromium):
     assert "gradient" in page.evaluate("getComputedStyle(document.querySelector('pre')).backgroundImage")
     page.goto(f"{address}tour/09_steps/")
     picture = page.locator(".figure.panels img").first
-    assert picture.bounding_box()["width"] > 0.69 * int(picture.get_attribute("width"))
+    assert picture.bounding_box()["width"] >= 0.79 * int(picture.get_attribute("width")), (
+        "of 90 dots to the inch"
+    )
     page.close()
 
 

@@ -165,4 +165,4 @@ def _findings(rows: list[tuple[Cell, ...]]) -> list[str]:
     ]
 
 
-PART = Part("Pegasos' bound against what is measured (002)", _run)
+PART = Part("Pegasos' bound against what is measured", _run, lectures=("002",))

@@ -175,4 +175,4 @@ def _findings(
     ]
 
 
-PART = Part("Subsample and step size of Pegasos (001, Shalev-Shwartz et al. 2007)", _run, (_DATA,))
+PART = Part("Subsample and step size of Pegasos (Shalev-Shwartz et al. 2007)", _run, (_DATA,), ("001",))

@@ -128,4 +128,4 @@ def _findings(rows: list[tuple[Cell, ...]]) -> list[str]:
     ]
 
 
-PART = Part("Subgradient steps are not descents (000)", _run)
+PART = Part("Subgradient steps are not descents", _run, lectures=("000",))

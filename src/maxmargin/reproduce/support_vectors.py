@@ -85,4 +85,4 @@ def _findings(proof: Certificate) -> list[str]:
     ]
 
 
-PART = Part("Support vectors and complementary slackness (003, 004)", _run)
+PART = Part("Support vectors and complementary slackness", _run, lectures=("003", "004"))

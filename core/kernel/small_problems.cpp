@@ -32,9 +32,9 @@ std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alp
     const Objective objective{Hinge{}, all.part(p, all.labels), all.part(p, all.costs)};
     KernelDual dual(objective.labels, objective.costs);
     objective.make_feasible(own);
-    for (Integer i = 0; i < m; ++i) dual.beta[i] = own[i] * dual.labels[i];
+    for (Integer i = 0; i < m; ++i) dual.beta[i] = own[i] * objective.labels[i];
     steps[p] = set->solve(dual, tol, m <= tiny, most_rounds, budget, watch);
-    for (Integer i = 0; i < m; ++i) own[i] = dual.beta[i] * dual.labels[i];
+    for (Integer i = 0; i < m; ++i) own[i] = std::abs(dual.beta[i]);
   }
   return steps;
 }

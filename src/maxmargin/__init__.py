@@ -14,13 +14,16 @@ if TYPE_CHECKING:
     from maxmargin.along_costs.path import whole_path as whole_path
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVCCV as SVCCV
+    from maxmargin.estimators import SVR as SVR
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
+    from maxmargin.estimators import LinearSVR as LinearSVR
     from maxmargin.estimators import LogisticRegression as LogisticRegression
     from maxmargin.estimators.patching import patch as patch
     from maxmargin.estimators.patching import unpatch as unpatch
     from maxmargin.problem import Intercept as Intercept
     from maxmargin.problem import Problem as Problem
+    from maxmargin.problem.regression import regression_problem as regression_problem
     from maxmargin.problem.rows import Rows as Rows
     from maxmargin.proof.certificate import Certificate as Certificate
     from maxmargin.proof.certificate import RowClass as RowClass
@@ -48,6 +51,7 @@ _HOME = {
     "Intercept": "problem",
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
+    "LinearSVR": "estimators",
     "LogisticRegression": "estimators",
     "Model": "proof.model",
     "Path": "along_costs.model_path",
@@ -57,6 +61,7 @@ _HOME = {
     "Rows": "problem.rows",
     "SVC": "estimators",
     "SVCCV": "estimators",
+    "SVR": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
     "Table": "tables.transformer",
@@ -66,6 +71,7 @@ _HOME = {
     "choose_solver": "solving.ways",
     "patch": "estimators.patching",
     "path": "along_costs.path",
+    "regression_problem": "problem.regression",
     "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",
     "unpatch": "estimators.patching",

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
+from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svc_cv import SVCCV
+from maxmargin.estimators.svr import SVR
 
-__all__ = ["SVC", "SVCCV", "LinearSVC", "LinearSVCCV", "LogisticRegression"]
+__all__ = ["SVC", "SVCCV", "SVR", "LinearSVC", "LinearSVCCV", "LinearSVR", "LogisticRegression"]

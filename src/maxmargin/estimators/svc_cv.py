@@ -349,7 +349,7 @@ class SVCCV(ClassifierMixin, ShowsProof):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Any:
         """The scores of ``best_estimator_``."""
         return self._best().decision_function(X)
 
@@ -361,7 +361,7 @@ class SVCCV(ClassifierMixin, ShowsProof):
         """Whether the class of each row is that of the best model at the chosen values."""
         return self._best().is_sure(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The class of each row."""
         return self._best().predict(X)
 

@@ -56,7 +56,7 @@ class GridSearch:
         fits = (self.folds * len(grid["C"]) * len(grid.get("gamma", [0]))) + 1
         cv = StratifiedKFold(self.folds, shuffle=True, random_state=self.seed)
         options = estimator.get_params(deep=False)
-        for name in ("C", "gamma", "warm_start", "max_time"):
+        for name in ("C", "gamma", "warm_start", "max_time", "device"):
             options.pop(name)
         search = SVCCV(Cs=grid["C"], gammas=grid.get("gamma", 1), cv=cv, max_time=self.max_time, **options)
         bars.waiting(f"choosing C and gamma, {fits} fits")

@@ -239,7 +239,7 @@ PAGES = {
         "kernel fits and predictions on a GPU",
         partial(_add_options, data=gpu.DATA, repeat=3),
         lambda given, tell: gpu.measure(given.data, given.repeat, tell),
-        lambda given, found, command, warning: gpu.markdown(found, command, given.repeat, warning),
+        lambda given, found: gpu.markdown(found, given.repeat),
     ),
     "sweep": Page(
         "every C from 2^-15 to 2^15: certified, and how fast",

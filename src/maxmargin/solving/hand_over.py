@@ -53,6 +53,8 @@ _LEAST_SPENT_OF_SETS = 0.1
 _FACTORS, _PRODUCTS, _PASSES, _CALLS = 6.0, 60.0, 12.0, 1500.0
 """What ``active_set`` takes as a rule: factors of its matrix, products with it, passes over the data, and
 ``CALL``."""
+_PROXIMAL = 1e-8
+"""The first r of ``active_set``: where the ascent stands, most rows are on their side already."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
 
@@ -196,7 +198,7 @@ class HandOver(Solver[State]):
         )
         cheap = max(of_sets - state.spent, _LEAST_SPENT * of_sets)
         begun = state.spent > _LEAST_SPENT_OF_SETS * of_sets
-        return ActiveSet() if begun and left > cheap else None
+        return ActiveSet(proximal=_PROXIMAL) if begun and left > cheap else None
 
     def _hand_over(self, problem: Problem, state: State, solver: AnySolver, start: Solution | None) -> None:
         state.inner, state.solver = solver.init(problem, start), solver

@@ -16,6 +16,7 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import TypeAlias
 
@@ -332,15 +333,19 @@ def solved_by(factor: Matrix, right: Matrix) -> Matrix:
     return np.asarray(solved)
 
 
-def cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
-    """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
-    largest = float(np.einsum("ii->i", lower).max())
+def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector) -> Matrix:
+    """The factor of this lower triangle plus the diagonal, positive definite but for rounding.
+
+    The triangle may be a function that makes it, where that is no more work than to copy it.
+    """
+    make = lower.copy if isinstance(lower, np.ndarray) else lower
     ridge = 0.0
     for _ in range(_RIDGES):
+        matrix = make()
+        on_diagonal = np.einsum("ii->i", matrix)
+        largest = float(on_diagonal.max())
         if not (math.isfinite(largest) and math.isfinite(ridge)):
             break
-        matrix = lower.copy()
-        on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += diagonal + ridge
         # Where no row has curvature and the intercept is exact, any scale will do for it.
         on_diagonal[on_diagonal <= 0.0] = 1.0

@@ -25,7 +25,6 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.active_set import ActiveSet
-from maxmargin.solvers.ascent.state import COST
 from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.sizes import LARGEST_SIDE
@@ -186,8 +185,8 @@ class HandOver(Solver[State]):
         second = self.second if state.spent > _LEAST_SPENT * cost and left > cost else None
         if problem.rows.columns <= LARGEST_SIDE or state.sweeps % _SWEEPS_TO_JUDGE_BY:
             return second
-        alpha = state.inner.alpha
-        upper = state.inner.coordinates[:, COST] if problem.loss.name == "hinge" else np.inf
+        alpha, upper = state.inner.alpha.copy(), problem.upper
+        problem.objective.make_feasible(alpha)  # as active sets begin
         of_sets = active_set_cost(problem, int(np.count_nonzero((alpha > 0.0) & (alpha < upper))))
         if cost <= of_sets:
             return second

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from benchmarks import along_costs, datasets, small
+from benchmarks import along_costs, datasets, small, wide
 from benchmarks.__main__ import main
 from maxmargin import Problem, solve
 
@@ -86,3 +87,22 @@ def test_unknown_names_are_refused(command, option, capsys):
     with pytest.raises(SystemExit):
         main([command, option, "nobody"])
     assert "nobody is not offered; choose from" in capsys.readouterr().err
+
+
+def test_wide_goes_on_from_its_file(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    X = sparse.random_array((60, 80), density=0.1, format="csr", rng=random)
+    y = np.arange(60) % 3
+    monkeypatch.setattr(wide, "load", lambda name: (X, y))
+    monkeypatch.setattr(wide, "EXPONENTS", (0, 4))
+    file, told = tmp_path / "fits", []
+    fits = wide.measure(["counts"], ["hinge", "squared_hinge"], 5.0, told.append, file)
+    assert len(told) == len(fits) == len(file.read_text().splitlines()) == 4
+    assert all(
+        fit.relative_gap <= 1e-4 and (fit.kernel_ratio is None) == (fit.loss != "hinge") for fit in fits
+    )
+    assert wide.measure(["counts"], ["hinge", "squared_hinge"], 5.0, told.append, file) == fits
+    assert len(told) == 4
+    page = wide.markdown(fits, "python -m benchmarks wide", 5.0, None)
+    assert "Certified here: 4 of 4 fits" in page
+    assert page.count("x |") == 2

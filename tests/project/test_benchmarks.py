@@ -103,6 +103,6 @@ def test_wide_goes_on_from_its_file(tmp_path, monkeypatch):
     )
     assert wide.measure(["counts"], ["hinge", "squared_hinge"], 5.0, told.append, file) == fits
     assert len(told) == 4
-    page = wide.markdown(fits, "python -m benchmarks wide", 5.0, None)
+    page = wide.markdown(fits, 5.0)
     assert "Certified here: 4 of 4 fits" in page
     assert page.count("x |") == 2

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers import (
     SOLVERS,
@@ -27,6 +28,7 @@ from maxmargin.solvers import (
     WorkingSet,
 )
 from maxmargin.solvers.ascent.warm_up import warm_up_stages
+from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import is_compiled, nearly_full
@@ -122,6 +124,9 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
             )
+        if isinstance(problem.rows, CardKernelRows):
+            card = problem.rows.on_card.card.name
+            return GpuWorkingSets(), f"gpu_working_sets: the rows lie on a GPU ({card})."
         return WorkingSet(), (
             "working_set: of the kernel matrix it computes rows only for multipliers that change."
         )
@@ -210,6 +215,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
             "kernel_dual_ascent with KernelRows(X, Linear()) or another kernel as rows, or "
             "fixed_intercept=0."
         )
+    if problem.targets is not None and not solver.takes_targets:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
+        return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
     return solver.accepts(problem)
 
 
@@ -220,22 +228,23 @@ def _rotated(problem: Problem, state: Any) -> Way | None:
     """
     if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
         return None
-    rotated = Rotated(Newton() if problem.loss.name == "logistic" else InteriorPoint())
+    inner: AnySolver = InteriorPoint()
+    if problem.loss.name == "logistic" or problem.targets is not None:
+        inner = AugmentedLagrangian() if problem.loss.name == "hinge" else Newton()
+    rotated = Rotated(inner)
     if rotated.accepts(problem) is None:
-        return Way(rotated, _resort_to(rotated.solver, ", on the rows' singular vectors"), _active_set)
+        return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)
     solver = affordable(problem)
-    return _active_set(problem, state) if solver is None else Way(solver, _resort_to(solver), _active_set)
+    if solver is None or _refusal(solver, problem) is not None:
+        return _active_set(problem, state)
+    return Way(solver, _resort_to(solver), _active_set)
 
 
 def _active_set(problem: Problem, state: Any) -> Way | None:
     """The last way, for few rows: it knows which of them are inside their walls."""
     solver, rows = ActiveSet(), problem.rows
-    if (
-        rows.count > min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
-        or solver.accepts(problem) is not None
-    ):
-        return None
-    return Way(solver, _resort_to(solver))
+    few = rows.count <= min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
+    return Way(solver, _resort_to(solver)) if few and _refusal(solver, problem) is None else None
 
 
 def _resort_to(solver: AnySolver, where: str = "") -> str:

@@ -180,6 +180,11 @@ def _add_small_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
 
 
+def _add_wide_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0)
+    parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
+
+
 def _add_path_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=along_costs.DATA, losses=True, repeat=3)
     parser.add_argument("--no-search", action="store_true", help="leave out the choice of C: minutes")
@@ -249,8 +254,8 @@ PAGES = {
     ),
     "wide": Page(
         "wide sparse data at every C, beside scikit-learn",
-        partial(_add_options, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0),
-        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell),
+        _add_wide_options,
+        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell, given.batches),
         lambda given, found: wide.markdown(found, given.longest),
     ),
     "degree2": Page(

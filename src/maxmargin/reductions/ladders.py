@@ -27,7 +27,7 @@ from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_u
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, RowSpace
-from maxmargin.proof.certificate import Certificate, certify
+from maxmargin.proof.certificate import Certificate, certify, feasible
 from maxmargin.proof.inseparable import InseparableError, equal_rows
 from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
@@ -270,6 +270,8 @@ class KernelFit:
         if self._on_card:
             self._threads = self._side_by_side = 1  # one problem has the whole card
         self._quick = self._at_will and running.unseen and not self._on_card
+        # Where nobody limits the steps, it is the ladder itself that has given up by their number.
+        self._ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self._at_will else set())
         self._at_once: SmallModels | None = None
         self._memory = threading.local()
 
@@ -388,14 +390,18 @@ class KernelFit:
         assert known is not None
         if known is not model.certificate and known.relative_gap <= tol:
             model = replace(model, status=Status.within_tol(known))
-        elif model.status is Status.RULE_FIRED and self._is_rounding(attempt.problem, known):
+        elif model.status in self._ends and self._is_rounding(attempt.problem, known):
             model = replace(model, status=Status.VALUES_ROUNDED)
         return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
 
     def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
-        """Whether the rounding of the kernel's values can change the objective by more than ``tol``."""
+        """Whether the rounding of the kernel's values can change the objective by more than ``tol``.
+
+        At the multipliers that were proven; where nothing is better than 0, at those of C.
+        """
         rows = problem.rows
-        per_length, constant = rows.score_error(proof.alpha * problem.y)
+        alpha = proof.alpha if proof.alpha.any() else feasible(problem, problem.costs)
+        per_length, constant = rows.score_error(alpha * problem.y)
         lost = core.dot(problem.costs, per_length * rows.lengths + constant)
         return proof.relative_gap > self.running.tol and lost > self.running.tol * proof.primal
 

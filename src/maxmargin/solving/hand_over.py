@@ -25,7 +25,6 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.active_set import ActiveSet
-from maxmargin.solvers.ascent.state import COST
 from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.sizes import LARGEST_SIDE
@@ -53,6 +52,8 @@ _LEAST_SPENT_OF_SETS = 0.1
 _FACTORS, _PRODUCTS, _PASSES, _CALLS = 6.0, 60.0, 12.0, 1500.0
 """What ``active_set`` takes as a rule: factors of its matrix, products with it, passes over the data, and
 ``CALL``."""
+_PROXIMAL = 1e-8
+"""The first r of ``active_set``: where the ascent stands, most rows are on their side already."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
 
@@ -186,8 +187,8 @@ class HandOver(Solver[State]):
         second = self.second if state.spent > _LEAST_SPENT * cost and left > cost else None
         if problem.rows.columns <= LARGEST_SIDE or state.sweeps % _SWEEPS_TO_JUDGE_BY:
             return second
-        alpha = state.inner.alpha
-        upper = state.inner.coordinates[:, COST] if problem.loss.name == "hinge" else np.inf
+        alpha, upper = state.inner.alpha.copy(), problem.upper
+        problem.objective.make_feasible(alpha)  # as active sets begin
         of_sets = active_set_cost(problem, int(np.count_nonzero((alpha > 0.0) & (alpha < upper))))
         if cost <= of_sets:
             return second
@@ -198,7 +199,7 @@ class HandOver(Solver[State]):
         )
         cheap = max(of_sets - state.spent, _LEAST_SPENT * of_sets)
         begun = state.spent > _LEAST_SPENT_OF_SETS * of_sets
-        return ActiveSet() if begun and left > cheap else None
+        return ActiveSet(proximal=_PROXIMAL) if begun and left > cheap else None
 
     def _hand_over(self, problem: Problem, state: State, solver: AnySolver, start: Solution | None) -> None:
         state.inner, state.solver = solver.init(problem, start), solver

@@ -21,6 +21,7 @@ from maxmargin.solvers import (
     ActiveSet,
     AnySolver,
     AugmentedLagrangian,
+    InteriorPoint,
     KernelDualAscent,
     Newton,
     Subgradient,
@@ -33,6 +34,7 @@ from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import is_compiled, nearly_full
 from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving import hand_over
+from maxmargin.solving.rotated import Rotated
 from maxmargin.tools.changed import changed
 
 TRIAL = 8.0
@@ -40,6 +42,9 @@ TRIAL = 8.0
 many where C is so large that it needs a warm-up."""
 MANY_ROWS = 10.0
 """Rows to a column: data are then seldom separable, and ``newton`` needs few steps from any start."""
+
+ROWS_IN_ACTIVE_SET = 2
+"""Rows to a column up to which active sets are the last way: of more, most depend on the others."""
 
 
 class _Steps(NamedTuple):
@@ -107,7 +112,7 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
     if refusal is not None:
         raise ValueError(refusal)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
-    then = _interior_point if getattr(second, "resort", False) and problem.targets is None else None
+    then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
     return Way(solver, reason or f"{solver.name}: asked for.", then)
 
 
@@ -131,7 +136,9 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             "there."
         )
     if loss == "logistic":
-        return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
+        return Newton(resort=True), (
+            "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
+        )
     second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
     if not problem.rows.offers_single_rows:
         return second, f"{second.name}: these rows only offer whole passes, and it needs no more."
@@ -214,25 +221,32 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     return solver.accepts(problem)
 
 
-def _interior_point(problem: Problem, state: Any) -> Way | None:
+def _rotated(problem: Problem, state: Any) -> Way | None:
     """The way on where rounding ends the second-order methods, if its steps are affordable.
 
     An ascent that goes on needs it not: its gap may rise for some sweeps.
     """
     if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
         return None
+    inner: AnySolver = InteriorPoint()
+    if problem.loss.name == "logistic" or problem.targets is not None:
+        inner = AugmentedLagrangian() if problem.loss.name == "hinge" else Newton()
+    rotated = Rotated(inner)
+    if rotated.accepts(problem) is None:
+        return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)
     solver = affordable(problem)
-    return _active_set(problem, state) if solver is None else Way(solver, _resort_to(solver), _active_set)
+    if solver is None or _refusal(solver, problem) is not None:
+        return _active_set(problem, state)
+    return Way(solver, _resort_to(solver), _active_set)
 
 
 def _active_set(problem: Problem, state: Any) -> Way | None:
-    """The last way, for few rows: products of rows keep what squares of badly scaled columns lose."""
-    solver = ActiveSet()
-    if problem.rows.count > LARGEST_SIDE or solver.accepts(problem) is not None:
-        return None
-    return Way(solver, _resort_to(solver))
+    """The last way, for few rows: it knows which of them are inside their walls."""
+    solver, rows = ActiveSet(), problem.rows
+    few = rows.count <= min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
+    return Way(solver, _resort_to(solver)) if few and _refusal(solver, problem) is None else None
 
 
-def _resort_to(solver: AnySolver) -> str:
+def _resort_to(solver: AnySolver, where: str = "") -> str:
     steps = "the {steps} steps of other methods before it gained no more at a relative gap of {gap:.1e}."
-    return f"{solver.name}: {steps}"
+    return f"{solver.name}{where}: {steps}"

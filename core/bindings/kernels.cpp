@@ -193,8 +193,11 @@ void bind_values(nb::module_& m) {
         require(out.shape(0) == ours.size() && out.shape(1) == theirs.size(),
                 "a place for every pair is needed");
         const Pair rows = pair_for(kernel, first, second);
-        kernel_block(kernel, rows.encoding, {rows.first, ours}, {rows.second(), theirs}, out.data(),
-                     budget);
+        interruptibly(budget, [&](Watch& watch) {
+          kernel_block(kernel, rows.encoding, {rows.first, ours}, {rows.second(), theirs}, out.data(),
+                       budget, watch);
+          return true;
+        });
       });
   m.def(
       "kernel_expansions",

@@ -102,9 +102,9 @@ struct SomeRows {
 
 // out_i = k(x_i, x_i)
 void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out);
-// out[a][b] = k(row a of the first, row b of the second)
+// out[a][b] = k(row a of the first, row b of the second); not all of them where the budget is spent
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
-                  double* out, const Budget& budget);
+                  double* out, const Budget& budget, Watch& watch);
 
 // Some numbers for each row of the support of `expansions`, values[r][s].
 struct Coefficients {

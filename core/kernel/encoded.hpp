@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <variant>
 
 #if defined(__AVX512F__)
@@ -331,12 +333,18 @@ class Encoded {
 };
 
 // Calls put(a, b, k(row a, column b)) for all pairs. `once`, for columns that are the rows themselves: only
-// one of k(x, z) and k(z, x) is computed beyond the tile on the diagonal, and put in both places.
-template <class T, class Put>
+// one of k(x, z) and k(z, x) is computed beyond the tile on the diagonal, and put in both places. Some
+// pairs are left out where `ended`, which the calling thread is asked now and then with the work done, is
+// true.
+template <class T, class Put, class Ended>
 void for_each_pair(const KernelSum& kernel, const Encoded<T>& rows, const Encoded<T>& columns, bool once,
-                   const Budget& budget, const Put& put) {
+                   const Budget& budget, const Put& put, const Ended& ended) {
   const Integer n = rows.count(), batch = rows.queries_at_once(), items = (n + batch - 1) / batch;
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> over{false};
   share_out(budget.threads_for(n * columns.count() * rows.work()), items, [&](Integer item) {
+    if (std::this_thread::get_id() == caller && ended(batch * columns.count() * rows.work())) over = true;
+    if (over) return;
     const Integer begin = item * batch, size = std::min<Integer>(batch, n - begin);
     std::vector<Integer> numbers(static_cast<std::size_t>(size));
     std::iota(numbers.begin(), numbers.end(), begin);

@@ -265,8 +265,10 @@ class KernelMatrix final : public AnyKernelMatrix {
                        const Budget& budget) const {
     const Encoded<T> part = block.rows.subset(members.missing);
     const Integer* places = members.missing_places.data();
-    for_each_pair(kernel_, part, part, part.work() > kCheap, budget,
-                  [=](Integer a, Integer b, T value) { out[places[a] * stride + places[b]] = value; });
+    for_each_pair(
+        kernel_, part, part, part.work() > kCheap, budget,
+        [=](Integer a, Integer b, T value) { out[places[a] * stride + places[b]] = value; },
+        [](Integer) { return false; });
   }
 
   // What one call of `add` does in one block.

@@ -124,7 +124,7 @@ void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<
 }
 
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
-                  double* out, const Budget& budget) {
+                  double* out, const Budget& budget, Watch& watch) {
   const KeptColumns all = all_columns(first.rows);
   const Encoded<double> columns(second.rows, second.which, kernel, encoding, all);
   // Values that are given may differ from those across the diagonal.
@@ -133,8 +133,10 @@ void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows fi
   std::optional<Encoded<double>> others;
   if (!symmetric) others.emplace(first.rows, first.which, kernel, encoding, all);
   const Integer m = columns.count();
-  for_each_pair(kernel, symmetric ? columns : *others, columns, symmetric, budget,
-                [=](Integer a, Integer b, double value) { out[a * m + b] = value; });
+  for_each_pair(
+      kernel, symmetric ? columns : *others, columns, symmetric, budget,
+      [=](Integer a, Integer b, double value) { out[a * m + b] = value; },
+      [&](Integer work) { return watch.spend(work); });
 }
 
 void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows support,

@@ -69,8 +69,8 @@ def measure(
 ) -> list[Pair]:
     """The best of some fits of each, in processes of their own that end after ``longest`` seconds.
 
-    A file that is ``kept`` gets a line for each problem that is done, and what it has is not measured again:
-    a run that was cut short goes on.
+    A file that is ``kept`` gets a line for each problem that is done, and what it has is not measured
+    again: a run that was cut short goes on.
     """
     known = {(pair.data, pair.C, pair.gamma): pair for pair in _kept_in(kept)}
     pairs = []

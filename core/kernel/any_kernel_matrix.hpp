@@ -66,6 +66,8 @@ class AnyKernelMatrix {
   virtual Integer computed() const = 0;
   // Whether values take long enough to compute for it to pay to remember or to do without them.
   virtual bool expensive() const = 0;
+  // The share of all pairs of rows that are in one block.
+  virtual double coupled_share() const = 0;
   // Whether every row that is computed is still there when it is needed again.
   virtual bool keeps_all() const = 0;
   // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.

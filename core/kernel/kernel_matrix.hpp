@@ -210,10 +210,22 @@ class KernelMatrix final : public AnyKernelMatrix {
   }
   Integer first(Integer i) const { return blocks_[block_of_[i]].begin; }
 
+  Integer blocks() const { return static_cast<Integer>(blocks_.size()); }
+  Integer block_of(Integer i) const { return block_of_[i]; }
+  // How many rows of a block a working set should have at most.
+  Integer most_of_block() const { return blocks_.size() == 1 ? count_ : kMostOfBlock; }
+  double coupled_share() const override {
+    double pairs = 0;
+    for (const Block& block : blocks_)
+      pairs += static_cast<double>(block.rows.count() * block.rows.count());
+    return pairs / (static_cast<double>(count_) * static_cast<double>(count_));
+  }
+
  private:
   // Up to this much work per value, computing it again is faster than finding it: values lie far apart in
   // memory, both in rows that are kept and across the diagonal.
   static constexpr Integer kCheap = 4;
+  static constexpr Integer kMostOfBlock = 2048;  // values among so many stay in the third-level cache
 
   using Queries = typename Encoded<T>::Queries;
   struct Block {

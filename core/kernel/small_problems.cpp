@@ -53,7 +53,7 @@ std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alp
   solve_side_by_side(budget.threads_for(work), all.count(), budget, watch, [&](Integer p, Watch& own) {
     // Kept between calls: to get so much memory anew can take longer than to solve the problems.
     thread_local std::shared_ptr<SmallDual<double>> small;
-    if (!small || small->stride() < largest) small = std::make_shared<SmallDual<double>>(largest);
+    if (!small || !small->has_room_for(largest)) small = std::make_shared<SmallDual<double>>(largest);
     const Integer m = all.rows(p);
     GivenMatrix matrix = all.matrix_of(p);
     KernelDual dual(all.part(p, all.labels), all.part(p, all.costs));

@@ -402,8 +402,13 @@ class SparseTiles {
 
   void read(std::span<const Integer> which, Queries& queries) const {
     // Kept by the thread: there may be millions of columns, and all bits are 0 between two calls.
-    thread_local std::vector<std::uint64_t> marks;
-    thread_local std::vector<std::uint32_t> places;
+    struct Kept {
+      std::vector<std::uint64_t> marks;
+      std::vector<std::uint32_t> places;
+    };
+    thread_local Kept kept;
+    std::vector<std::uint64_t>& marks = kept.marks;
+    std::vector<std::uint32_t>& places = kept.places;
     const std::size_t columns = static_cast<std::size_t>(rows_.columns);
     if (places.size() < columns) {
       places.resize(columns);
@@ -435,9 +440,14 @@ class SparseTiles {
   template <class Use>
   void for_each_tile(const KernelSum& kernel, const Queries& queries, Integer first, Integer last,
                      const Use& use) const {
-    thread_local std::vector<Integer> next,
-        after;                                     // of each column of the queries, the entry to go on from
-    thread_local std::vector<SparseLine<T>> sums;  // [common sum][row]
+    struct Kept {
+      std::vector<Integer> next, after;
+      std::vector<SparseLine<T>> sums;
+    };
+    thread_local Kept kept;
+    // Found once: a thread has to look for what it keeps.
+    std::vector<Integer>&next = kept.next, &after = kept.after;  // entries to go on from, of each column
+    std::vector<SparseLine<T>>& sums = kept.sums;                // [common sum][row]
     constexpr Integer size = kTilesAtOnce * kTile;
     sums.resize(kCommons * size);
     next.resize(queries.columns.size());

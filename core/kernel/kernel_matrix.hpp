@@ -293,10 +293,11 @@ class KernelMatrix final : public AnyKernelMatrix {
   };
 
   void add_tiles(const Share& share, Integer begin, Integer end, double* f) const {
-    thread_local std::vector<double> sums;
+    thread_local std::vector<double> kept_sums;  // as there is no time to ask for memory
+    kept_sums.assign(static_cast<std::size_t>((end - begin) * kTile), 0.0);
+    double* const sums = kept_sums.data();
     const Integer first = begin * kTile, count = share.block->rows.count();
     const Integer width = std::min(end * kTile, count) - first;
-    sums.assign(static_cast<std::size_t>((end - begin) * kTile), 0.0);
     for (const auto& [row, change] : share.known) {
       for (Integer k = 0; k < width; ++k) sums[k] += change * static_cast<double>(row[first + k]);
     }
@@ -306,7 +307,7 @@ class KernelMatrix final : public AnyKernelMatrix {
         const std::size_t from = start + static_cast<std::size_t>(query);
         const std::size_t size = std::min<std::size_t>(kQueries, share.changes.size() - from);
         const Integer lanes = std::min<Integer>(kTile, count - tile * kTile);
-        double* const own = sums.data() + (tile - begin) * kTile;
+        double* const own = sums + (tile - begin) * kTile;
         for (std::size_t q = 0; q < size; ++q) {
           const double change = share.changes[from + q];
           for (int lane = 0; lane < kTile; ++lane)

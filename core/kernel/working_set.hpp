@@ -50,7 +50,7 @@ class SmallDual {
       values += size * stride_of(size);
     }
     if (values > static_cast<Integer>(memory_.size())) memory_ = Memory(values + values / 4);
-    for (auto* array : {&f_, &beta_, &low_, &high_, &diagonal_, &grow_, &fall_}) {
+    for (auto* array : {&f_, &beta_, &low_, &high_, &width_, &diagonal_, &grow_, &fall_}) {
       array->resize(static_cast<std::size_t>(begin));
     }
     for (auto* array : {&least_, &greatest_}) array->resize(parts_.size());
@@ -68,7 +68,7 @@ class SmallDual {
 
   void load(const KernelDual& dual, std::span<const Integer> which) {
     for (std::size_t slot = 0; slot < f_.size(); ++slot) {
-      f_[slot] = beta_[slot] = low_[slot] = high_[slot] = 0;
+      f_[slot] = beta_[slot] = low_[slot] = high_[slot] = width_[slot] = 0;
       diagonal_[slot] = 1;
     }
     for (std::size_t k = 0; k < which.size(); ++k) {
@@ -77,6 +77,7 @@ class SmallDual {
       beta_[slot] = dual.beta[i];
       low_[slot] = dual.low[i];
       high_[slot] = dual.high[i];
+      width_[slot] = dual.widths[i];
       const Part& part = parts_[part_of_[slot]];
       diagonal_[slot] = static_cast<double>(row(slot)[slot - part.begin]);
     }
@@ -85,7 +86,7 @@ class SmallDual {
 
   // f = K beta - y for the rows of a set of one part, where these are all rows.
   void restore_gradient(KernelDual& dual) const {
-    for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.labels[j];
+    for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.wanted[j];
     double* f = dual.f.data();
     for (Integer i = 0; i < dual.count(); ++i) {
       const double beta = dual.beta[i];
@@ -110,7 +111,9 @@ class SmallDual {
       const std::size_t part_i = part_of_[i], part_j = part_of_[j];
       const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
       const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], K_ij);
-      const double step = PairStep::take(f_[j] - ends.least, eta, beta_[i], high_[i], beta_[j], low_[j]);
+      const double step = PairStep::take(f_[j] + fall_[j] - ends.least, eta, beta_[i],
+                                         KernelDual::ceiling(beta_[i], high_[i], width_[i]), beta_[j],
+                                         KernelDual::floor(beta_[j], low_[j], width_[j]));
       mark(i);
       mark(j);
       if (part_i == part_j) {
@@ -162,9 +165,10 @@ class SmallDual {
     const Part& part = parts_[part_of_[slot]];
     return memory_.data() + part.values + (slot - part.begin) * part.stride;
   }
-  void mark(Integer slot) {
-    grow_[slot] = beta_[slot] < high_[slot] ? 0.0 : kInfinity;
-    fall_[slot] = beta_[slot] > low_[slot] ? 0.0 : -kInfinity;
+  // What is added to f where beta may grow or fall: the slope of e |beta| on that side, or infinity.
+  void mark(Integer k) {
+    grow_[k] = !(beta_[k] < high_[k]) ? kInfinity : beta_[k] < 0 ? -width_[k] : width_[k];
+    fall_[k] = !(beta_[k] > low_[k]) ? -kInfinity : beta_[k] > 0 ? width_[k] : -width_[k];
   }
   static D load_few(const T* from) {
     Few few;
@@ -269,11 +273,11 @@ class SmallDual {
 
   Memory memory_;
   std::vector<Part> parts_;
-  std::vector<Integer> slots_;                                          // of each row of the set
-  std::vector<std::size_t> part_of_;                                    // of each slot
-  std::vector<double> f_, beta_, low_, high_, diagonal_, grow_, fall_;  // of each slot
-  std::vector<double> least_, greatest_;                                // of each part
-  std::vector<Integer> where_least_, where_greatest_;                   // slots
+  std::vector<Integer> slots_;                                                  // of each row of the set
+  std::vector<std::size_t> part_of_;                                            // of each slot
+  std::vector<double> f_, beta_, low_, high_, width_, diagonal_, grow_, fall_;  // of each slot
+  std::vector<double> least_, greatest_;                                        // of each part
+  std::vector<Integer> where_least_, where_greatest_;                           // slots
 };
 
 // Rounds of: choose, solve on the chosen, tell all the others. A set that has all rows is chosen once, and
@@ -457,12 +461,13 @@ class WorkingSet final : public AnyWorkingSet {
         std::min(1.0, kSample * static_cast<double>(size_) / static_cast<double>(violators_ + 1));
     violators_ = 0;
     for (Integer i = 0; i < n; ++i) {
-      const bool grows = dual.may_grow(i) && dual.f[i] < state.greatest;
-      const bool falls = dual.may_fall(i) && dual.f[i] > state.least;
+      const double up = dual.slope_up(i), down = dual.slope_down(i);
+      const bool grows = dual.may_grow(i) && up < state.greatest;
+      const bool falls = dual.may_fall(i) && down > state.least;
       violators_ += grows || falls;
       if (!(grows || falls) || (share < 1 && random_.unit() >= share)) continue;
-      if (grows) growing_.push_back({key(dual.f[i]), i});
-      if (falls) falling_.push_back({key(-dual.f[i]), i});
+      if (grows) growing_.push_back({key(up), i});
+      if (falls) falling_.push_back({key(-down), i});
     }
     previous_ = chosen_;
     for (const Integer i : chosen_) chosen_mark_[i] = 0;
@@ -474,7 +479,7 @@ class WorkingSet final : public AnyWorkingSet {
     for (const bool free : {true, false}) {
       for (const Integer i : previous_) {
         if (static_cast<Integer>(chosen_.size()) >= size_) break;
-        if ((dual.may_grow(i) && dual.may_fall(i)) == free) pick(i);
+        if (dual.is_free(i) == free) pick(i);
       }
     }
     std::sort(chosen_.begin(), chosen_.end());

@@ -16,10 +16,11 @@ from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
 from maxmargin.command_line.shared.grid_search import GridSearch
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
-from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
-from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
+from maxmargin.telling.progress import Clock
+from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,8 +21,8 @@ from maxmargin.command_line.shared.columns import made_up_in_words
 from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.voice import VOICE
-from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files.data.labels import class_codes, label_text
+from maxmargin.tools.words import percent, some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

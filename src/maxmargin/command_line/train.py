@@ -14,8 +14,9 @@ from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
-from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
+from maxmargin.telling.progress import Clock
 from maxmargin.tools.interrupts import held_back
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.core import default_threads
-from maxmargin.estimators.summary import fitted_summary
+from maxmargin.estimators.summary import Unfolded, caption, fitted_summary
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
@@ -50,9 +50,26 @@ class ShowsProof(BaseEstimator):
     """The problem of the last fit in plain values."""
 
     def _repr_html_inner(self) -> str:
-        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
-        usual: str = super()._repr_html_inner()
-        return usual + fitted_summary(self)
+        """scikit-learn's picture of the estimator and, once fitted, the certificate below it."""
+        usual, card = super()._repr_html_inner(), fitted_summary(self)
+        return usual.replace(card, "") + card if card else str(usual)
+
+    def _get_params_html(self, *args: Any, **kwargs: Any) -> Unfolded:
+        """What scikit-learn, from 1.7 on, unfolds of the estimator: parameters, and the certificate.
+
+        So it is there in the pictures of a Pipeline, and of others that hold the estimator.
+        """
+        return Unfolded(super()._get_params_html(*args, **kwargs), fitted_summary(self))
+
+    def _sk_visual_block_(self) -> Any:
+        """The box in scikit-learn's pictures, with the gap below the name; without, where it has no room.
+
+        What is private in scikit-learn may go: it draws its usual box where this raises anything.
+        """
+        from sklearn.utils._repr_html.estimator import _VisualBlock
+
+        words = {"names": type(self).__name__, "name_details": str(self)}
+        return _VisualBlock("single", self, **words, name_caption=caption(self))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
@@ -79,6 +96,8 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     def _running(self, problems: ClassProblems) -> Running:
         """How the problems of a fit are to be solved."""
         watched = self.verbose or self.callback is not None
+        if self.verbose and not is_logged():
+            self._show(problems)
         return Running(
             self.solver,
             float(self.tol),
@@ -94,10 +113,14 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _told_of(self, problems: ClassProblems, name: Any) -> Callback:
-        """The user's callback, told which problem it is about, and the log."""
+        """The user's callback, told which problem it is about, and what ``verbose`` shows."""
+        shown = self.__dict__.get("_shown")
 
         def tell(progress: Progress) -> bool | None:
-            if self.verbose:
+            told = replace(progress, label=name if problems.several else None)
+            if shown is not None:
+                shown(told)
+            elif self.verbose:
                 logger.info(
                     "%s %s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
                     problems.kind.what,
@@ -109,7 +132,7 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
                 )
             if self.callback is None:
                 return None
-            return self.callback(replace(progress, label=name if problems.several else None))
+            return self.callback(told)
 
         return tell
 
@@ -143,13 +166,38 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         Ctrl-C ends a fit whose data are checked: every problem keeps the best model that is proven so far,
         0 where it had not begun, and a warning says so.
         """
-        interrupts = self._fit_once(X, y, sample_weight)
-        if until_sure is not None and not interrupts.came:
-            with held_back() as interrupts:
-                self._go_on_until_sure(until_sure, X, y, sample_weight)
+        ended = ""
+        try:
+            interrupts = self._fit_once(X, y, sample_weight)
+            if until_sure is not None and not interrupts.came:
+                with held_back() as interrupts:
+                    self._go_on_until_sure(until_sure, X, y, sample_weight)
+            ended = self._ending if self.verbose else ""
+        finally:
+            if (shown := self.__dict__.pop("_shown", None)) is not None:
+                shown.end(ended)
         if self.status_.certified:
             interrupts.pass_on()
         return self
+
+    def _show(self, problems: ClassProblems) -> None:
+        """From here on to the end of ``fit``, show how far it is, or every certificate."""
+        from maxmargin.telling.progress import one_problem, several_problems
+        from maxmargin.telling.verbose import Shown
+
+        seconds = math.inf if self.max_time is None else float(self.max_time)
+        pairs = not problems.kind.all_rows
+        saw = one_problem(float(self.tol), seconds)
+        if problems.several:
+            saw = several_problems(len(problems), seconds, pairs=pairs)
+        self.__dict__.setdefault("_shown", Shown(type(self).__name__, int(self.verbose), saw))
+
+    @property
+    def _ending(self) -> str:
+        """How the fit ended, in a sentence."""
+        gap = max(proof.relative_gap for proof in each_of(self.certificate_))
+        sentence = self.status_.sentence(gap, float(self.tol), int(np.max(self.n_iter_)))
+        return sentence.partition(". ")[0].removesuffix(".") + "."
 
     @abstractmethod
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -260,6 +308,11 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         from maxmargin.files.models.saved import load_model
 
         return to_estimator(load_model(path), cls)
+
+
+def is_logged() -> bool:
+    """Whether somebody takes what ``verbose`` tells from the log, so that it need not be shown."""
+    return logger.isEnabledFor(logging.INFO)
 
 
 def check_solver(estimator: Any) -> None:

@@ -13,11 +13,11 @@ from maxmargin.command_line.shared.answer import DONE, attributes, print_json
 from maxmargin.command_line.shared.columns import column_in_words, encoding_as_json, encoding_in_words
 from maxmargin.command_line.shared.features import features_as_json, features_in_words, monomial_name
 from maxmargin.command_line.shared.verdict import claim_as_json, kernel_described
-from maxmargin.command_line.shared.words import bytes_in_words, some
 from maxmargin.files import SavedKernelModel, SavedModel, StoredModel, load_model
 from maxmargin.files.data.labels import label_text
 from maxmargin.files.models.support_vectors import with_support_vectors
 from maxmargin.tables.encoding import Encoding
+from maxmargin.tools.words import bytes_in_words, some
 
 _HEAVIEST = 5
 """Features of the largest weights that are named."""

@@ -15,8 +15,8 @@ import typer
 
 from maxmargin import files
 from maxmargin.command_line.shared.answer import Failure
-from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
+from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

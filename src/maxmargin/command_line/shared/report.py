@@ -27,7 +27,13 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_words, made_up_in_words
-from maxmargin.command_line.shared.doubts import (
+from maxmargin.command_line.shared.features import features_as_json, features_in_words
+from maxmargin.command_line.shared.progress import Bars
+from maxmargin.estimators.sureness import settled_of
+from maxmargin.files.data.labels import label_text, problem_text
+from maxmargin.kernels.names import describe
+from maxmargin.proof.model import each_of
+from maxmargin.telling.doubts import (
     column_scales,
     counting_doubts,
     majority_doubt,
@@ -35,13 +41,8 @@ from maxmargin.command_line.shared.doubts import (
     separating_columns,
     separating_doubts,
 )
-from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.command_line.shared.progress import Bars, Clock
-from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
-from maxmargin.estimators.sureness import settled_of
-from maxmargin.files.data.labels import label_text, problem_text
-from maxmargin.kernels.names import describe
-from maxmargin.proof.model import each_of
+from maxmargin.telling.progress import Clock
+from maxmargin.tools.words import bytes_in_words, percent, seconds_in_words
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice

@@ -23,13 +23,13 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
 from maxmargin.files.data.labels import class_codes, label_text
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
 from maxmargin.proof.of_files import Alphas, Finding, Part, judge_alone, judge_proof, parts
 from maxmargin.proof.of_kernel_files import OtherCounts, doubt, kernel_parts
+from maxmargin.tools.words import percent, some
 
 if TYPE_CHECKING:
     from maxmargin.command_line.shared.progress import Bars

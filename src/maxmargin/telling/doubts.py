@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from maxmargin.command_line.shared.words import count_in_words, percent, some
+from maxmargin.tools.words import count_in_words, percent, some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

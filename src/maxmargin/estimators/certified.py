@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.core import default_threads
+from maxmargin.estimators.kept_callback import KeptCallback
 from maxmargin.estimators.summary import Unfolded, caption, fitted_summary
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
@@ -76,6 +77,18 @@ class ShowsProof(BaseEstimator):
         if "text/html" in bundle:  # not where scikit-learn is configured to show text
             bundle["text/html"] = self._repr_html_inner()
         return bundle
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if state.get("callback") is None:
+            return state
+        return state | {"callback": KeptCallback(state["callback"])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = state.get("callback")
+        super().__setstate__(
+            state | {"callback": kept.callback} if isinstance(kept, KeptCallback) else state
+        )
 
 
 class CertifiedClassifier(ClassifierMixin, ShowsProof):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.files.data.reading import stream as stream
     from maxmargin.files.models.saved import load_model as load_model
     from maxmargin.files.models.saved import save_model as save_model
+    from maxmargin.files.models.skops import skops_types as skops_types
     from maxmargin.files.models.stored import ModelError as ModelError
     from maxmargin.files.models.stored import SavedKernelModel as SavedKernelModel
     from maxmargin.files.models.stored import SavedModel as SavedModel
@@ -34,6 +35,7 @@ _HOME = {
     "read": "data.reading",
     "read_libsvm": "data.libsvm",
     "save_model": "models.saved",
+    "skops_types": "models.skops",
     "stream": "data.reading",
 }
 

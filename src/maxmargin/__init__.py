@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from maxmargin.solving.loop import solve as solve
     from maxmargin.solving.ways import choose_solver as choose_solver
     from maxmargin.tables.transformer import Table as Table
+    from maxmargin.telling.doubts import DoubtfulModelWarning as DoubtfulModelWarning
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
     "Certificate": "proof.certificate",
+    "DoubtfulModelWarning": "telling.doubts",
     "HardMarginCertificate": "proof.hard_margin",
     "InseparabilityProof": "proof.inseparable",
     "InseparableError": "proof.inseparable",

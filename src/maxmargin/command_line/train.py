@@ -309,6 +309,7 @@ def _fit(
     from sklearn.exceptions import ConvergenceWarning
 
     from maxmargin.proof.inseparable import InseparableError
+    from maxmargin.telling.doubts import DoubtfulModelWarning
 
     count = len(np.unique(data_set.y))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
@@ -333,7 +334,8 @@ def _fit(
     estimator.set_params(callback=None, warm_start=False)
     if data_set.feature_names is not None:
         estimator.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
-    warned = [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
+    told_later = (ConvergenceWarning, DoubtfulModelWarning)
+    warned = [str(one.message) for one in caught if not issubclass(one.category, told_later)]
     return warned, max(blocks, default=None)
 
 

@@ -17,13 +17,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.core import default_threads
 from maxmargin.estimators.kept_callback import KeptCallback
 from maxmargin.estimators.summary import Unfolded, caption, fitted_summary
+from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
@@ -38,6 +38,13 @@ logger = logging.getLogger("maxmargin")
 
 _SMALLEST_TOL = 1e-14
 """The relative gap below which float64 has nothing to tell apart any more."""
+_LOSS_OF_ERROR = math.log(2.0)
+"""The least logistic loss of a row on the wrong side; the other losses have 1."""
+_FEW_VALUES = 20_000
+"""Values of X up to which columns are looked at only where something else is suspicious: such a fit takes
+some hundred microseconds, and to look takes ten."""
+_MOST_SCORES = 1_000_000
+"""Pairs of rows and support vectors, at most, of which values of the kernel are computed for a warning."""
 
 
 class ShowsProof(BaseEstimator):
@@ -212,6 +219,52 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         sentence = self.status_.sentence(gap, float(self.tol), int(np.max(self.n_iter_)))
         return sentence.partition(". ")[0].removesuffix(".") + "."
 
+    def _warn_of_doubts(self, X: Any, weights: Any) -> None:
+        """Warn of what makes a proven model useless; to find nothing takes a hundredth of a fit.
+
+        A row on the wrong side costs C or more in the problem of a pair of classes, and twice that in those
+        of two classes against the rest. So the values of all problems tell, mostly, that the model is
+        better than the answer that is always the same.
+        """
+        problems = self._outline
+        rows = len(problems.codes)
+        others = rows - max(np.bincount(problems.codes).tolist())
+        traces = self.trace_ if isinstance(self.trace_, list) else [self.trace_]
+        least = _LOSS_OF_ERROR if problems.loss == "logistic" else 1.0
+        least *= 2.0 if problems.several and problems.kind.all_rows else 1.0
+        value = sum(trace.records[-1].primal for trace in traces if trace.records)
+        suspicious = value >= least * problems.C * others
+        many = getattr(X, "size", 0) > _FEW_VALUES
+        if not (suspicious or many) or problems.hard or not self.status_.certified:
+            return
+        from maxmargin.telling.doubts import DoubtfulModelWarning, doubts_of_fit
+
+        plain = weights is None and problems.class_weight is None
+        useless = plain and suspicious and self._right(X) <= rows - others
+        given = isinstance(getattr(self, "kernel_", None), Function | Precomputed)
+        columns = None if given else X
+        if (useless or many) and (doubt := doubts_of_fit(columns, self._column_name, useless=useless)):
+            warnings.warn(doubt, DoubtfulModelWarning, stacklevel=4)
+
+    def _right(self, X: Any) -> float:
+        """How many training rows the model gets right; infinitely many where to find out takes long."""
+        proofs, codes = each_of(self.certificate_), self._outline.codes
+        if len(proofs) == 1:
+            return int(np.count_nonzero(proofs[0].margins > 0))
+        if len(codes) * len(getattr(self, "support_", [0])) > _MOST_SCORES:
+            return math.inf
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the names of columns are those of the fit
+            return int(np.count_nonzero(self.predict(X) == self.classes_[codes]))
+
+    def _column_name(self, column: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return str(column) if names is None else f"'{names[column]}'"
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+
     @abstractmethod
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """The scores of all rows, one column for each problem, the lengths of the rows, and errors."""
@@ -259,7 +312,7 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
             if closer.tol < _SMALLEST_TOL or (closer.max_time or 1.0) <= 0.0:
                 break
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the fit is within tol already
+                warnings.simplefilter("ignore", UserWarning)  # the fit is within tol, and said the rest
                 closer._fit_once(X, y, sample_weight)
             gaps = [max(proof.gap for proof in each_of(of.certificate_)) for of in (closer, self)]
             if gaps[0] >= gaps[1]:

@@ -176,6 +176,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
             shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
+        self._warn_of_doubts(X, weights)
         return interrupts
 
     def _problems(

@@ -206,6 +206,8 @@ class LinearSVCCV(LinearParameters):
             for one in shown:
                 self._tell_scores(one)
         self._warn_of(shortfalls=[at for outcome in outcomes for at in outcome if at.shortfall])
+        if self.refit:
+            self.best_estimator_._warn_of_doubts(X, sample_weight)
 
     def _told(self, shown: list[Shown], fits: int) -> Callback | None:
         """The user's callback, and what ``verbose`` shows of so many fits, which is added to ``shown``."""

@@ -34,6 +34,7 @@ from maxmargin.files.data.labels import label_text, problem_text
 from maxmargin.kernels.names import describe
 from maxmargin.proof.model import each_of
 from maxmargin.telling.doubts import (
+    ON_THE_COMMAND_LINE,
     column_scales,
     counting_doubts,
     majority_doubt,
@@ -172,10 +173,10 @@ class Training:
         def name(column: int) -> str:
             return str(column + 1) if names is None else f"'{names[column]}'"
 
-        doubts = scale_doubts(column_scales(data.X), name, option=names is not None, large=False)
+        doubts = scale_doubts(column_scales(data.X), name, ON_THE_COMMAND_LINE, large=False)
         if self.estimator.class_weight is None:
             counts = [round(count * of / len(data.y)) for count in self.counts]
-            doubts += majority_doubt(right, counts)
+            doubts += majority_doubt(right, counts, ON_THE_COMMAND_LINE)
         separating = [name(column) for column in separating_columns(data.X, data.y)]
         if data.encoding is not None:
             owners = [f"'{column.name}'" for column in data.encoding.columns for _ in column.names]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from maxmargin.files.data.reading import DataSet as DataSet
     from maxmargin.files.data.reading import read as read
     from maxmargin.files.data.reading import stream as stream
+    from maxmargin.files.models.pipelines import load_pipeline as load_pipeline
     from maxmargin.files.models.saved import load_model as load_model
     from maxmargin.files.models.saved import save_model as save_model
     from maxmargin.files.models.skops import skops_types as skops_types
@@ -32,6 +33,7 @@ _HOME = {
     "StoredModel": "models.stored",
     "fingerprint": "data.fingerprints",
     "load_model": "models.saved",
+    "load_pipeline": "models.pipelines",
     "read": "data.reading",
     "read_libsvm": "data.libsvm",
     "save_model": "models.saved",

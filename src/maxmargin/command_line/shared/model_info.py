@@ -63,6 +63,8 @@ def _lines(model: StoredModel) -> dict[str, str]:
     if model.encoding is not None:
         label = model.encoding.label
         lines["table"] = f"{len(model.encoding.columns)} columns" + (f", label '{label}'" if label else "")
+    if model.preparation is not None:
+        lines["before"] = str(model.preparation)
     lines["problem"] = problem_in_words(model)
     if isinstance(model, SavedModel):
         lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight, *_ in heaviest(model))
@@ -154,6 +156,8 @@ def heaviest(model: SavedModel, most: int = _HEAVIEST) -> list[Weight]:
 
 def _name(model: SavedModel, column: int) -> str:
     """What a column of coef weighs."""
+    if model.preparation is not None and not model.preparation.keeps_columns:
+        return str(column + 1)
     if model.expansion is not None:
         return monomial_name(model.expansion, column, model.feature_names)
     return str(column + 1) if model.feature_names is None else model.feature_names[column]
@@ -172,6 +176,7 @@ def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
         "kernel": kernel_described(model),
         "feature_map": features_as_json(getattr(model, "expansion", None)),
         "table": encoding_as_json(model.encoding),
+        "before": [] if model.preparation is None else [step.name for step in model.preparation.steps],
     }
     if isinstance(model, SavedModel):
         answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight, *_ in heaviest(model)]

@@ -226,6 +226,12 @@ class Training:
         return getattr(self.estimator, "expansion_", None)
 
     @property
+    def before(self) -> list[str]:
+        """The names of the steps that columns of numbers go through before the model."""
+        preparation = None if self.training_set is None else self.training_set.preparation
+        return [] if preparation is None else [step.name for step in preparation.steps]
+
+    @property
     def labels(self) -> list[Any]:
         """What each problem tells apart: None for two classes, else a class or a pair of classes."""
         if len(self.certificates) == 1:
@@ -312,6 +318,7 @@ def _as_json(
         **kernel_as_json(training),
         "feature_map": features_as_json(training.expansion),
         "table": encoding_as_json(training.data_set.encoding),
+        "before": training.before,
         "solver": estimator.solver_,
         "steps": training.steps,
         "rows": X.shape[0],
@@ -448,7 +455,9 @@ def _print_classes(training: Training) -> None:
 
 
 def _table_in_words(training_set: TrainingSet | None) -> list[str]:
-    """What became of the columns of a table."""
+    """What became of the columns."""
+    if training_set is not None and training_set.encoding is None and training_set.preparation is not None:
+        return [f"Before the model: {training_set.preparation}; it is a part of the model."]
     if training_set is None or training_set.encoding is None or training_set.encoded is None:
         return []
     encoded = training_set.encoded

@@ -84,7 +84,7 @@ class Verdict:
                 "alone do not say what was minimised"
             )
         if not self.refusals:
-            self.findings += self._judged(X, codes, class_weight, max_time, bars)
+            self.findings += self._judged(model.prepared(X), codes, class_weight, max_time, bars)
 
     def _judged(
         self, X: Any, codes: NDArray[Any], class_weight: Any, max_time: float, bars: Bars
@@ -197,6 +197,8 @@ class Verdict:
         with_kernel = "" if kernel is None else f", {kernel}"
         expansion: Any = getattr(self.model, "expansion", None)
         features = "" if expansion is None else f", {features_in_words(expansion)}"
+        if self.model.preparation is not None:
+            features += f", {self.model.preparation}"
         typer.echo(
             f"{self.model_path}, written by {self.model.writer}: {what}, "
             f"{INTERCEPTS[problem['intercept']]}{with_kernel}{features}; on {self.data_path}."

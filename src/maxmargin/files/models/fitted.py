@@ -62,7 +62,9 @@ def from_estimator(estimator: Any) -> StoredModel:
     from maxmargin.estimators import SVC
 
     if hasattr(estimator, "steps"):
-        return _from_pipeline(estimator)
+        from maxmargin.files.models.pipelines import from_pipeline
+
+        return from_pipeline(estimator)
     check_is_fitted(estimator)
     own = _of_svc(estimator) if isinstance(estimator, SVC) else {"coef": _dense(estimator.coef_)}
     proof = getattr(estimator, "certificate_", None)
@@ -99,22 +101,6 @@ def from_estimator(estimator: Any) -> StoredModel:
             f"{changed} must be those that the fit proved. Got others: they were changed since. Fit again, "
             "or delete certificate_ to save the changed numbers without any proof."
         ) from error
-
-
-def _from_pipeline(pipeline: Any) -> StoredModel:
-    """What a pipeline of a ``Table`` and a classifier amounts to."""
-    from maxmargin.estimators.certified import CertifiedClassifier
-    from maxmargin.tables.transformer import Table
-
-    steps = [step for _, step in pipeline.steps]
-    if len(steps) != 2 or not isinstance(steps[0], Table) or not isinstance(steps[1], CertifiedClassifier):
-        raise ModelError(
-            "A pipeline can be saved where it is a maxmargin.Table followed by a LinearSVC or SVC. Got "
-            f"{' and '.join(type(step).__name__ for step in steps)} instead. Save the last step alone, "
-            "and keep what comes before it."
-        )
-    encoding = steps[0].encoding_
-    return replace(from_estimator(steps[1]), encoding=encoding, feature_names=encoding.names)
 
 
 def _of_svc(estimator: Any) -> dict[str, Any]:
@@ -166,6 +152,11 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where one of that kind does not solve such a problem."""
     from maxmargin.estimators import SVC
 
+    if saved.preparation is not None:
+        raise ModelError(
+            f"there are steps before the classifier: {saved.preparation}. Load all of it with "
+            "maxmargin.files.load_pipeline(path)."
+        )
     known = _with_support_vectors(saved) if issubclass(kind, SVC) else _linear(saved)
     model: Any = known.in_order(np.argsort(known.classes))  # the classes of an estimator are sorted
     several = len(model.intercept) > 1

@@ -77,7 +77,9 @@ def save_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    model : what ``load_model`` gives, or a fitted LinearSVC or SVC
+    model : what ``load_model`` gives, a fitted LinearSVC or SVC, or a pipeline that ends with one, of a
+        ``Table``, scikit-learn's scalers, one-hot encoders and column transformers, and feature maps;
+        ``load_pipeline`` gives it back
     format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
         is needed to predict and says of the problem only what that text has room for.
     data : (X, y) of the training, or their fingerprint: others can then tell the data again.
@@ -90,4 +92,10 @@ def save_model(
     if format not in writers:
         names = ", ".join(map(repr, writers))
         raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
-    write_whole(path, writers[format](fitted.prepared(model, data, proof)))
+    saved = fitted.prepared(model, data, proof)
+    if format != "maxmargin" and (saved.preparation is not None or saved.encoding is not None):
+        raise ModelError(
+            f"A file of {format} weighs the columns of the data as they are, and this model has steps "
+            "before it. Save it with format='maxmargin' instead."
+        )
+    write_whole(path, writers[format](saved))

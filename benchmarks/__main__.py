@@ -23,6 +23,7 @@ from benchmarks import (
     datasets,
     degree2,
     features,
+    gpu,
     intelex,
     kernel,
     machine,
@@ -41,6 +42,7 @@ from benchmarks.picture import draw
 from benchmarks.report import Measurements, markdown
 from benchmarks.solvers import contestants
 from benchmarks.solvers.base import MissingPackage
+from maxmargin.gpu.cards import NoCardError
 
 LOSSES = ("hinge", "squared_hinge")
 Tell = Callable[[str], None]
@@ -157,7 +159,7 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
         task = progress.add_task("", total=None)
         try:
             found = page.measure(options, lambda text: progress.update(task, description=text))
-        except (datasets.MissingData, MissingPackage) as error:
+        except (datasets.MissingData, MissingPackage, NoCardError) as error:
             console.print(str(error), highlight=False, markup=False)
             return 1
     options.output.mkdir(parents=True, exist_ok=True)
@@ -233,6 +235,12 @@ PAGES = {
         partial(_add_options, repeat=7),
         lambda given, tell: features.measure(given.repeat, tell),
         lambda given, found, command, warning: features.markdown(found, command, given.repeat, warning),
+    ),
+    "gpu": Page(
+        "kernel fits and predictions on a GPU",
+        partial(_add_options, data=gpu.DATA, repeat=3),
+        lambda given, tell: gpu.measure(given.data, given.repeat, tell),
+        lambda given, found, command, warning: gpu.markdown(found, command, given.repeat, warning),
     ),
     "sweep": Page(
         "every C from 2^-15 to 2^15: certified, and how fast",

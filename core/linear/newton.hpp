@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One step of a second-order method on
 //
-//   1/2 v'Rv + sum_i piece_i(m_i),      m_i = y_i <v, z_i>,      z_i = (x_i, 1) with an intercept, else x_i
+//   1/2 v'Rv + sum_i piece_i(m_i),      m_i = y_i <v, z_i> + 1 - p_i,
+//
+// with z_i = (x_i, 1) where there is an intercept, else x_i. Targets p_i are in the margins of the first
+// point, and in all that follow from them,
 //
 // and Newton's method, which is nothing but such steps. The numbers 2 to 5 are those of the algorithm's
 // statement in src/maxmargin/solvers/newton.py.
@@ -38,6 +41,7 @@ class System {
 struct Terms {
   std::span<const double> labels, costs;  // y and C, one for each row
   std::span<const double> regulariser;    // the diagonal of R: 1, and last 0 for an exact intercept
+  std::span<const double> targets{};      // p, or none where all of them are 1
 
   bool is_exact() const { return !regulariser.empty() && regulariser.back() == 0; }
 };

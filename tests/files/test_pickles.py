@@ -17,12 +17,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import SVC, LinearSVC, LinearSVCCV, features, files, kernels
+from maxmargin import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, features, files, kernels
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.solvers import Newton
 
 X, y = load_iris(return_X_y=True)
-KINDS = [LinearSVC(), SVC(), LinearSVCCV(Cs=2, cv=2)]
+KINDS = [LinearSVC(), SVC(), LinearSVCCV(Cs=2, cv=2), LinearSVR(), SVR()]
 AGAIN = {"pickle": lambda model: pickle.loads(pickle.dumps(model))}
 
 
@@ -55,7 +55,7 @@ def test_a_lambda_as_callback_is_left_out_with_a_warning(kind, again):
     assert loaded.callback is None
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert model.callback is not None
-    assert loaded.fit(X, y).classes_.tolist() == [0, 1, 2]
+    assert loaded.fit(X, y).status_.certified
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -121,6 +121,14 @@ def test_skops_loads_what_it_dumps(name, classes):
     if hasattr(model, "decision_bounds") and name != "a precomputed kernel":
         np.testing.assert_array_equal(loaded.decision_bounds(rows), model.decision_bounds(rows))
     loaded.fit(rows, labels)
+
+
+@pytest.mark.parametrize("kind", [LinearSVR, SVR])
+def test_skops_loads_regressors(kind):
+    skops = pytest.importorskip("skops.io")
+    model = kind().fit(X, X[:, 0])
+    loaded = skops.loads(skops.dumps(model), trusted=files.skops_types())
+    np.testing.assert_array_equal(loaded.prediction_bounds(X), model.prediction_bounds(X))
 
 
 def test_skops_leaves_a_lambda_out_too():

@@ -7,6 +7,7 @@ import builtins
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import NotFittedError
@@ -14,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 
 import maxmargin
-from maxmargin import SVC, LinearSVC, LinearSVCCV, features, kernels
+from maxmargin import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, features, kernels
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("skl2onnx")
@@ -103,6 +104,14 @@ def test_a_precomputed_kernel_takes_its_values():
 def test_scaler_and_classifier(scaler, dtype):
     for last in (LinearSVC(), SVC()):
         agrees(make_pipeline(scaler, last).fit(*CANCER), CANCER[0], dtype)
+
+
+@pytest.mark.parametrize("model", [LinearSVR(), SVR(C=10.0), SVR(kernel="linear")], ids=repr)
+def test_regressors(model):
+    values = FEW[:, 0] + np.sin(3 * FEW[:, 1])
+    for fitted in (clone(model).fit(FEW, values), make_pipeline(StandardScaler(), model).fit(FEW, values)):
+        answer = run(maxmargin.onnx.to_onnx(fitted), FEW)
+        np.testing.assert_allclose(answer["prediction"].ravel(), fitted.predict(FEW), rtol=1e-5, atol=1e-5)
 
 
 MAPS = {

@@ -194,9 +194,9 @@ def test_inconsistent_arrays_are_refused():
     options = dict(bias=0, bias_curvature=0, relaxation=1, above=1, below=-1, budget=budget)
     with pytest.raises(ValueError, match="out of range"):
         core.dual_coordinate_ascent(
-            rows.compiled, False, np.ones((3, 5)), np.array([3]), np.zeros(3), **options
+            rows.compiled, False, np.ones((3, 6)), np.array([3]), np.zeros(3), **options
         )
-    with pytest.raises(ValueError, match="five numbers"):
+    with pytest.raises(ValueError, match="six numbers"):
         core.dual_coordinate_ascent(
             rows.compiled, False, np.ones((3, 4)), np.array([0]), np.zeros(3), **options
         )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from maxmargin import SVC, InseparableError, LinearSVC, LinearSVCCV
+from maxmargin import SVC, SVR, InseparableError, LinearSVC, LinearSVCCV, LinearSVR
 from maxmargin.telling.progress import one_problem
 from maxmargin.telling.verbose import Shown
 
@@ -56,6 +56,16 @@ def test_two_shows_the_trace(kind, data, capsys):
     assert len(lines) - 1 >= len(traces)
     for proof in proofs:
         assert any(f"primal {proof.primal:.8g}, dual {proof.dual:.8g}" in line for line in lines)
+
+
+@pytest.mark.parametrize("kind", [LinearSVR, SVR])
+def test_regressors_show_the_same(kind, capsys):
+    for verbose, lines in ((0, 0), (1, 1)):
+        kind(verbose=verbose).fit(X, X[:, 0])
+        assert capsys.readouterr().err.count("Certified") == lines
+    model = kind(verbose=2).fit(X, X[:, 0])
+    proof = model.certificate_
+    assert f"primal {proof.primal:.8g}, dual {proof.dual:.8g}" in capsys.readouterr().err
 
 
 def test_two_shows_the_scores_of_every_cost(capsys):

@@ -99,6 +99,7 @@ def train(
     no_proof: Annotated[
         bool, typer.Option("--no-proof", help="A small file: what is claimed, without the multipliers.")
     ] = False,
+    device: options.Device = None,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
     reading: options.TrainingData,
     as_json: options.Json = False,
@@ -148,8 +149,12 @@ def train(
     _refuse_features(earlier, asked is not None, model_format)
     if kernel.kernel is not None or _has_kernel(earlier):
         _refuse_without_kernel(loss, intercept, model_format, earlier)
-        given = given | own | {"loss": None}
+        given = given | own | {"loss": None, "device": device}
     else:
+        if device == "cuda":
+            raise Failure(
+                "--device cuda is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
+            )
         given |= {} if intercept is None else options.intercept_options(intercept)
         if loss is None and earlier is None:
             given["loss"] = usual_loss(solver, model_format)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all classifiers here share: callbacks, budgets, how a fit ended, and the proof in a notebook."""
+"""What all estimators here share: callbacks, budgets, how a fit ended, and the proof in a notebook."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import os
 import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -98,11 +100,10 @@ class ShowsProof(BaseEstimator):
         )
 
 
-class CertifiedClassifier(ClassifierMixin, ShowsProof):
-    """A classifier whose fit ends with a certificate."""
+class Certified(ShowsProof):
+    """An estimator whose fit ends with a certificate."""
 
     tol: float
-    class_weight: Any
     verbose: int
     solver: str | AnySolver
     warm_start: Any
@@ -113,11 +114,9 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
 
     random_state: Any
 
-    def _running(self, problems: ClassProblems) -> Running:
-        """How the problems of a fit are to be solved."""
+    def _running_told(self, callback: Callable[[Any], Callback]) -> Running:
+        """How the problems of a fit are to be solved; ``callback`` gives that of a problem by its name."""
         watched = self.verbose or self.callback is not None
-        if self.verbose and not is_logged():
-            self._show(problems)
         return Running(
             self.solver,
             float(self.tol),
@@ -126,30 +125,105 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
             self._threads,
             self.random_state,
             self._draw_seed,
-            partial(self._told_of, problems) if watched else None,
+            callback if watched else None,
         )
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
+    def _tell(self, what: str, progress: Progress) -> None:
+        """What ``verbose`` shows, or the log."""
+        if (shown := self.__dict__.get("_shown")) is not None:
+            shown(progress)
+        elif self.verbose:
+            logger.info(
+                "%s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
+                what,
+                progress.step,
+                progress.seconds,
+                progress.relative_gap,
+                progress.estimate,
+            )
+
+    def _show(self, count: int = 1, *, pairs: bool = False) -> None:
+        """From here on until ``_showing`` ends, show how far so many problems are, or every certificate."""
+        if is_logged():
+            return
+        from maxmargin.telling.progress import one_problem, several_problems
+        from maxmargin.telling.verbose import Shown
+
+        seconds = math.inf if self.max_time is None else float(self.max_time)
+        saw = one_problem(float(self.tol), seconds)
+        if count > 1:
+            saw = several_problems(count, seconds, pairs=pairs)
+        self.__dict__.setdefault("_shown", Shown(type(self).__name__, int(self.verbose), saw))
+
+    @contextmanager
+    def _showing(self) -> Iterator[None]:
+        """What is shown of a fit ends with it, in a line that says how."""
+        ended = ""
+        try:
+            yield
+            gap = max(proof.relative_gap for proof in each_of(self.certificate_))
+            sentence = self.status_.sentence(gap, float(self.tol), int(np.max(self.n_iter_)))
+            ended = sentence.partition(". ")[0].removesuffix(".") + "."
+        finally:
+            if (shown := self.__dict__.pop("_shown", None)) is not None:
+                shown.end(ended)
+
+    def _threads(self) -> int:
+        if self.n_jobs is None or self.n_jobs == -1:
+            return default_threads()
+        return int(self.n_jobs)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: tuple[Any, Any] | str | None = None,
+        proof: bool = True,
+        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
+    ) -> None:
+        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
+
+        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
+        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
+        """
+        from maxmargin.files.models.saved import save_model
+
+        save_model(self, path, format=format, data=data, proof=proof)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
+
+        It predicts what the saved one does and has its certificate, trace and status where the file has
+        them; what the file does not say, such as C in those of others, is at its default. Nothing
+        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
+        """
+        from maxmargin.files.models.fitted import to_estimator
+        from maxmargin.files.models.saved import load_model
+
+        return to_estimator(load_model(path), cls)
+
+
+class CertifiedClassifier(ClassifierMixin, Certified):
+    """A classifier whose fit ends with a certificate."""
+
+    class_weight: Any
+
+    def _running(self, problems: ClassProblems) -> Running:
+        """How the problems of a fit are to be solved."""
+        if self.verbose:
+            self._show(len(problems), pairs=not problems.kind.all_rows)
+        return self._running_told(partial(self._told_of, problems))
+
     def _told_of(self, problems: ClassProblems, name: Any) -> Callback:
         """The user's callback, told which problem it is about, and what ``verbose`` shows."""
-        shown = self.__dict__.get("_shown")
 
         def tell(progress: Progress) -> bool | None:
             told = replace(progress, label=name if problems.several else None)
-            if shown is not None:
-                shown(told)
-            elif self.verbose:
-                logger.info(
-                    "%s %s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
-                    problems.kind.what,
-                    name,
-                    progress.step,
-                    progress.seconds,
-                    progress.relative_gap,
-                    progress.estimate,
-                )
+            self._tell(f"{problems.kind.what} {name}", told)
             if self.callback is None:
                 return None
             return self.callback(told)
@@ -186,38 +260,14 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         Ctrl-C ends a fit whose data are checked: every problem keeps the best model that is proven so far,
         0 where it had not begun, and a warning says so.
         """
-        ended = ""
-        try:
+        with self._showing() if self.verbose else nullcontext():
             interrupts = self._fit_once(X, y, sample_weight)
             if until_sure is not None and not interrupts.came:
                 with held_back() as interrupts:
                     self._go_on_until_sure(until_sure, X, y, sample_weight)
-            ended = self._ending if self.verbose else ""
-        finally:
-            if (shown := self.__dict__.pop("_shown", None)) is not None:
-                shown.end(ended)
         if self.status_.certified:
             interrupts.pass_on()
         return self
-
-    def _show(self, problems: ClassProblems) -> None:
-        """From here on to the end of ``fit``, show how far it is, or every certificate."""
-        from maxmargin.telling.progress import one_problem, several_problems
-        from maxmargin.telling.verbose import Shown
-
-        seconds = math.inf if self.max_time is None else float(self.max_time)
-        pairs = not problems.kind.all_rows
-        saw = one_problem(float(self.tol), seconds)
-        if problems.several:
-            saw = several_problems(len(problems), seconds, pairs=pairs)
-        self.__dict__.setdefault("_shown", Shown(type(self).__name__, int(self.verbose), saw))
-
-    @property
-    def _ending(self) -> str:
-        """How the fit ended, in a sentence."""
-        gap = max(proof.relative_gap for proof in each_of(self.certificate_))
-        sentence = self.status_.sentence(gap, float(self.tol), int(np.max(self.n_iter_)))
-        return sentence.partition(". ")[0].removesuffix(".") + "."
 
     def _warn_of_doubts(self, X: Any, weights: Any) -> None:
         """Warn of what makes a proven model useless; to find nothing takes a hundredth of a fit.
@@ -328,28 +378,6 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
         """Fit to ``tol``; whether Ctrl-C came meanwhile."""
 
-    def _threads(self) -> int:
-        if self.n_jobs is None or self.n_jobs == -1:
-            return default_threads()
-        return int(self.n_jobs)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        data: tuple[Any, Any] | str | None = None,
-        proof: bool = True,
-        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
-    ) -> None:
-        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
-
-        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
-        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
-        """
-        from maxmargin.files.models.saved import save_model
-
-        save_model(self, path, format=format, data=data, proof=proof)
-
     def report(
         self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
     ) -> None:
@@ -361,19 +389,6 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         from maxmargin.report.of_estimators import report_on
 
         report_on(self, path, X, y, test)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
-
-        It predicts what the saved one does and has its certificate, trace and status where the file has
-        them; what the file does not say, such as C in those of others, is at its default. Nothing
-        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
-        """
-        from maxmargin.files.models.fitted import to_estimator
-        from maxmargin.files.models.saved import load_model
-
-        return to_estimator(load_model(path), cls)
 
 
 def is_logged() -> bool:

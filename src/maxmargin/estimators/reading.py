@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,9 @@ from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.problem.rows import Rows
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
 
 MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's checks are told of X."""
@@ -140,3 +143,26 @@ def seen_rows(estimator: Any, X: Any) -> Any:
         validate_data(estimator, X, skip_check_array=True, reset=False)
         return X
     return validate_data(estimator, X, reset=False, **MATRIX)
+
+
+def lies_on_card(X: Any) -> bool:
+    """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
+    return hasattr(X, "__cuda_array_interface__")
+
+
+def card_for(device: str | None, X: Any) -> Card | None:
+    """The GPU that X is to be dealt with on; None: the CPU. Without a ``device`` that is where X lies."""
+    if device != "cuda" and (device == "cpu" or not lies_on_card(X)):
+        return None
+    from maxmargin.gpu.cards import the_card
+
+    return the_card()
+
+
+def in_the_kind_of(X: Any, answer: NDArray[Any]) -> Any:
+    """An answer where X lies, and in its kind."""
+    if not lies_on_card(X):
+        return answer
+    from maxmargin.gpu.cards import like
+
+    return like(answer, X)

@@ -15,13 +15,14 @@ _NEEDED = "maxmargin.onnx needs the package skl2onnx. Install it with: pip insta
 
 
 def to_onnx(model: Any, X: Any = None, *, dtype: Literal["float64", "float32"] = "float64") -> Any:
-    """The ``onnx.ModelProto`` of a fitted classifier, or of a pipeline that ends with one.
+    """The ``onnx.ModelProto`` of a fitted classifier or regressor, or of a pipeline that ends with one.
 
     It has one input, ``X``, and two outputs: ``label``, the answer of ``predict``, and ``scores``, that of
-    ``decision_function``, one column for each class or pair, or one for two classes.
+    ``decision_function``, one column for each class or pair, or one for two classes. That of a regressor
+    has one, ``prediction``, a column.
 
-    model : a LinearSVC, SVC or LinearSVCCV, or a pipeline of what skl2onnx knows (scalers, OneHotEncoder,
-        ColumnTransformer, ...), feature maps of maxmargin and such a classifier
+    model : a LinearSVC, SVC, LinearSVCCV, LinearSVR or SVR, or a pipeline of what skl2onnx knows (scalers,
+        OneHotEncoder, ColumnTransformer, ...), feature maps of maxmargin and one of these
     X : some rows, from which the input of the graph takes its types; it is needed only where columns are of
         different types, as in a data frame, which then are inputs of their own names
     dtype : the type of the input without X. Models compute in float64 either way.
@@ -48,14 +49,26 @@ def register() -> Any:
         import skl2onnx
     except ImportError as error:
         raise ImportError(_NEEDED) from error
-    from maxmargin.onnx.classifiers import CLASSIFIERS
-    from maxmargin.onnx.graph import classifier_parser, converter, map_shape, scores_shape
+    from maxmargin.onnx.estimators import CLASSIFIERS, REGRESSORS
+    from maxmargin.onnx.graph import (
+        classifier_parser,
+        converter,
+        map_shape,
+        regressor_parser,
+        scores_shape,
+        value_shape,
+    )
     from maxmargin.onnx.maps import MAPS
 
     for kind, write in CLASSIFIERS.items():
         alias = f"Maxmargin{kind.__name__}"
         skl2onnx.update_registered_converter(
             kind, alias, scores_shape, converter(write), parser=classifier_parser(alias)
+        )
+    for kind, write in REGRESSORS.items():
+        alias = f"Maxmargin{kind.__name__}"
+        skl2onnx.update_registered_converter(
+            kind, alias, value_shape, converter(write), parser=regressor_parser(alias)
         )
     for kind, write in MAPS.items():
         skl2onnx.update_registered_converter(kind, f"Maxmargin{kind.__name__}", map_shape, converter(write))

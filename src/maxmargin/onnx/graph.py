@@ -107,6 +107,23 @@ def classifier_parser(alias: str) -> Callable[..., Any]:
     return parse
 
 
+def regressor_parser(alias: str) -> Callable[..., Any]:
+    """What skl2onnx calls to learn the output of a regressor."""
+
+    def parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+        operator = scope.declare_local_operator(alias, model)
+        operator.inputs.extend(inputs)
+        operator.outputs.append(scope.declare_local_variable("prediction", DoubleTensorType()))
+        return operator.outputs
+
+    return parse
+
+
+def value_shape(operator: Any) -> None:
+    """What skl2onnx calls to learn the shape of a regressor's output."""
+    operator.outputs[0].type.shape = [operator.inputs[0].get_first_dimension(), 1]
+
+
 def scores_shape(operator: Any) -> None:
     """What skl2onnx calls to learn the shapes of a classifier's outputs."""
     check_input_and_output_types(operator)

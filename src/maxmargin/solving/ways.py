@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers import (
     SOLVERS,
@@ -26,6 +27,7 @@ from maxmargin.solvers import (
     WorkingSet,
 )
 from maxmargin.solvers.ascent.warm_up import warm_up_stages
+from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.second_order.opening import sample_size
 from maxmargin.solvers.second_order.system import is_compiled, nearly_full
@@ -117,6 +119,9 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
             )
+        if isinstance(problem.rows, CardKernelRows):
+            card = problem.rows.on_card.card.name
+            return GpuWorkingSets(), f"gpu_working_sets: the rows lie on a GPU ({card})."
         return WorkingSet(), (
             "working_set: of the kernel matrix it computes rows only for multipliers that change."
         )
@@ -203,6 +208,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
             "kernel_dual_ascent with KernelRows(X, Linear()) or another kernel as rows, or "
             "fixed_intercept=0."
         )
+    if problem.targets is not None and not solver.takes_targets:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
+        return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
     return solver.accepts(problem)
 
 

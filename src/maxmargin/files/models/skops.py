@@ -8,7 +8,9 @@ from importlib import import_module
 _HOMES: dict[str, tuple[str, ...]] = {
     "estimators.linear_svc": ("LinearSVC",),
     "estimators.linear_svc_cv": ("LinearSVCCV",),
+    "estimators.linear_svr": ("LinearSVR",),
     "estimators.svc": ("SVC",),
+    "estimators.svr": ("SVR",),
     "estimators.kept_callback": ("KeptCallback",),
     "features.exact_kernel.error_estimate": ("ErrorEstimate",),
     "features.expansion": ("Expansion",),
@@ -22,6 +24,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         *("ClassProblems", "KernelProblems"),
         *("TwoClasses", "OneAgainstRest", "OneAgainstOne"),
     ),
+    "reductions.regression": ("Regression",),
     "reductions.kernel_scores": ("KernelScores",),
     "tables.encoding": ("Column", "Encoding"),
     "tables.kinds": ("LeftOut",),

@@ -157,6 +157,6 @@ def point_of(
     if w is None or margins is None:
         scores = problem.rows.scores(v[: system.columns], budget)
         b = problem.best_intercept(scores) if system.has_intercept else 0.0
-        margins = problem.y * (scores + b)
+        margins = problem.margins_of(scores, b)
     v[system.columns :] = b
     return v, margins

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Classifiers in ONNX: the scores of every problem, and the class that they stand for."""
+"""Classifiers in ONNX: the scores of every problem, and the class that they stand for; and regressors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.estimators import SVC, LinearSVC, LinearSVCCV
+from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR
 from maxmargin.kernels.base import Precomputed
 from maxmargin.onnx.graph import DOUBLE, INT64, Graph, Value, Write, is_text
 from maxmargin.onnx.kernels import kernel_values
@@ -23,11 +23,7 @@ def _with_kernel(graph: Graph, model: Any, X: Value) -> list[Value]:
     table, kind = model._problem_scores.coefficients, model._kind
     owners = np.repeat(np.arange(len(model.classes_)), model.n_support_)
     each = np.array([kind.coefficients(table, k, owners) for k in range(len(kind))])
-    if isinstance(model.kernel_, Precomputed):
-        values = graph.columns(X, model.support_)
-    else:
-        values = kernel_values(graph, model.kernel_, X, model.support_vectors_)
-    scores = graph.affine(values, each.T, model.intercept_)
+    scores = graph.affine(_kernel_values(graph, model, X), each.T, model.intercept_)
     by_class = _class_scores(graph, kind, scores) if isinstance(kind, OneAgainstOne) else scores
     if model.break_ties and len(kind) > 1:
         places = graph.node("ArgMax", by_class, axis=1, keepdims=0)
@@ -35,6 +31,22 @@ def _with_kernel(graph: Graph, model: Any, X: Value) -> list[Value]:
         places = _decided(graph, kind, scores)
     shown = scores if model.decision_function_shape == "ovo" else by_class
     return [_labels(graph, model, places), shown]
+
+
+def _kernel_values(graph: Graph, model: Any, X: Value) -> Value:
+    """The kernel between all rows and the support vectors."""
+    if isinstance(model.kernel_, Precomputed):
+        return graph.columns(X, model.support_)
+    return kernel_values(graph, model.kernel_, X, model.support_vectors_)
+
+
+def _linear_regressor(graph: Graph, model: Any, X: Value) -> list[Value]:
+    return [graph.affine(X, np.asarray(model.coef_)[:, np.newaxis], model.intercept_)]
+
+
+def _kernel_regressor(graph: Graph, model: Any, X: Value) -> list[Value]:
+    coefficients = model._problem_scores.coefficients
+    return [graph.affine(_kernel_values(graph, model, X), coefficients.T, model.intercept_)]
 
 
 def _chosen(graph: Graph, model: Any, X: Value) -> list[Value]:
@@ -76,3 +88,5 @@ def _labels(graph: Graph, model: Any, places: Value) -> Value:
 
 CLASSIFIERS: dict[type[Any], Write] = {LinearSVC: _linear, SVC: _with_kernel, LinearSVCCV: _chosen}
 """How each of them is written."""
+REGRESSORS: dict[type[Any], Write] = {LinearSVR: _linear_regressor, SVR: _kernel_regressor}
+"""The same of those whose answers are numbers."""

@@ -93,10 +93,11 @@ class Preparation:
 
     def __call__(self, X: Any) -> Any:
         """The rows as the model weighs them; X is a matrix of ``columns`` columns."""
-        for step, transformer in zip(self.steps, self.transformers, strict=True):
-            if sparse.issparse(X) and (step.name == "polar" or step.parameters.get("with_mean")):
-                X = dense(X)
-            X = transformer.transform(X)
+        with np.errstate(over="ignore", invalid="ignore"):  # the next step refuses what is not finite
+            for step, transformer in zip(self.steps, self.transformers, strict=True):
+                if sparse.issparse(X) and (step.name == "polar" or step.parameters.get("with_mean")):
+                    X = dense(X)
+                X = transformer.transform(X)
         return X
 
     def __str__(self) -> str:
@@ -203,7 +204,8 @@ def _finish_standard(step: Any) -> None:
         raise UnsoundStep("a scaler does not say whether it takes means and deviations")
     step.mean_ = _there(step, "mean_") if step.with_mean else None
     step.scale_ = _positive(step) if step.with_std else None
-    step.var_ = None if step.scale_ is None else np.square(step.scale_)
+    with np.errstate(over="ignore"):
+        step.var_ = None if step.scale_ is None else np.square(step.scale_)
     step.n_samples_seen_ = 1
 
 

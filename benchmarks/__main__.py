@@ -145,8 +145,8 @@ class Page:
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
     measure: Callable[[argparse.Namespace, Tell], Any]
-    markdown: Callable[[argparse.Namespace, Any, str, str | None], str]
-    """From the options, what was measured, the command and a warning that the machine was busy."""
+    markdown: Callable[[argparse.Namespace, Any], str]
+    """From the options and what was measured."""
     failed: Callable[[Any], bool] = lambda found: False
     """Whether what was measured must not be."""
 
@@ -164,7 +164,8 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
             return 1
     options.output.mkdir(parents=True, exist_ok=True)
     file = options.output / f"{options.command}.md"
-    file.write_text(page.markdown(options, found, command, warning), encoding="utf-8")
+    text = machine.with_note(page.markdown(options, found), command, warning)
+    file.write_text(text, encoding="utf-8")
     console.print(f"Written: {file.name}.")
     return 1 if page.failed(found) else 0
 
@@ -208,57 +209,55 @@ PAGES = {
         "the automatic choice of solver against the best one",
         partial(_add_options, data=choice.DATA, losses=True, repeat=3, longest=10.0),
         lambda given, tell: choice.measure(given.data, given.loss, given.repeat, given.longest, tell),
-        lambda given, found, command, warning: choice.markdown(found, command, warning),
+        lambda given, found: choice.markdown(found),
     ),
     "reading": Page(
         "LIBSVM text, against scikit-learn's reader",
         partial(_add_options, data=reading.DATA, repeat=7),
         lambda given, tell: reading.measure(given.data, given.repeat, tell),
-        lambda given, found, command, warning: reading.markdown(found, command, given.repeat, warning),
+        lambda given, found: reading.markdown(found, given.repeat),
     ),
     "small": Page(
         "whole fits of at most 1,000 rows against scikit-learn's",
         _add_small_options,
         lambda given, tell: small.measure(given.loss, given.kernel, given.repeat, tell),
-        lambda given, found, command, warning: small.markdown(found, command, given.repeat, warning),
+        lambda given, found: small.markdown(found, given.repeat),
     ),
     "intelex": Page(
         "kernel fits of thousands of rows against scikit-learn-intelex",
         _add_intelex_options,
         lambda given, tell: intelex.measure(given.data, given.rows, given.longest, given.repeat, tell),
-        lambda given, found, command, warning: intelex.markdown(
-            found, command, given.rows, given.longest, given.repeat, warning
-        ),
+        lambda given, found: intelex.markdown(found, given.rows, given.longest, given.repeat),
     ),
     "features": Page(
         "monomials, Nystroem, and bounds on the exact kernel",
         partial(_add_options, repeat=7),
         lambda given, tell: features.measure(given.repeat, tell),
-        lambda given, found, command, warning: features.markdown(found, command, given.repeat, warning),
+        lambda given, found: features.markdown(found, given.repeat),
     ),
     "gpu": Page(
         "kernel fits and predictions on a GPU",
         partial(_add_options, data=gpu.DATA, repeat=3),
         lambda given, tell: gpu.measure(given.data, given.repeat, tell),
-        lambda given, found, command, warning: gpu.markdown(found, command, given.repeat, warning),
+        lambda given, found: gpu.markdown(found, given.repeat),
     ),
     "sweep": Page(
         "every C from 2^-15 to 2^15: certified, and how fast",
         partial(_add_options, data=sweep.DATA, losses=True, longest=20.0),
         lambda given, tell: sweep.measure(given.data, given.loss, given.longest, tell),
-        lambda given, found, command, warning: sweep.markdown(found, command, given.longest, warning),
+        lambda given, found: sweep.markdown(found, given.longest),
     ),
     "wide": Page(
         "wide sparse data at every C, beside scikit-learn",
         partial(_add_options, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0),
         lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell),
-        lambda given, found, command, warning: wide.markdown(found, command, given.longest, warning),
+        lambda given, found: wide.markdown(found, given.longest),
     ),
     "degree2": Page(
         "monomials of degree 2 that are not written out",
         partial(_add_options, data=degree2.DATA, offered=tuple(degree2.CASES), repeat=5),
         lambda given, tell: degree2.run(given.data, given.repeat, tell),
-        lambda given, found, command, warning: degree2.markdown(found, command, given.repeat, warning),
+        lambda given, found: degree2.markdown(found, given.repeat),
     ),
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",
@@ -266,7 +265,7 @@ PAGES = {
         lambda given, tell: sceptic.measure(
             given.minutes, given.seed, given.first, given.processes, tell, given.batches
         ),
-        lambda given, found, command, warning: sceptic.markdown(found, command),
+        lambda given, found: sceptic.markdown(found),
         lambda found: bool(found.total.findings),
     ),
     "search": Page(
@@ -275,14 +274,14 @@ PAGES = {
         lambda given, tell: search.measure(
             given.minutes, given.seed, given.first, given.processes, tell, given.batches
         ),
-        lambda given, found, command, warning: search.markdown(found, command),
+        lambda given, found: search.markdown(found),
         lambda found: any(name == "untrue" for name, _ in found.total.findings),
     ),
     "path": Page(
         "the path along C, and the choice of C against scikit-learn's",
         _add_path_options,
         _measure_path,
-        lambda given, found, command, warning: along_costs.markdown(*found, command, given.repeat, warning),
+        lambda given, found: along_costs.markdown(*found, given.repeat),
     ),
 }
 

@@ -90,7 +90,7 @@ def _measure_one(objective: Objective, repeat: int, longest: float) -> Choice:
     return choice
 
 
-def markdown(choices: list[Choice], command: str, warning: str | None) -> str:
+def markdown(choices: list[Choice]) -> str:
     """The whole page."""
     heads = ["data, loss", "C", "auto took", "auto, s", "best", "best, s", "auto / best"]
     rows = [
@@ -109,14 +109,12 @@ def markdown(choices: list[Choice], command: str, warning: str | None) -> str:
     facts = "; ".join(f"{name}: {value}" for name, value in machine.facts().items())
     parts = [
         "# The automatic choice against the best one",
-        f"This page is written by `{command}`; do not edit it.",
         f"Seconds from the arrays to a certified relative gap of {TOLERANCE:g}, exact intercept; best of "
         "several rounds in which the solvers take turns. The choice is between dual_coordinate_ascent, "
         "augmented_lagrangian (hinge), newton (squared hinge) and interior_point.",
         f"{facts}.",
-        warning or "",
         f"The largest ratio is {worst.ratio:.2f} ({worst.data}, {worst.loss.replace('_', ' ')}, "
         f"C = {worst.C:g}).",
         table(heads, rows),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts) + "\n"

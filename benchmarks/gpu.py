@@ -20,6 +20,8 @@ from benchmarks.report import table
 DATA = ("mnist38", "a9a", "ijcnn1", "covtype_binary_scale", "mnist")
 _CPU_ROWS = 100_000
 """Rows up to which the CPU fits, too: covtype whole takes it minutes."""
+_LINEAR = (4_000_000, 500)
+"""Rows and columns of the linear problem, in float32: 8 GB."""
 _PREDICTED = 10_000
 """Rows that are predicted."""
 
@@ -56,6 +58,8 @@ class Found:
     fits: list[Fit] = field(default_factory=list[Fit])
     predictions: list[tuple[str, int, float, float, float]] = field(default_factory=list[Any])
     """Data, support vectors, seconds from arrays on the card, from arrays of NumPy, and on the CPU."""
+    linear: list[tuple[float, float, float, float, float]] = field(default_factory=list[Any])
+    """C, seconds on the card, on the CPU, and the gap of each."""
     tests: str = ""
     """What the tests that need a card came to."""
 
@@ -72,6 +76,8 @@ def measure(names: list[str], repeat: int, tell: Callable[[str], None]) -> Found
         found.fits.append(fit)
         if fit.support > 1000:
             found.predictions.append((name, fit.support, *_predict(card, model, data, repeat)))
+    tell("linear")
+    found.linear = _linear(card, repeat)
     tell("tests")
     answer = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", "tests/gpu"],
@@ -140,6 +146,35 @@ def _confirmed(model: Any, data: Any) -> float:
     )
 
 
+def _linear(card: Any, repeat: int) -> list[tuple[float, float, float, float, float]]:
+    """Fits of dense data that lie on the card, and of the same data on the CPU."""
+    from maxmargin import LinearSVC
+
+    arrays, (count, columns) = card.arrays, _LINEAR
+    random = arrays.random.default_rng(0)
+    X = arrays.empty((count, columns), np.float32)
+    for first in range(0, count, 500_000):
+        X[first : first + 500_000] = random.standard_normal(
+            (min(500_000, count - first), columns), np.float32
+        )
+    scores = X @ random.standard_normal(columns, np.float32)
+    scores += 0.5 * scores.std() * random.standard_normal(count, np.float32)
+    y = card.get(scores > 0).astype(np.int64)
+    here, lines = card.get(X), []
+    for C in (1.0, 32.0):
+        times, gaps = [], []
+        for rows, rounds in ((X, repeat), (here, 1)):
+            each = []
+            for _ in range(rounds):
+                begin = time.perf_counter()
+                model = LinearSVC(loss="hinge", C=C, tol=1e-3, random_state=0).fit(rows, y)
+                each.append(time.perf_counter() - begin)
+            times.append(min(each))
+            gaps.append(float(model.certificate_.relative_gap))
+        lines.append((C, *times, *gaps))
+    return lines
+
+
 def _predict(card: Any, model: Any, data: Any, repeat: int) -> tuple[float, float, float]:
     X = data.X[:_PREDICTED]
     X = X.toarray() if hasattr(X, "toarray") else X
@@ -161,8 +196,6 @@ def _predict(card: Any, model: Any, data: Any, repeat: int) -> tuple[float, floa
 _HOW = """\
 # Kernel SVMs on a GPU
 
-This page is written by `{command}`; do not edit it.
-
 Whole fits of `SVC(C, gamma, device="cuda")` from arrays of NumPy, with transfers and the proof: seconds,
 the best of {repeat}, certified to a relative gap of 1e-3. The first fit of a kind compiles its programs, or
 finds them on disk, and loads the libraries. The gap is proven on the card in double precision; "confirmed"
@@ -172,11 +205,10 @@ is the gap that the CPU proves for the same multipliers. The CPU's time is that 
 The tests that need a card were run on it on {date}: {tests}."""
 
 
-def markdown(found: Found, command: str, repeat: int, warning: str | None) -> str:
+def markdown(found: Found, repeat: int) -> str:
     """The whole page."""
     parts = [
         _HOW.format(
-            command=command,
             repeat=repeat,
             cores=machine.cores(),
             card=found.card,
@@ -185,8 +217,6 @@ def markdown(found: Found, command: str, repeat: int, warning: str | None) -> st
             tests=found.tests,
         )
     ]
-    if warning:
-        parts.append(warning)
     head = ["data", "rows x columns", "C, gamma", "GPU", "first fit", "CPU", "gap", "confirmed", "rounds"]
     lines = [
         [
@@ -211,4 +241,10 @@ def markdown(found: Found, command: str, repeat: int, warning: str | None) -> st
     ]
     head = ["data", "support vectors", "from the card", "from NumPy", "CPU"]
     parts += [f"## Predictions of {_PREDICTED:,} rows", table(head, lines)]
+    lines = [
+        [f"{C:g}", f"{gpu:.2f} s", f"{cpu:.2f} s", f"{gap:.1e}", f"{other:.1e}"]
+        for C, gpu, cpu, gap, other in found.linear
+    ]
+    title = f'## `LinearSVC(loss="hinge")`, {_LINEAR[0]:,} x {_LINEAR[1]} in float32 that lie on the card'
+    parts += [title, table(["C", "GPU", "CPU", "gap on the GPU", "gap on the CPU"], lines)]
     return "\n\n".join(parts) + "\n"

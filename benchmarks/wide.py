@@ -111,8 +111,6 @@ def _objective(X: Any, y: Any, model: Any, k: int, loss: str) -> float:
 _HOW = """\
 # Wide data at any C
 
-This page is written by `{command}`; do not edit it.
-
 Seconds of the processor, on one thread, of `LinearSVC(loss, C)` at its defaults, which has to certify a
 relative gap of 1e-4, and of scikit-learn's `LinearSVC` (LIBLINEAR) at its own, which stops by its rule or
 after 1000 iterations. In parentheses: how far scikit-learn's objective is above the optimum of its problem,
@@ -124,12 +122,10 @@ length 1. {facts}.
 Fits that end uncertified, or take more than ten times as long as the one at C = 1, are in **bold**."""
 
 
-def markdown(fits: list[Fit], command: str, longest: float, warning: str | None) -> str:
+def markdown(fits: list[Fit], longest: float) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    parts = [_HOW.format(command=command, longest=longest, facts=facts)]
-    if warning:
-        parts.append(warning)
+    parts = [_HOW.format(longest=longest, facts=facts)]
     at_one = {(fit.data, fit.loss): fit.seconds for fit in fits if fit.exponent == 0}
     for loss in dict.fromkeys(fit.loss for fit in fits):
         of_loss = {(fit.data, fit.exponent): fit for fit in fits if fit.loss == loss}

@@ -90,6 +90,15 @@ def test_choose_takes_it_too(data, run, tmp_path):
         assert run("certify", tmp_path / "model.mm", data)[0] == 0
 
 
+def test_regression_has_it(data, run, tmp_path):
+    model = tmp_path / "model.mm"
+    for scale in SCALERS:
+        assert run("train", data, "-o", model, "--task", "regression", "--scale", scale)[0] == 0
+        assert run("certify", model, data)[0] == 0
+        pipeline = files.load_pipeline(model)
+        np.testing.assert_allclose(files.load_model(model).predict(X), pipeline.predict(X), rtol=1e-9)
+
+
 def test_npz_has_it_as_well(run, tmp_path):
     np.savez(tmp_path / "data.npz", X=X, y=y)
     code, _, _ = run("train", tmp_path / "data.npz", "-o", tmp_path / "model.mm", "--scale", "standard")

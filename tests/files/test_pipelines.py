@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 
-from maxmargin import SVC, LinearSVC, LinearSVCCV, Table, features, files, kernels
+from maxmargin import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, Table, features, files, kernels
 from maxmargin.files.models.preparation import STEP_NAMES, Preparation, Step, UnsoundStep, _forms
 from written_files import assert_refused_or_usable, parts_of, replace_one_part, write_libsvm
 
@@ -83,11 +83,19 @@ def test_every_step_has_been_tried():
 
 @pytest.mark.parametrize("last", [SVC(), SVC(kernel="linear"), LinearSVCCV(Cs=2, cv=2)], ids=repr)
 def test_other_classifiers(last, tmp_path):
-    pipeline = make_pipeline(StandardScaler(), last).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), features.Squares(), last).fit(X, y)
     files.save_model(pipeline, tmp_path / "model.mm")
     loaded = files.load_pipeline(tmp_path / "model.mm")
     np.testing.assert_array_equal(loaded.predict(X), pipeline.predict(X))
     np.testing.assert_array_equal(files.load_model(tmp_path / "model.mm").predict(X), pipeline.predict(X))
+
+
+@pytest.mark.parametrize("last", [LinearSVR(), SVR()], ids=repr)
+def test_regressors(last, tmp_path):
+    pipeline = make_pipeline(StandardScaler(), features.Squares(), last).fit(X, X[:, 0])
+    files.save_model(pipeline, tmp_path / "model.mm")
+    for read in (files.load_model, files.load_pipeline):
+        np.testing.assert_allclose(read(tmp_path / "model.mm").predict(X), pipeline.predict(X), rtol=1e-9)
 
 
 def test_sparse_rows_and_float32(tmp_path):
@@ -204,7 +212,7 @@ def test_tables_that_have_no_room_in_a_file_are_refused(frame, tmp_path):
 
 def test_who_loads_the_classifier_alone_is_told_of_the_rest(tmp_path):
     files.save_model(make_pipeline(StandardScaler(), LinearSVC()).fit(X, y), tmp_path / "model.mm")
-    with pytest.raises(files.ModelError, match=r"steps before the classifier.*load_pipeline\(path\)"):
+    with pytest.raises(files.ModelError, match=r"steps before the model.*load_pipeline\(path\)"):
         LinearSVC.load(tmp_path / "model.mm")
     with pytest.raises(files.ModelError, match="has steps before it"):
         files.save_model(files.load_model(tmp_path / "model.mm"), tmp_path / "text", format="liblinear")
@@ -283,7 +291,7 @@ def test_files_that_lie_about_their_steps_are_refused(tmp_path):
     one = Preparation(stored.preparation.steps[:1])
     with pytest.raises(files.ModelError, match="weighs 6 columns, and the steps before it make 4"):
         type(stored)(**vars(stored) | {"preparation": one})
-    description = json.loads(files.models.description.described(stored, 7))
+    description = json.loads(files.models.description.described(stored, 13))
     for change, words in (
         ({"name": "os.system"}, "the name of a step"),
         ({"columns": -1}, "a whole number"),
@@ -293,7 +301,7 @@ def test_files_that_lie_about_their_steps_are_refused(tmp_path):
         other = json.loads(json.dumps(description))
         other["preparation"][0] |= change
         with pytest.raises(files.ModelError, match=words):
-            files.models.description.read_description(json.dumps(other), 7)
+            files.models.description.read_description(json.dumps(other), 13)
 
 
 def test_the_command_line_predicts_certifies_and_tells(run, answer, tmp_path):

@@ -59,6 +59,16 @@ class NumpyCard:
     def fill_values(self, X, columns, numbers, rows, others, out):
         out[:] = self.values(X[:rows], X[rows:])
 
+    # ---- passes over rows ---------------------------------------------------------------------------
+
+    def row_products(self, X, count, columns, w, squares, out):
+        X = X.astype(np.float64)
+        out[:] = (X * X).sum(axis=1) if squares else X @ w
+
+    def column_sums(self, X, count, columns, coefficients, partial):
+        partial[:] = 0.0
+        partial[0] = X.astype(np.float64).T @ coefficients
+
     # ---- working sets -----------------------------------------------------------------------------
 
     def select_rows(self, begins, alpha, f, y, costs, sets, marked, facts, count, priced, price):

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from maxmargin import SVC
+from maxmargin import SVC, LinearSVC
 from maxmargin.gpu.cards import NoCardError, the_card
 from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.gpu.rounds import Rounds
+from maxmargin.gpu.rows import CardRows
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from maxmargin.problem.rows import Rows
 from tests.gpu.numpy_card import NumpyCard
@@ -110,3 +111,28 @@ def test_arrays_that_lie_on_the_card():
     torch = pytest.importorskip("torch")
     tensor = torch.as_tensor(X, device="cuda")
     np.testing.assert_array_equal(CARD.get(CARD.put(model.predict(tensor))), model.predict(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_passes_are_those_of_numpy(dtype):
+    X, _ = data(9001, 45)
+    X = X.astype(dtype)
+    there, here = (CardRows(CardData(card, X)) for card in (CARD, NumpyCard(Linear())))
+    random = np.random.default_rng(0)
+    w, c = random.normal(size=45), random.normal(size=9001)
+    c[::3] = 0.0
+    np.testing.assert_allclose(there.scores(w), here.scores(w), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(there.combine(c), here.combine(c), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(there.gram(np.abs(c)), here.gram(np.abs(c)), rtol=1e-10)
+    np.testing.assert_allclose(there.squared_norms, here.squared_norms, rtol=1e-12)
+    np.testing.assert_array_equal(there.combine(c), there.combine(c))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_linear_fits(loss):
+    X, y = data(20000, 60)
+    here, there = LinearSVC(loss=loss, random_state=0).fit(X, y), LinearSVC(loss=loss).fit(CARD.put(X), y)
+    assert there.status_.certified
+    assert there.certificate_.dual <= here.certificate_.primal
+    assert here.certificate_.dual <= there.certificate_.primal
+    assert isinstance(there.predict(CARD.put(X)), type(CARD.put(y)))

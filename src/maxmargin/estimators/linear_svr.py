@@ -109,8 +109,7 @@ class LinearSVR(CertifiedRegressor):
         return tags
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
-        check_solver(self)
-        check_options(self)
+        self._check_parameters()
         X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
         weights = checked_weights(sample_weight, X)
         with held_back() as interrupts:
@@ -129,6 +128,10 @@ class LinearSVR(CertifiedRegressor):
             self._set_proof(regression, models[0])
         self._warn_of_shortfall()
         return interrupts
+
+    def _check_parameters(self) -> None:
+        check_solver(self)
+        check_options(self)
 
     def _intercept_form(self) -> Intercept:
         if not self.fit_intercept:

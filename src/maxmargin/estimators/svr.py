@@ -119,9 +119,7 @@ class SVR(CertifiedRegressor):
         return tags
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
-        check_solver(self)
-        check_kernel(self)
-        check_options(self)
+        self._check_parameters()
         X, values = self._checked_data(X, y)
         weights = checked_weights(sample_weight, values)
         with held_back() as interrupts:
@@ -131,6 +129,11 @@ class SVR(CertifiedRegressor):
         if not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             self._warn_of_shortfall()
         return interrupts
+
+    def _check_parameters(self) -> None:
+        check_solver(self)
+        check_kernel(self)
+        check_options(self)
 
     def _fit_checked(self, X: Any, values: Vector, weights: Vector | None) -> str:
         """Fit; what is to be warned of the kernel, if anything."""
@@ -195,8 +198,7 @@ class SVR(CertifiedRegressor):
     def _set_scores(self, coefficients: NDArray[np.float64]) -> None:
         """How rows are scored; the coefficients are those of ``dual_coef_``, not sparse."""
         support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
-        counts = np.array([len(self.support_), 0])  # one problem, as two classes make it
-        self._problem_scores = KernelScores(self.kernel_, support, coefficients, counts)
+        self._problem_scores = KernelScores(self.kernel_, support, coefficients, self.n_support_)
 
     @property
     def coef_(self) -> Any:

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.kernels.base import Factor, Kernel
+from maxmargin.kernels.base import Factor, Kernel, Linear
 from maxmargin.types import Vector
 
-WORKING_SETS, EXPANSIONS = "working_sets", "expansions"
-"""The two programs: of the solver, in single precision, and of scores, in double precision."""
+WORKING_SETS, EXPANSIONS, ROWS = "working_sets", "expansions", "rows"
+"""The programs: of the kernel solver, in single precision; of kernel values and of passes, in double."""
 FUNCTIONS = {
     WORKING_SETS: (
         "select_rows",
@@ -29,6 +29,7 @@ FUNCTIONS = {
         "finish_values",
     ),
     EXPANSIONS: ("expand", "fill_values", "finish_values"),
+    ROWS: ("row_products", "column_sums"),
 }
 """The functions of each program that are called from here."""
 _SUM = {
@@ -86,6 +87,11 @@ def program_for(name: str, kernel: Kernel, stored: str) -> Program:
     )
     real = "float" if name == WORKING_SETS else "double"
     return Program(name, _source(name, form, real, stored))
+
+
+def passes_over(stored: str) -> Program:
+    """The program of passes over rows, without a kernel."""
+    return program_for(ROWS, Linear(), stored)
 
 
 @cache

@@ -270,7 +270,7 @@ class ClassProblems:
         self,
         labels: NDArray[Any],
         codes: NDArray[Any],
-        rows: Rows,
+        rows: RowSpace,
         kind: Decomposition,
         *,
         C: float,
@@ -280,7 +280,8 @@ class ClassProblems:
         weights: Vector | None = None,
         class_weight: Any = None,
     ) -> None:
-        self.labels, self.codes, self.rows, self.kind = labels, codes, rows, kind
+        self.labels, self.codes, self.kind = labels, codes, kind
+        self.rows: RowSpace = rows
         self.C, self.loss = float(C), loss
         self.intercept, self.intercept_scaling = intercept, float(intercept_scaling)
         self.weights = np.ones(len(codes)) if weights is None else weights
@@ -423,6 +424,7 @@ class ClassProblems:
 class KernelProblems(ClassProblems):
     """The problems of one fit on rows seen through a kernel; all of them share the rows."""
 
+    rows: Rows
     kernel_is_none: bool = False
     """Whether the function is not shown to be a kernel on these rows."""
     left_out: float = 0.0

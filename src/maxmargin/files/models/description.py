@@ -35,7 +35,9 @@ and of these says that they are newer, instead of taking their weights for those
 for a damaged one."""
 WITH_TABLE = 3
 """What is added to the version of a model whose columns are made from those of a table."""
-WITH_STEPS = 6
+REGRESSION = 6
+"""What is added to the version of a model of regression: older versions know only classes."""
+WITH_STEPS = 12
 """What is added to the version of a model that has scalers or feature maps before it."""
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
@@ -374,7 +376,7 @@ _STEPS = Kind(
 _VECTORS = _object(
     {"format": _one_of(["dense", "csr", "none"], "dense, csr or none"), "columns": _COUNT}
     | {"open_ended": _FLAG},
-    derived={"format": _vector_format, "columns": attrgetter("features")},
+    derived={"format": _vector_format, "columns": attrgetter("own_features")},
 )
 _OF_ANY_MODEL: dict[str, Kind] = {
     "library": _TEXT,
@@ -417,6 +419,7 @@ _FIELDS = {
     WITH_FEATURES: _OF_ANY_MODEL | {"features": _FEATURES},
 }
 _FIELDS |= {base + WITH_TABLE: fields | {"encoding": _TABLE} for base, fields in _FIELDS.items()}
+_FIELDS |= {base + REGRESSION: fields for base, fields in _FIELDS.items()}
 _FIELDS |= {base + WITH_STEPS: fields | {"preparation": _STEPS} for base, fields in _FIELDS.items()}
 _DESCRIPTIONS = {
     version: _object(fields, derived=_DERIVED, later=_LATER) for version, fields in _FIELDS.items()
@@ -450,6 +453,8 @@ def read_description(text: str, version: int) -> dict[str, Any]:
     if fields["certificates"] is not None and fields["claims"] is None:
         raise ModelError("it has a proof but does not say of what.")
     fields["writer"] = fields.pop("library")
+    if (fields["decision"] == "regression") != ((version - 1) % WITH_STEPS >= REGRESSION):
+        raise ModelError("its version is not that of its task.")
     if "features" in fields:
         fields["expansion"] = fields.pop("features")
     return fields

@@ -17,7 +17,7 @@ _CAN = (
     "A pipeline can be saved where it is made of a maxmargin.Table, or a OneHotEncoder, or a "
     "ColumnTransformer of StandardScaler, MaxAbsScaler, OneHotEncoder and 'passthrough', on named columns; "
     "then of StandardScaler, MaxAbsScaler and feature maps of maxmargin but Pretrained; then of a "
-    "LinearSVC, SVC or LinearSVCCV. Each may be missing but the last."
+    "LinearSVC, SVC, LinearSVCCV, LinearSVR or SVR. Each may be missing but the last."
 )
 _CURE = "Save the last step alone, and keep what comes before it."
 
@@ -27,12 +27,12 @@ def from_pipeline(pipeline: Any) -> StoredModel:
     from sklearn.utils.validation import check_is_fitted
 
     from maxmargin.estimators import LinearSVCCV
-    from maxmargin.estimators.certified import CertifiedClassifier
+    from maxmargin.estimators.certified import Certified
     from maxmargin.files.models.fitted import from_estimator
 
     *before, last = _flat(pipeline)
     last = last.best_estimator_ if isinstance(last, LinearSVCCV) else last
-    if not isinstance(last, CertifiedClassifier):
+    if not isinstance(last, Certified):
         raise ModelError(f"{_CAN} The last step is a {type(last).__name__}. {_CURE}")
     model = from_estimator(last)
     tables = before[:1] if before and _makes_columns(before[0]) else []
@@ -166,7 +166,7 @@ def load_pipeline(path: str | os.PathLike[str]) -> Any:
     """
     from sklearn.pipeline import make_pipeline
 
-    from maxmargin.estimators import SVC, LinearSVC
+    from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
     from maxmargin.features import Monomials
     from maxmargin.files.models.fitted import to_estimator
     from maxmargin.files.models.saved import load_model
@@ -190,5 +190,6 @@ def load_pipeline(path: str | os.PathLike[str]) -> Any:
         monomials = Monomials(lazy=True)
         monomials.n_features_in_, monomials.expansion_, monomials.lazy_ = expansion.columns, expansion, True
         steps.append(monomials)
-    kind: Any = SVC if isinstance(saved, SavedKernelModel) else LinearSVC
+    kinds: Any = (LinearSVR, SVR) if saved.is_regression else (LinearSVC, SVC)
+    kind = kinds[isinstance(saved, SavedKernelModel)]
     return make_pipeline(*steps, to_estimator(alone, kind))

@@ -12,7 +12,7 @@ from maxmargin.files.models.stored import Claim, Format, ModelError, SavedModel,
 from maxmargin.files.whole import write_whole
 
 if TYPE_CHECKING:
-    from maxmargin.estimators.certified import CertifiedClassifier
+    from maxmargin.estimators.certified import Certified
 
 __all__ = ["Claim", "ModelError", "SavedModel", "load_model", "save_model"]
 
@@ -68,7 +68,7 @@ def _recognised(start: bytes) -> Format:
 
 
 def save_model(
-    model: StoredModel | CertifiedClassifier,
+    model: StoredModel | Certified,
     path: str | os.PathLike[str],
     *,
     format: Format = "maxmargin",
@@ -77,9 +77,9 @@ def save_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    model : what ``load_model`` gives, a fitted LinearSVC or SVC, or a pipeline that ends with one, of a
-        ``Table``, scikit-learn's scalers, one-hot encoders and column transformers, and feature maps;
-        ``load_pipeline`` gives it back
+    model : what ``load_model`` gives, a fitted LinearSVC, SVC, LinearSVR or SVR, or a pipeline that ends
+        with one, of a ``Table``, scikit-learn's scalers, one-hot encoders and column transformers, and
+        feature maps; ``load_pipeline`` gives it back
     format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
         is needed to predict and says of the problem only what that text has room for.
     data : (X, y) of the training, or their fingerprint: others can then tell the data again.
@@ -92,10 +92,12 @@ def save_model(
     if format not in writers:
         names = ", ".join(map(repr, writers))
         raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
-    saved = fitted.prepared(model, data, proof)
-    if format != "maxmargin" and (saved.preparation is not None or saved.encoding is not None):
+    found = fitted.prepared(model, data, proof)
+    if found.is_regression and format != "maxmargin":
+        raise ModelError(f"Regression is not written as text of {format}. Use format='maxmargin'.")
+    if format != "maxmargin" and (found.preparation is not None or found.encoding is not None):
         raise ModelError(
             f"A file of {format} weighs the columns of the data as they are, and this model has steps "
             "before it. Save it with format='maxmargin' instead."
         )
-    write_whole(path, writers[format](saved))
+    write_whole(path, writers[format](found))

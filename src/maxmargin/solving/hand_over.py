@@ -60,9 +60,11 @@ _MANY_ROWS = 10.0
 """Rows to a column: data are then seldom separable, and ``newton`` needs few steps from any start."""
 _SET_STEPS = 4.0
 """Steps of ``active_set``, as a rule."""
-_OVERRUN, _OVERRUN_BY_NEXT = 1.5, 0.5
-"""How many times its expected cost a method may cost before the next one takes over; and at least this
-share of what that costs."""
+_OVERRUN = 2.0
+"""How many times its expected cost a method may cost before the next one takes over; and at least as much
+as that costs."""
+_NEARLY = 30.0
+"""A relative gap of so many times tol is nearly there: second-order methods are fastest at the end."""
 _FAR = 0.5
 """A relative gap above which it hardly moves, while the dual value may climb at a steady pace."""
 
@@ -233,7 +235,7 @@ class HandOver(Solver[State]):
             others[0] /= _SEPARABLE  # where others fail, the guess may have been wrong
         state.costs = Costs(*others)
         state.step_cost = taken / steps
-        state.allowed = max(_OVERRUN * taken, _OVERRUN_BY_NEXT * min(state.costs))
+        state.allowed = max(_OVERRUN * taken, min(state.costs))
 
     def _costs_of(self, solver: AnySolver, costs: Costs) -> float:
         if isinstance(solver, InteriorPoint):
@@ -246,7 +248,7 @@ class HandOver(Solver[State]):
         report = state.solver.report(state.inner)
         state.steps += report.steps
         state.spent += report.steps * state.step_cost
-        if state.spent > state.allowed and report.gap > self.tol and not report.finished:
+        if state.spent > state.allowed and report.gap > _NEARLY * self.tol and not report.finished:
             self._hand_over(problem, state, self._cheapest(state.costs)[0], state.costs, None)
         return state
 

@@ -23,6 +23,7 @@ from benchmarks import (
     datasets,
     degree2,
     features,
+    gpu,
     intelex,
     kernel,
     machine,
@@ -41,6 +42,7 @@ from benchmarks.picture import draw
 from benchmarks.report import Measurements, markdown
 from benchmarks.solvers import contestants
 from benchmarks.solvers.base import MissingPackage
+from maxmargin.gpu.cards import NoCardError
 
 LOSSES = ("hinge", "squared_hinge")
 Tell = Callable[[str], None]
@@ -143,8 +145,8 @@ class Page:
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
     measure: Callable[[argparse.Namespace, Tell], Any]
-    markdown: Callable[[argparse.Namespace, Any, str, str | None], str]
-    """From the options, what was measured, the command and a warning that the machine was busy."""
+    markdown: Callable[[argparse.Namespace, Any], str]
+    """From the options and what was measured."""
     failed: Callable[[Any], bool] = lambda found: False
     """Whether what was measured must not be."""
 
@@ -157,12 +159,13 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
         task = progress.add_task("", total=None)
         try:
             found = page.measure(options, lambda text: progress.update(task, description=text))
-        except (datasets.MissingData, MissingPackage) as error:
+        except (datasets.MissingData, MissingPackage, NoCardError) as error:
             console.print(str(error), highlight=False, markup=False)
             return 1
     options.output.mkdir(parents=True, exist_ok=True)
     file = options.output / f"{options.command}.md"
-    file.write_text(page.markdown(options, found, command, warning), encoding="utf-8")
+    text = machine.with_note(page.markdown(options, found), command, warning)
+    file.write_text(text, encoding="utf-8")
     console.print(f"Written: {file.name}.")
     return 1 if page.failed(found) else 0
 
@@ -171,7 +174,7 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=choice.DATA, losses=True, repeat=3, longest=10.0)
     parser.add_argument("--shapes", type=int, default=200, help="how many problems are drawn")
     parser.add_argument("--seed", type=int, default=2, help="of these")
-    parser.add_argument("--finished", type=Path, help="a file that keeps what was measured, to go on from")
+    parser.add_argument("--batches", type=Path, help="a file that keeps what was measured, to go on from")
 
 
 def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
@@ -182,6 +185,11 @@ def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, losses=True, repeat=50)
     parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
+
+
+def _add_wide_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0)
+    parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
 
 
 def _add_path_options(parser: argparse.ArgumentParser) -> None:
@@ -219,45 +227,49 @@ PAGES = {
         "LIBSVM text, against scikit-learn's reader",
         partial(_add_options, data=reading.DATA, repeat=7),
         lambda given, tell: reading.measure(given.data, given.repeat, tell),
-        lambda given, found, command, warning: reading.markdown(found, command, given.repeat, warning),
+        lambda given, found: reading.markdown(found, given.repeat),
     ),
     "small": Page(
         "whole fits of at most 1,000 rows against scikit-learn's",
         _add_small_options,
         lambda given, tell: small.measure(given.loss, given.kernel, given.repeat, tell),
-        lambda given, found, command, warning: small.markdown(found, command, given.repeat, warning),
+        lambda given, found: small.markdown(found, given.repeat),
     ),
     "intelex": Page(
         "kernel fits of thousands of rows against scikit-learn-intelex",
         _add_intelex_options,
         lambda given, tell: intelex.measure(given.data, given.rows, given.longest, given.repeat, tell),
-        lambda given, found, command, warning: intelex.markdown(
-            found, command, given.rows, given.longest, given.repeat, warning
-        ),
+        lambda given, found: intelex.markdown(found, given.rows, given.longest, given.repeat),
     ),
     "features": Page(
         "monomials, Nystroem, and bounds on the exact kernel",
         partial(_add_options, repeat=7),
         lambda given, tell: features.measure(given.repeat, tell),
-        lambda given, found, command, warning: features.markdown(found, command, given.repeat, warning),
+        lambda given, found: features.markdown(found, given.repeat),
+    ),
+    "gpu": Page(
+        "kernel fits and predictions on a GPU",
+        partial(_add_options, data=gpu.DATA, repeat=3),
+        lambda given, tell: gpu.measure(given.data, given.repeat, tell),
+        lambda given, found: gpu.markdown(found, given.repeat),
     ),
     "sweep": Page(
         "every C from 2^-15 to 2^15: certified, and how fast",
         partial(_add_options, data=sweep.DATA, losses=True, longest=20.0),
         lambda given, tell: sweep.measure(given.data, given.loss, given.longest, tell),
-        lambda given, found, command, warning: sweep.markdown(found, command, given.longest, warning),
+        lambda given, found: sweep.markdown(found, given.longest),
     ),
     "wide": Page(
         "wide sparse data at every C, beside scikit-learn",
-        partial(_add_options, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0),
-        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell),
-        lambda given, found, command, warning: wide.markdown(found, command, given.longest, warning),
+        _add_wide_options,
+        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell, given.batches),
+        lambda given, found: wide.markdown(found, given.longest),
     ),
     "degree2": Page(
         "monomials of degree 2 that are not written out",
         partial(_add_options, data=degree2.DATA, offered=tuple(degree2.CASES), repeat=5),
         lambda given, tell: degree2.run(given.data, given.repeat, tell),
-        lambda given, found, command, warning: degree2.markdown(found, command, given.repeat, warning),
+        lambda given, found: degree2.markdown(found, given.repeat),
     ),
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",
@@ -265,7 +277,7 @@ PAGES = {
         lambda given, tell: sceptic.measure(
             given.minutes, given.seed, given.first, given.processes, tell, given.batches
         ),
-        lambda given, found, command, warning: sceptic.markdown(found, command),
+        lambda given, found: sceptic.markdown(found),
         lambda found: bool(found.total.findings),
     ),
     "search": Page(
@@ -274,14 +286,14 @@ PAGES = {
         lambda given, tell: search.measure(
             given.minutes, given.seed, given.first, given.processes, tell, given.batches
         ),
-        lambda given, found, command, warning: search.markdown(found, command),
+        lambda given, found: search.markdown(found),
         lambda found: any(name == "untrue" for name, _ in found.total.findings),
     ),
     "path": Page(
         "the path along C, and the choice of C against scikit-learn's",
         _add_path_options,
         _measure_path,
-        lambda given, found, command, warning: along_costs.markdown(*found, command, given.repeat, warning),
+        lambda given, found: along_costs.markdown(*found, given.repeat),
     ),
 }
 
@@ -289,7 +301,7 @@ PAGES = {
 def _command(given: list[str]) -> str:
     """As it was called, without files and folders: pages name no paths."""
     kept = list(given)
-    for option in ("--output", "--batches", "--finished"):
+    for option in ("--output", "--batches"):
         if option in kept:
             place = kept.index(option)
             del kept[place : place + 2]

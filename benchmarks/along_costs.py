@@ -183,8 +183,6 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 _HOW = """\
 # The path along C, measured
 
-This page is written by `{command}`; do not edit it.
-
 One thread, seconds of the processor, the best of {repeat} rounds in which all take turns. {facts}.
 
 ## The path
@@ -206,14 +204,10 @@ _SEARCH = """\
 intercept, `LinearSVCCV` does not unless told to. The ratio is that of the last column to the first."""
 
 
-def markdown(
-    walks: list[Walk], searches: list[Search], command: str, repeat: int, warning: str | None
-) -> str:
+def markdown(walks: list[Walk], searches: list[Search], repeat: int) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    parts = [_HOW.format(command=command, repeat=repeat, facts=facts)]
-    if warning:
-        parts.insert(1, warning)
+    parts = [_HOW.format(repeat=repeat, facts=facts)]
     heads = ["data, loss", "longest cold fit", "all 20 cold", "20 certificates", "path up", "path down"]
     heads += ["steps: cold, up, down", "solved: up, down"]
     parts.append(table(heads, [_walk_row(walk) for walk in walks]))

@@ -96,7 +96,7 @@ class Finished:
 
 def measure(given: Any, tell: Callable[[str], None]) -> tuple[list[Choice], list[Choice]]:
     """The choices on random shapes, and those on data sets, as the options ask for them."""
-    finished = Finished(given.finished)
+    finished = Finished(given.batches)
     for loss in _CHOICES:  # imports and first calls are not what is measured
         case = draw(0, 0)
         _measure_one(Case("", case.X[:100], case.y[:100], loss, 1.0), 1, given.longest)
@@ -175,8 +175,6 @@ def _fit(case: Case, name: str, limit: float) -> tuple[float, str]:
 _HOW = """\
 # The automatic choice against the best one
 
-This page is written by `{command}`; do not edit it.
-
 Seconds of the processor, on one thread, of `LinearSVC(loss, C, solver)` to a certified relative gap of
 {tol:g}; the best of several rounds in which the solvers take turns. The choice is between
 dual_coordinate_ascent, active_set, interior_point, augmented_lagrangian (hinge) and newton (squared hinge);
@@ -193,19 +191,17 @@ the smaller class; C from 1e-4 to 1e4. `auto` is within {good:g} times the best 
 {share:.1f} % of them, and within {bad:g} times on {most}. The largest ratio is {worst:.2f}."""
 
 
-def markdown(
-    given: Any, found: tuple[list[Choice], list[Choice]], command: str, warning: str | None
-) -> str:
+def markdown(given: Any, found: tuple[list[Choice], list[Choice]]) -> str:
     """The whole page."""
     shapes, sets = found
     facts = "; ".join(f"{name}: {value}" for name, value in machine.facts().items())
-    parts = [_HOW.format(command=command, tol=TOLERANCE, behind=_FAR_BEHIND, facts=facts), warning or ""]
+    parts = [_HOW.format(tol=TOLERANCE, behind=_FAR_BEHIND, facts=facts)]
     if shapes:
         parts += _about_shapes(shapes, given.seed)
     if sets:
         worst = max(sets, key=lambda choice: choice.ratio)
         parts += ["## Data sets", f"The largest ratio is {worst.ratio:.2f} ({worst.words}).", _rows(sets)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def _about_shapes(shapes: list[Choice], seed: int) -> list[str]:

@@ -106,10 +106,9 @@ def _solve(data: datasets.DataSet, C: float, gamma: float) -> Reference:
 _HOW = """\
 # Degree 2 without writing it out
 
-This page is written by `{command}`; do not edit it.
-
 All monomials up to degree 2 of the data, scaled to the kernel (gamma <x, z> + 1)^2, hinge loss, no
-intercept (the constant is a monomial), C and gamma of 001, table 5. `Monomials(2, lazy=True)` before
+intercept (the constant is a monomial), C and gamma of lecture
+[001, Schmidt-Thieme](../lectures.md#001-schmidt-thieme), table 5. `Monomials(2, lazy=True)` before
 `LinearSVC`, to a certified relative gap of {quality:g} on all cores, against LIBLINEAR (-s 3, one thread)
 on the written-out monomials. LIBLINEAR proves nothing: it gets credit for the true suboptimality, at the
 best of a scan of its eps. Seconds are those of expansion and training; the expansion for LIBLINEAR is ours,
@@ -123,12 +122,10 @@ Where LIBLINEAR does not reach the quality, a smaller eps changes nothing any mo
 decides. The ratio is that to its time to the closest it came, and so a lower bound."""
 
 
-def markdown(results: list[Degree2], command: str, repeat: int, warning: str | None) -> str:
+def markdown(results: list[Degree2], repeat: int) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    parts = [_HOW.format(command=command, quality=QUALITY, repeat=repeat, facts=facts)]
-    if warning:
-        parts.append(warning)
+    parts = [_HOW.format(quality=QUALITY, repeat=repeat, facts=facts)]
     heads = ["data", "C", "gamma", "rows", "monomials", "products stored if written out"]
     shapes = [result.best(LAZY) for result in results]
     parts += [

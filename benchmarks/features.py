@@ -148,8 +148,6 @@ def _exact() -> list[float]:
 _HOW = """\
 # Feature maps
 
-This page is written by `{command}`; do not edit it.
-
 * {facts}.
 * Every measurement has a process of its own."""
 
@@ -174,12 +172,10 @@ _BOUNDS = """\
 Seconds are of the processor, for the bound alone."""
 
 
-def markdown(found: dict[str, Any], command: str, repeat: int, warning: str | None) -> str:
+def markdown(found: dict[str, Any], repeat: int) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    how = _HOW.format(command=command, facts=facts)
-    if warning:
-        how += f"\n* {warning}"
+    how = _HOW.format(facts=facts)
     lower, upper = found["exact"]
     large = found["large"]
     parts = [

@@ -111,8 +111,6 @@ def _in_time(asked: dict[str, object], longest: float) -> dict[str, float] | Non
 _HOW = """\
 # Kernels of thousands of rows, beside scikit-learn-intelex
 
-This page is written by `{command}`; do not edit it.
-
 Seconds of a whole `fit` of `SVC` with the Gaussian kernel, float32, all cores, both libraries at their
 defaults: the best of {repeat}, each library in a process of its own that has fitted something before. Of
 larger data sets {rows} rows were drawn. `gamma` is in units of "scale". The ratio is theirs to ours; lines
@@ -121,16 +119,12 @@ own. "-": longer than {longest:g} s.
 {facts}."""
 
 
-def markdown(
-    pairs: list[Pair], command: str, rows: int, longest: float, repeat: int, warning: str | None
-) -> str:
+def markdown(pairs: list[Pair], rows: int, longest: float, repeat: int) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    how = _HOW.format(
-        command=command, rows=f"{rows:,}", longest=longest, repeat=repeat, enough=_ENOUGH, facts=facts
-    )
+    how = _HOW.format(rows=f"{rows:,}", longest=longest, repeat=repeat, enough=_ENOUGH, facts=facts)
     heads = ["data", "rows x columns", "classes", "C", "gamma", "ours, s", "theirs, s", "ratio"]
-    parts = [how, warning or "", table([*heads, "relative gap", "SV"], [_line(pair) for pair in pairs])]
+    parts = [how, table([*heads, "relative gap", "SV"], [_line(pair) for pair in pairs])]
     ratios = [pair.theirs / pair.ours for pair in pairs if not math.isnan(pair.theirs / pair.ours)]
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

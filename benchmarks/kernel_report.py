@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from benchmarks import machine
 from benchmarks.kernel_prediction import Prediction
 from benchmarks.kernel_process import Measured
 from benchmarks.kernel_reference import TOLERANCE
@@ -41,7 +42,6 @@ def markdown(measured: KernelMeasurements, picture: str) -> str:
     """The whole page."""
     parts = [
         "# Kernel SVMs: seconds to equal quality",
-        f"This page is written by `{measured.command}`; do not edit it.",
         _how(measured),
         f"![Suboptimality against seconds]({picture})" if measured.results else "",
         _times(measured),
@@ -53,7 +53,8 @@ def markdown(measured: KernelMeasurements, picture: str) -> str:
         _small(measured),
         _predictions(measured),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    page = "\n\n".join(part for part in parts if part) + "\n"
+    return machine.with_note(page, measured.command, *measured.warnings)
 
 
 _HOW = """\
@@ -96,7 +97,7 @@ def _how(measured: KernelMeasurements) -> str:
         longest=measured.longest,
         minutes=measured.seconds / 60,
     )
-    lines = [f"* **Warning.** {warning}" for warning in measured.warnings]
+    lines = []
     if measured.rows is not None:
         lines.append(f"* **Not the whole data**: at most {measured.rows:,} rows of each, drawn at random.")
     return "\n".join([text, *lines, *(f"* {sentence}" for sentence in measured.skipped)])

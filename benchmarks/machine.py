@@ -46,6 +46,15 @@ def load_warning() -> str | None:
     )
 
 
+def with_note(page: str, command: str, *warnings: str | None) -> str:
+    """A page with a comment below its title, for those who open its source: who wrote it, and when not to
+    trust its times.
+    """
+    title, _, rest = page.partition("\n")
+    note = "\n".join([f"Written by `{command}`; do not edit it.", *filter(None, warnings)])
+    return f"{title}\n\n<!-- {note} -->\n{rest}"
+
+
 def newest_source() -> float:
     """When the package was changed last: what an older one found may be out of date."""
     import maxmargin

@@ -155,8 +155,6 @@ def _main(path: str, who: str, threads: str) -> None:
 _HOW = """\
 # Reading LIBSVM text
 
-This page is written by `{command}`; do not edit it.
-
 ## How it was measured
 
 * {facts}.
@@ -172,12 +170,10 @@ This page is written by `{command}`; do not edit it.
   scikit-learn's CSR has 64-bit indices, and is a third larger."""
 
 
-def markdown(readings: list[Reading], command: str, repeat: int, warning: str | None) -> str:
+def markdown(readings: list[Reading], repeat: int) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    how = _HOW.format(command=command, facts=facts, repeat=repeat)
-    if warning:
-        how += f"\n* {warning}"
+    how = _HOW.format(facts=facts, repeat=repeat)
     times = [
         [
             reading.data,

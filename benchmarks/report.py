@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from benchmarks import machine
 from benchmarks.linear import Result, Score
 from benchmarks.memory import Memory
 from benchmarks.pegasos import Rate
@@ -41,7 +42,6 @@ def markdown(measured: Measurements, picture: str) -> str:
     """The whole page."""
     parts = [
         "# Linear SVMs: seconds to equal quality",
-        f"This page is written by `{measured.command}`; do not edit it.",
         _how(measured),
         f"![Suboptimality against seconds]({picture})" if measured.results else "",
         *(_times(measured, quality) for quality in QUALITIES),
@@ -51,7 +51,8 @@ def markdown(measured: Measurements, picture: str) -> str:
         _pegasos(measured),
         _memory(measured),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    page = "\n\n".join(part for part in parts if part) + "\n"
+    return machine.with_note(page, measured.command, measured.warning)
 
 
 _HOW = """\
@@ -91,8 +92,7 @@ def _how(measured: Measurements) -> str:
         repeat=measured.repeat,
         minutes=measured.seconds / 60,
     )
-    lines = [f"* **Warning.** {measured.warning}"] if measured.warning else []
-    return "\n".join([text, *lines, *(f"* {sentence}" for sentence in measured.skipped)])
+    return "\n".join([text, *(f"* {sentence}" for sentence in measured.skipped)])
 
 
 def _times(measured: Measurements, quality: float) -> str:

@@ -378,8 +378,6 @@ def measure(
 _PAGE = """\
 # The sceptic
 
-This page is written by `{command}`; do not edit it.
-
 Random fits of 4 to 40 rows and 1 to 6 columns, over data from 1e-12 to 1e12, columns and rows of
 different scales, data far from 0, rows that occur twice, C from 1e-8 to 1e8, all losses, kernels and
 forms of the intercept, weights, float32 and sparse data, hard margins and whole paths. For each
@@ -394,13 +392,12 @@ batches of {batch}, with seed {seeds}. A fit is ended after 0.1 s, and one of a 
 {facts}."""
 
 
-def markdown(batches: Batches, command: str) -> str:
+def markdown(batches: Batches) -> str:
     """The whole page."""
     found = batches.total
     hours = found.seconds / 3600.0
     parts = [
         _PAGE.format(
-            command=command,
             fits=sum(found.fits.values()),
             claims=sum(found.claims.values()),
             time=f"{hours:.1f} hours" if hours >= 1.0 else f"{60.0 * hours:.1f} minutes",

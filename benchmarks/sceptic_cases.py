@@ -22,6 +22,7 @@ from maxmargin.independent.rows import KernelRows, PlainRows, Rows
 from maxmargin.independent.values import ExactProblem
 from maxmargin.kernels import Gaussian, Polynomial
 from maxmargin.kernels.kernel_rows import KernelRows as LibraryKernelRows
+from maxmargin.kernels.names import describe
 
 KINDS = ("linear", "kernel", "problem", "hard margin", "path", "cross-validation")
 _SHARES = (0.38, 0.32, 0.12, 0.1, 0.05, 0.03)
@@ -139,6 +140,8 @@ def draw(seed: int, number: int) -> Case:
         X = np.where(random.random(X.shape) < 0.4, X.dtype.type(0), X)
     weights = _weights(random, n) if kind not in ("cross-validation",) else None
     options = _OPTIONS[kind](random)
+    if options.get("kernel") == "chi2":
+        X = np.abs(X)  # as histograms are
     if weights is not None and len(np.unique(y[weights > 0])) < len(np.unique(y)):
         weights = None
     longest = _LONGEST_FIT if number % _RARE else _LONGEST_RARE_FIT
@@ -208,8 +211,15 @@ def _class_weight(random: np.random.Generator) -> dict[str, Any]:
 
 
 _SOLVERS = {
-    "hinge": ["dual_coordinate_ascent", "augmented_lagrangian", "interior_point", "pegasos", "subgradient"],
-    "squared_hinge": ["dual_coordinate_ascent", "newton", "interior_point"],
+    "hinge": [
+        "dual_coordinate_ascent",
+        "augmented_lagrangian",
+        "interior_point",
+        "active_set",
+        "pegasos",
+        "subgradient",
+    ],
+    "squared_hinge": ["dual_coordinate_ascent", "newton", "interior_point", "active_set"],
     "logistic": ["newton", "subgradient"],
 }
 
@@ -234,14 +244,20 @@ def _hard(random: np.random.Generator) -> dict[str, Any]:
     return options | ({"loss": "hinge"} if options["loss"] == "logistic" else {})
 
 
+_KERNELS = ("linear", "poly", "rbf", "sigmoid", "laplacian", "chi2")
+_KERNEL_SHARES = (0.14, 0.3, 0.24, 0.12, 0.1, 0.1)
+
+
 def _kernel(random: np.random.Generator) -> dict[str, Any]:
-    kernel = str(random.choice(["linear", "poly", "poly", "rbf", "rbf", "sigmoid"]))
+    kernel = str(random.choice(_KERNELS, p=_KERNEL_SHARES))
     options: dict[str, Any] = {"kernel": kernel, "C": _cost(random), "random_state": 0, "n_jobs": 1}
     options |= _tol(random) | _class_weight(random)
     if kernel == "poly":
         options |= {"degree": int(random.integers(2, 5)), "coef0": float(random.choice([0.0, 1.0, 0.1]))}
     if random.random() < 0.3:
-        options["gamma"] = float(random.choice([1.0, 0.1, 10.0 ** random.uniform(-3, 3)]))
+        # With many a gamma each row is like itself alone, or all rows are alike.
+        widths = [1.0, 0.1, 10.0 ** random.uniform(-3, 3), 10.0 ** random.uniform(-12, 12)]
+        options["gamma"] = float(random.choice(widths))
     if random.random() < 0.2:
         options["multi_class"] = "ovr"
     return options
@@ -349,15 +365,7 @@ def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
     model = SVC(**options, max_time=case.max_time)
     model.fit(case.data, case.y, sample_weight=case.weights)
     outcome.status, tol = model.status_.name, options.get("tol", 1e-3)
-    kernel = {"kernel": options["kernel"]}
-    if options["kernel"] == "poly":
-        kernel = {"kernel": "polynomial", "degree": options["degree"], "coef0": options["coef0"]}
-    elif options["kernel"] == "rbf":
-        kernel = {"kernel": "gaussian"}
-    if options["kernel"] != "linear":
-        kernel["gamma"] = float(model.kernel_.gamma)
-    if options["kernel"] == "sigmoid":
-        kernel["coef0"] = float(model.kernel_.coef0)
+    kernel = describe(model.kernel_)
     classes = model.classes_
     pairs = len(classes) > 2 and options.get("multi_class", "ovo") == "ovo"
     sides = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))] if pairs else None

@@ -273,7 +273,8 @@ def examine(case: Case, number: int, found: Found) -> Iterator[Fault]:
         yield Fault("slow", seconds, f"{seconds:.1f} s")
     if not model.status_.certified:
         gap = max(proof.relative_gap for proof in each)
-        name = "rounding" if model.status_.name == "RULE_FIRED" else "uncertified"
+        said = model.status_.name in ("RULE_FIRED", "VALUES_ROUNDED")
+        name = "rounding" if said else "uncertified"
         yield Fault(name, gap, f"{model.status_.name}, gap {gap:.2e} after {seconds:.2f} s")
     if model.status_.name != "NOT_PROVEN":
         for k, proof in enumerate(each):
@@ -320,8 +321,6 @@ def measure(
 _PAGE = """\
 # The search
 
-This page is written by `{command}`; do not edit it.
-
 Default fits of random problems: 6 to 2,500 rows and 1 to 1,000 columns, mostly of up to 30,000 values and
 one in {rare} of up to a million; normal, of low rank, sparse, whole numbers, far from 0, rows that occur
 twice, columns and data of scales up to six orders apart; classes that are separable, and labels that are
@@ -335,13 +334,12 @@ above. (Exact arithmetic, down to the last digit, is [the sceptic's](sceptic.md)
 {seeds}. {facts}. `python -m benchmarks search --seed S --show N` makes a fit again."""
 
 
-def markdown(batches: Batches, command: str) -> str:
+def markdown(batches: Batches) -> str:
     """The whole page."""
     found = batches.total
     hours = found.seconds / 3600.0
     parts = [
         _PAGE.format(
-            command=command,
             fits=sum(found.fits.values()),
             claims=sum(found.claims.values()),
             time=f"{hours:.1f} hours" if hours >= 1.0 else f"{60.0 * hours:.1f} minutes",

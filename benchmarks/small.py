@@ -126,8 +126,6 @@ def best_of(estimators: tuple[Any, Any], X: Any, y: Any, rounds: int) -> list[fl
 _HOW = """\
 # Small problems
 
-This page is written by `{command}`; do not edit it.
-
 Milliseconds of a whole `fit` on at most 1,000 rows, checks of the input and all: ours, and that of
 scikit-learn's `LinearSVC` with the same loss, or of its `SVC` with the same kernel. Everything else is at
 its default. Time of the processor, the best of up to {rounds} rounds in which the two take turns. The ratio
@@ -140,12 +138,10 @@ find that out is part of ours.
 {facts}."""
 
 
-def markdown(pairs: list[Pair], command: str, rounds: int, warning: str | None) -> str:
+def markdown(pairs: list[Pair], rounds: int) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    parts = [_HOW.format(command=command, rounds=rounds, facts=facts)]
-    if warning:
-        parts.append(warning)
+    parts = [_HOW.format(rounds=rounds, facts=facts)]
     heads = ["data", "rows x columns", "classes", "ours, ms", "scikit-learn, ms", "ratio", "relative gap"]
     for title in dict.fromkeys(pair.title for pair in pairs):
         lines = [_line(pair) for pair in pairs if pair.title == title]

@@ -67,8 +67,6 @@ def _fit(data: datasets.DataSet, loss: str, exponent: int, longest: float) -> Fi
 _HOW = """\
 # A sweep of C
 
-This page is written by `{command}`; do not edit it.
-
 Seconds of `LinearSVC(loss, C, n_jobs=1)` with C from 2^-15 to 2^15, everything else at its default: to a
 certified relative gap of 1e-4 within 1000 steps, and cut off after {longest:g} s. Seconds of the processor,
 which others on the machine disturb less. A gap in the place of seconds: the fit ended with this one.
@@ -78,12 +76,10 @@ No fit should end uncertified, or take more than ten times as long as the one at
 **bold**, and listed below the tables."""
 
 
-def markdown(fits: list[Fit], command: str, longest: float, warning: str | None) -> str:
+def markdown(fits: list[Fit], longest: float) -> str:
     """The whole page."""
     facts = ", ".join(f"{name} {value}" for name, value in machine.facts().items())
-    parts = [_HOW.format(command=command, longest=longest, facts=facts)]
-    if warning:
-        parts.append(warning)
+    parts = [_HOW.format(longest=longest, facts=facts)]
     at_one = {(fit.data, fit.loss): fit.seconds for fit in fits if fit.exponent == 0}
     for loss in dict.fromkeys(fit.loss for fit in fits):
         of_loss = [fit for fit in fits if fit.loss == loss]

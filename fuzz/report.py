@@ -75,7 +75,7 @@ def sanitized() -> bool:
 _PAGE = """\
 # Fuzzing the readers
 
-This page is written by `{command} --report docs/results/fuzz.md`; do not edit it.
+<!-- Written by `{command} --report docs/results/fuzz.md`; do not edit it. -->
 
 ## How to run it
 

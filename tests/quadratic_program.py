@@ -2,7 +2,7 @@
 """The referee: the primal problem with slack variables (000, 003, 004), solved off the shelf.
 
     minimise    1/2 |w|^2 + sum_i C_i xi_i      (squared hinge: C_i xi_i^2)
-    subject to  y_i (<w, x_i> + b) >= 1 - xi_i,   xi_i >= 0
+    subject to  y_i (<w, x_i> + b) >= p_i - xi_i,   xi_i >= 0      (p_i = 1 in classification)
 
 by the interior-point solver Clarabel. The logistic loss is smooth: Newton's method in a trust region.
 Nothing here imports ``maxmargin``.
@@ -16,28 +16,33 @@ from scipy import optimize, sparse
 from scipy.special import expit
 
 
-def solve_by_quadratic_program(X, y, costs, loss, intercept, intercept_scaling=1.0, *, fixed_intercept=0.0):
+def solve_by_quadratic_program(
+    X, y, costs, loss, intercept, intercept_scaling=1.0, *, fixed_intercept=0.0, targets=1.0
+):
     """``(w, b, objective)`` at the optimum, to about ten digits of the objective.
 
-    A fixed_intercept is a b that is not sought: for the hinge and the squared hinge without intercept.
+    A fixed_intercept is a b that is not sought: for the hinge and the squared hinge without intercept. So
+    are targets that are not 1.
     """
     X, y, costs = (np.asarray(array, np.float64) for array in (X, y, costs))
     if loss == "perceptron":
         return np.zeros(X.shape[1]), 0.0, 0.0
     # A row of cost 0 is no part of the problem, and would leave its slack undetermined.
     used = costs > 0
-    solve = _solve_logistic if loss == "logistic" else _solve_hinge
+    p = np.broadcast_to(np.asarray(targets, np.float64), y.shape)
     if fixed_intercept:
         w, b = _solve_hinge(X[used], y[used], costs[used], loss, "none", 1.0, fixed_intercept)
+    elif loss != "logistic":
+        w, b = _solve_hinge(X[used], y[used], costs[used], loss, intercept, intercept_scaling, 0.0, p[used])
     else:
-        w, b = solve(X[used], y[used], costs[used], loss, intercept, intercept_scaling)
-    return w, b, objective(X, y, costs, loss, intercept, intercept_scaling, w, b)
+        w, b = _solve_logistic(X[used], y[used], costs[used], loss, intercept, intercept_scaling)
+    return w, b, objective(X, y, costs, loss, intercept, intercept_scaling, w, b, p)
 
 
-def objective(X, y, costs, loss, intercept, intercept_scaling, w, b):
+def objective(X, y, costs, loss, intercept, intercept_scaling, w, b, targets=1.0):
     """The primal value, written down once more and independently of problem.py."""
     m = y * (X @ w + b)
-    slack = np.maximum(0.0, 1.0 - m)
+    slack = np.maximum(0.0, targets - m)
     losses = {
         "hinge": slack,
         "squared_hinge": slack**2,
@@ -48,7 +53,7 @@ def objective(X, y, costs, loss, intercept, intercept_scaling, w, b):
     return 0.5 * (w @ w + own) + costs @ losses
 
 
-def _solve_hinge(X, y, costs, loss, intercept, intercept_scaling, fixed_intercept=0.0):
+def _solve_hinge(X, y, costs, loss, intercept, intercept_scaling, fixed_intercept=0.0, targets=1.0):
     n, d = X.shape
     with_b = int(intercept != "none")
     own = 1.0 / intercept_scaling**2 if intercept == "regularised" else 0.0
@@ -59,8 +64,8 @@ def _solve_hinge(X, y, costs, loss, intercept, intercept_scaling, fixed_intercep
     )
     q = np.concatenate([np.zeros(d + with_b), np.zeros(n) if squared else costs])
     margins = sparse.csc_array(np.hstack([y[:, None] * X, np.repeat(y[:, None], with_b, axis=1)]))
-    A = sparse.hstack([-margins, -sparse.eye_array(n)])  # 1 - xi - m <= 0
-    limits = y * fixed_intercept - np.ones(n)
+    A = sparse.hstack([-margins, -sparse.eye_array(n)])  # p - xi - m <= 0
+    limits = y * fixed_intercept - targets * np.ones(n)
     if not squared:
         # Needless for the squared hinge, where a negative slack only costs more, and its presence
         # would leave two of three conditions without strict complementarity.

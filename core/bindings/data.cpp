@@ -45,7 +45,8 @@ Integer AnyData::longest() const {
     Integer most = rows.columns;
     if constexpr (requires { rows.offsets; }) {
       most = 0;
-      for (Integer i = 0; i < rows.count; ++i) most = std::max(most, rows.offsets[i + 1] - rows.offsets[i]);
+      for (Integer i = 0; i < rows.count >> rows.shift; ++i)
+        most = std::max(most, rows.offsets[i + 1] - rows.offsets[i]);
     }
     return most;
   });
@@ -125,6 +126,13 @@ Data Data::take(const ConstIndices& order) const {
   });
 }
 
+Data Data::twinned() const {
+  return visit([&](const auto& rows) {
+    require(rows.shift == 0, "these rows are twins already");
+    return Data(maxmargin::twinned(rows), owner(), sorted_);
+  });
+}
+
 std::optional<Data> Data::without_zeros(const Budget& budget) const {
   return visit([&]<class Rows>(const Rows& rows) -> std::optional<Data> {
     if constexpr (kDense<Rows>) {
@@ -175,6 +183,7 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("sorted", &Data::sorted);
   define_loop(data, "without_zeros", {"budget"}, &Data::without_zeros);
   define_loop(data, "take", {"order"}, &Data::take);
+  data.def("twinned", &Data::twinned);
 
   nb::class_<MonomialData, AnyData>(m, "MonomialData")
       .def(nb::init<const Data&, Integer, const std::vector<double>&, bool, bool>(), "base"_a, "lowest"_a,

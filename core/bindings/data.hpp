@@ -79,6 +79,9 @@ class Data : public AnyData {
   // The same rows without their zeros, or nothing where that would not pay.
   std::optional<Data> without_zeros(const Budget& budget) const;
 
+  // Two rows in turn for each one of these, which share its values.
+  Data twinned() const;
+
   // A copy of some rows, in the order given.
   Data take(const ConstIndices& order) const;
 

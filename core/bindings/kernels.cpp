@@ -254,7 +254,14 @@ void bind_dual(nb::module_& m) {
          [](KernelDual* self, const ConstVector& labels, const ConstVector& costs) {
            new (self) KernelDual(span(labels), per_row(costs, length(labels)));
          });
-  dual.def_prop_ro("labels", [](KernelDual& self) { return shown(self.labels); })
+  define(dual, "__init__", {"low", "high", "wanted", "widths"},
+         [](KernelDual* self, const ConstVector& low, const ConstVector& high, const ConstVector& wanted,
+            const ConstVector& widths) {
+           const Integer rows = length(low);
+           new (self)
+               KernelDual(span(low), per_row(high, rows), per_row(wanted, rows), per_row(widths, rows));
+         });
+  dual.def_prop_ro("wanted", [](KernelDual& self) { return shown(self.wanted); })
       .def_prop_ro("beta", [](KernelDual& self) { return shown(self.beta); })
       .def_prop_ro("f", [](KernelDual& self) { return shown(self.f); })
       .def_prop_ro("violation", [](KernelDual& self) { return self.state.violation(); })

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Passes over rows; sums over margins and multipliers, and what they prove.
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -25,25 +26,30 @@ Intercept intercept_of(const std::string& name) {
 // An objective, with the arrays it points into kept alive.
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, const ConstVector& labels, const ConstVector& costs,
-                 const std::string& intercept, double number)
+                 const std::string& intercept, double number, const std::optional<ConstVector>& targets)
       : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
                   number},
-        arrays{labels, costs} {}
+        arrays{labels, costs, targets ? *targets : costs} {
+    if (targets) this->targets = per_row(*targets, length(labels));
+  }
   template <class Array>
   auto rows(const Array& array) const {
     return per_row(array, length(costs));
   }
-  std::array<ConstVector, 2> arrays;
+  std::array<ConstVector, 3> arrays;
 };
 
 std::tuple<double, double, double> told(const BestIntercept& best) { return {best.b, best.low, best.high}; }
 
 void bind_objective(nb::module_& m) {
   using Self = const BoundObjective&;
-  nb::class_<TwofoldScores>(m, "TwofoldScores").def_ro("squared_length", &TwofoldScores::squared_length);
+  nb::class_<TwofoldScores>(m, "TwofoldScores")
+      .def_ro("squared_length", &TwofoldScores::squared_length)
+      .def("twinned", &TwofoldScores::twinned);
   nb::class_<BoundObjective> objective(m, "Objective");
-  objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double>(),
-                "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a);
+  objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double,
+                         std::optional<ConstVector>>(),
+                "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a, "targets"_a = nb::none());
   define_loop(objective, "loss_sum", {"margins"},
               [](Self self, const ConstVector& margins) { return self.loss_sum(self.rows(margins)); });
   define_loop(objective, "multipliers", {"margins", "out"},

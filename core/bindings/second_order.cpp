@@ -74,8 +74,12 @@ auto with_system(nb::handle object, const Visitor& visitor) {
   return visitor(system);
 }
 
-Terms terms_of(const ConstVector& y, const ConstVector& C, const ConstVector& R) {
-  return {span(y), per_row(C, length(y)), span(R)};
+using Targets = std::optional<ConstVector>;
+
+Terms terms_of(const ConstVector& y, const ConstVector& C, const ConstVector& R, const Targets& p) {
+  Terms terms{span(y), per_row(C, length(y)), span(R)};
+  if (p) terms.targets = per_row(*p, length(y));
+  return terms;
 }
 
 // Binds a constructor that ends with the arrays of terms: these are not converted, and are kept alive.
@@ -83,8 +87,8 @@ template <class Class, class Make, class... First>
 void define_with_terms(Class& type, const Make& make, const First&... first) {
   constexpr std::size_t y = 2 + sizeof...(First);
   type.def("__init__", make, first..., "labels"_a.noconvert(), "costs"_a.noconvert(),
-           "regulariser"_a.noconvert(), nb::keep_alive<1, y>(), nb::keep_alive<1, y + 1>(),
-           nb::keep_alive<1, y + 2>());
+           "regulariser"_a.noconvert(), "targets"_a.noconvert() = nb::none(), nb::keep_alive<1, y>(),
+           nb::keep_alive<1, y + 1>(), nb::keep_alive<1, y + 2>(), nb::keep_alive<1, y + 3>());
 }
 
 void place(SecondOrderMethod& method, const ConstVector& v, const ConstVector& margins) {
@@ -116,10 +120,10 @@ void bind_methods(nb::module_& m) {
 
   nb::class_<NewtonMethod, Method> newton(m, "NewtonMethod");
   const auto make_newton = [](NewtonMethod* self, const std::string& loss, const ConstVector& y,
-                              const ConstVector& C, const ConstVector& R) {
+                              const ConstVector& C, const ConstVector& R, const Targets& p) {
     require(loss == "squared_hinge" || loss == "logistic", "a smooth loss is needed");
     const NewtonMethod::Loss logistic = Logistic{}, squared = SquaredHinge{};
-    new (self) NewtonMethod(loss == "logistic" ? logistic : squared, terms_of(y, C, R));
+    new (self) NewtonMethod(loss == "logistic" ? logistic : squared, terms_of(y, C, R, p));
   };
   define_with_terms(newton, make_newton, "loss"_a);
   define(newton, "begin", {"system", "v", "margins", "budget"},
@@ -132,16 +136,15 @@ void bind_methods(nb::module_& m) {
   nb::class_<LagrangianOptions>(m, "LagrangianOptions")
       .def(
           "__init__",
-          [](LagrangianOptions* self, double stiffness, double raise_by, double small_part) {
-            new (self) LagrangianOptions{stiffness, raise_by, small_part};
-          },
-          nb::kw_only(), "stiffness"_a, "raise_by"_a, "small_part"_a)
+          [](LagrangianOptions* self, double stiffness, double raise_by, double small_part,
+             double stiffest) { new (self) LagrangianOptions{stiffness, raise_by, small_part, stiffest}; },
+          nb::kw_only(), "stiffness"_a, "raise_by"_a, "small_part"_a, "stiffest"_a = 1e7)
       .def_rw("stiffness", &LagrangianOptions::stiffness);
   using Lagrangian = AugmentedLagrangian;
   nb::class_<Lagrangian, Method> lagrangian(m, "AugmentedLagrangian");
   const auto make_lagrangian = [](Lagrangian* self, const LagrangianOptions& options, const ConstVector& y,
-                                  const ConstVector& C, const ConstVector& R) {
-    new (self) Lagrangian(options, terms_of(y, C, R));
+                                  const ConstVector& C, const ConstVector& R, const Targets& p) {
+    new (self) Lagrangian(options, terms_of(y, C, R, p));
   };
   define_with_terms(lagrangian, make_lagrangian, "options"_a);
   lagrangian
@@ -190,8 +193,9 @@ void bind_small_classes(nb::module_& m) {
           nb::kw_only(), "sweeps"_a = 0, "relaxation"_a = 1.0, "bias_reach"_a = 1.0, "first_part"_a = 1.0,
           "lagrangian"_a = LagrangianOptions{}, "most"_a, "until"_a, "seed"_a);
   nb::class_<SmallClass> one(m, "SmallClass");
-  define_with_terms(one, [](SmallClass* self, const ConstVector& y, const ConstVector& C,
-                            const ConstVector& R) { new (self) SmallClass(terms_of(y, C, R)); });
+  define_with_terms(one,
+                    [](SmallClass* self, const ConstVector& y, const ConstVector& C, const ConstVector& R,
+                       const Targets& p) { new (self) SmallClass(terms_of(y, C, R, p)); });
   one.def_prop_ro("v", [](SmallClass& self) { return shown(self.v); })
       .def_prop_ro("multipliers", [](SmallClass& self) { return shown(self.multipliers); })
       .def_ro("steps", &SmallClass::steps)

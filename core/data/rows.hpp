@@ -6,6 +6,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <variant>
 
 #if defined(__GNUC__)
@@ -100,13 +101,14 @@ struct SparseRow {
 template <class Value>
 struct DenseRows {
   const Value* values;
-  Integer count;    // n
-  Integer columns;  // d
-  Integer stride;   // values from one row to the next
+  Integer count;      // n
+  Integer columns;    // d
+  Integer stride;     // values from one stored row to the next
+  Integer shift = 0;  // row i is the stored row i >> shift: with 1, two rows in turn share their values
 
-  Integer stored() const { return count * columns; }
-  DenseRow<Value> operator[](Integer i) const { return {values + i * stride, columns}; }
-  void prefetch(Integer i) const { MAXMARGIN_PREFETCH(values + i * stride); }
+  Integer stored() const { return (count >> shift) * columns; }
+  DenseRow<Value> operator[](Integer i) const { return {values + (i >> shift) * stride, columns}; }
+  void prefetch(Integer i) const { MAXMARGIN_PREFETCH(values + (i >> shift) * stride); }
 };
 
 template <class Rows>
@@ -118,19 +120,20 @@ template <class Value, class Index = std::int32_t>
 struct SparseRows {
   const Value* values;
   const Index* indices;
-  const Integer* offsets;  // n + 1 of them: row i holds values[offsets[i]] .. values[offsets[i + 1]]
+  const Integer* offsets;  // stored row k holds values[offsets[k]] .. values[offsets[k + 1]]
   Integer count;
   Integer columns;
+  Integer shift = 0;  // as above
 
-  Integer stored() const { return offsets[count]; }
+  Integer stored() const { return offsets[count >> shift]; }
   SparseRow<Value, Index> operator[](Integer i) const {
-    const Integer begin = offsets[i];
-    return {values + begin, indices + begin, offsets[i + 1] - begin};
+    const Integer* const at = offsets + (i >> shift);
+    return {values + at[0], indices + at[0], at[1] - at[0]};
   }
   // All of the row: rows are too short and too scattered for the processor to see a pattern.
   void prefetch(Integer i) const {
-    const Integer end = offsets[i + 1];
-    for (Integer k = offsets[i]; k < end; k += 16) {
+    const Integer* const at = offsets + (i >> shift);
+    for (Integer k = at[0]; k < at[1]; k += 16) {
       MAXMARGIN_PREFETCH(values + k);
       MAXMARGIN_PREFETCH(indices + k);
     }
@@ -141,6 +144,25 @@ template <class Rows>
 inline constexpr bool kSparse = false;
 template <class Value, class Index>
 inline constexpr bool kSparse<SparseRows<Value, Index>> = true;
+
+// Rows as a loop holds them: behind a reference, where they lie would be read again at every visit.
+template <class Rows>
+using View = std::conditional_t<std::is_trivially_copyable_v<Rows>, Rows, const Rows&>;
+
+// Two rows in turn for each one of those given, which share its values.
+template <class Rows>
+Rows twinned(Rows rows) {
+  rows.count *= 2;
+  rows.shift += 1;
+  return rows;
+}
+// The rows whose twins are given.
+template <class Rows>
+Rows without_twins(Rows rows) {
+  rows.count >>= rows.shift;
+  rows.shift = 0;
+  return rows;
+}
 
 // Rows that are stored, of any kind that is read.
 using StoredRows = std::variant<DenseRows<float>, DenseRows<double>, SparseRows<float>, SparseRows<double>>;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The end of a kernel problem: Newton's method on the multipliers that are free.
 //
-// Once it is known which multipliers rest on a wall, the others F solve a linear system: f = K beta - y is
-// to be the same number on all of them, and their sum is not to change,
+// Once it is known which multipliers rest on a wall, the others F solve a linear system: the slope f is to
+// be the same number on all of them, and their sum is not to change,
 //
 //   K_FF u + nu 1 = -f_F,      sum u = 0.
 //
@@ -26,7 +26,7 @@ class FreeMultipliers {
   Integer find(const KernelDual& dual) {
     rows_.clear();
     for (Integer i = 0; i < dual.count(); ++i) {
-      if (dual.may_grow(i) && dual.may_fall(i)) rows_.push_back(i);
+      if (dual.is_free(i)) rows_.push_back(i);
     }
     return static_cast<Integer>(rows_.size());
   }
@@ -42,7 +42,7 @@ class FreeMultipliers {
     f_.resize(rows_.size());
     for (std::size_t a = 0; a < rows_.size(); ++a) {
       target_[a] = dual.beta[rows_[a]];
-      f_[a] = dual.f[rows_[a]];
+      f_[a] = dual.slope_up(rows_[a]);
     }
     Integer solved = 0;
     while (solved < most && inside_.size() >= 2 && find_direction(matrix, stride, places)) {
@@ -87,7 +87,7 @@ class FreeMultipliers {
   bool move(const double* matrix, Integer stride, std::span<const Integer> places, const KernelDual& dual) {
     const auto wall = [&](std::size_t a) {
       const Integer i = rows_[inside_[a]];
-      return u_[a] > 0 ? dual.high[i] : dual.low[i];
+      return u_[a] > 0 ? dual.ceiling(i) : dual.floor(i);
     };
     const auto steps_to_wall = [&](std::size_t a) {
       return u_[a] == 0 ? 1.0 : (wall(a) - target_[inside_[a]]) / u_[a];
@@ -98,7 +98,8 @@ class FreeMultipliers {
       double& target = target_[inside_[a]];
       const Integer i = rows_[inside_[a]];
       const bool at_wall = step < 1 && steps_to_wall(a) <= step;
-      const double moved = at_wall ? wall(a) : std::clamp(target + step * u_[a], dual.low[i], dual.high[i]);
+      const double moved =
+          at_wall ? wall(a) : std::clamp(target + step * u_[a], dual.floor(i), dual.ceiling(i));
       u_[a] = moved - target;  // with a wall as its end not quite step u; f follows what is really done
       target = moved;
     }
@@ -110,7 +111,7 @@ class FreeMultipliers {
       f_[a] += sum;
     }
     std::erase_if(inside_, [&](Integer a) {
-      return !(target_[a] > dual.low[rows_[a]] && target_[a] < dual.high[rows_[a]]);
+      return !(target_[a] > dual.floor(rows_[a]) && target_[a] < dual.ceiling(rows_[a]));
     });
     return false;
   }

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The dual of the kernel problem, as the solvers that keep sum beta_i = 0 see it.
 //
-//   minimise over beta   1/2 beta' K beta - y' beta,     low_i <= beta_i <= high_i,   sum beta_i = 0
+//   minimise over beta   1/2 beta' K beta - y' beta + e' |beta|,   low_i <= beta_i <= high_i,   sum beta_i
+//   = 0
 //
-// with beta_i = alpha_i y_i, so the box is [0, C_i] or [-C_i, 0]. f = K beta - y is its gradient. A pair
-// (i, j) with f_i < f_j, where beta_i may grow and beta_j may fall, gains by moving t from j to i.
+// Of a row, beta_i = alpha_i s_i, the box is [0, C_i] or [-C_i, 0], y_i = s_i p_i is the score that it
+// wants, which is its label in classification, and e_i = 0. Of twins, rows of both signs on the same data,
+// it is the difference of their multipliers, y_i the middle of what they want and e_i the distance from
+// there.
+//
+// f = K beta - y is the gradient without the last term, whose slope is -e_i below 0 and e_i above. A pair
+// (i, j) with f_i < f_j, each with that slope, where beta_i may grow and beta_j may fall, gains by moving t
+// from j to i; neither goes past 0 in one step where e_i > 0.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -52,13 +60,14 @@ struct PairStep {
 
 class KernelDual {
  public:
-  std::vector<double> low, high, labels, beta, f;
+  std::vector<double> low, high, wanted, widths, beta, f;  // y and e are `wanted` and `widths`
   DualState state;
 
   KernelDual(std::span<const double> labels, std::span<const double> costs)
       : low(labels.size()),
         high(labels.size()),
-        labels(labels.begin(), labels.end()),
+        wanted(labels.begin(), labels.end()),
+        widths(labels.size()),
         beta(labels.size()),
         f(labels.size()) {
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -67,16 +76,38 @@ class KernelDual {
       f[i] = -labels[i];
     }
   }
+  KernelDual(std::span<const double> low, std::span<const double> high, std::span<const double> wanted,
+             std::span<const double> widths)
+      : low(low.begin(), low.end()),
+        high(high.begin(), high.end()),
+        wanted(wanted.begin(), wanted.end()),
+        widths(widths.begin(), widths.end()),
+        beta(low.size()),
+        f(low.size()) {
+    std::transform(wanted.begin(), wanted.end(), f.begin(), std::negate<>());
+  }
 
   Integer count() const { return static_cast<Integer>(beta.size()); }
   bool may_grow(Integer i) const { return beta[i] < high[i]; }
   bool may_fall(Integer i) const { return beta[i] > low[i]; }
+  // Neither at a wall nor at the kink of e |beta|.
+  bool is_free(Integer i) const { return may_grow(i) && may_fall(i) && (beta[i] != 0 || !(widths[i] > 0)); }
+  // The slope towards larger beta, and that from smaller ones; the same but for the kink.
+  double slope_up(Integer i) const { return f[i] + (beta[i] < 0 ? -widths[i] : widths[i]); }
+  double slope_down(Integer i) const { return f[i] + (beta[i] > 0 ? widths[i] : -widths[i]); }
+  // How far one step may take beta: to its wall or to the kink.
+  static double ceiling(double beta, double high, double width) {
+    return width > 0 && beta < 0 ? 0.0 : high;
+  }
+  static double floor(double beta, double low, double width) { return width > 0 && beta > 0 ? 0.0 : low; }
+  double ceiling(Integer i) const { return ceiling(beta[i], high[i], widths[i]); }
+  double floor(Integer i) const { return floor(beta[i], low[i], widths[i]); }
 
   // Some of the rows, with their multipliers and their gradient as they are.
   KernelDual subset(std::span<const Integer> rows) const {
     KernelDual part({}, {});
-    for (auto array :
-         {&KernelDual::low, &KernelDual::high, &KernelDual::labels, &KernelDual::beta, &KernelDual::f}) {
+    for (auto array : {&KernelDual::low, &KernelDual::high, &KernelDual::wanted, &KernelDual::widths,
+                       &KernelDual::beta, &KernelDual::f}) {
       (part.*array).reserve(rows.size());
       for (const Integer i : rows) (part.*array).push_back((this->*array)[i]);
     }
@@ -87,8 +118,9 @@ class KernelDual {
   std::vector<Integer> may_move() const {
     std::vector<Integer> rows;
     for (Integer i = 0; i < count(); ++i) {
-      const bool grows = may_grow(i), falls = may_fall(i);
-      if ((grows && (falls || f[i] < state.greatest)) || (falls && f[i] > state.least)) rows.push_back(i);
+      const bool grows = may_grow(i) && slope_up(i) < state.greatest;
+      const bool falls = may_fall(i) && slope_down(i) > state.least;
+      if (grows || falls || is_free(i)) rows.push_back(i);
     }
     return rows;
   }
@@ -116,7 +148,7 @@ class KernelDual {
     std::iota(all.begin(), all.end(), Integer{0});
     const std::vector<double> targets = beta;
     std::fill(beta.begin(), beta.end(), 0.0);  // in place: Python may look at it
-    std::transform(labels.begin(), labels.end(), f.begin(), std::negate<>());
+    std::transform(wanted.begin(), wanted.end(), f.begin(), std::negate<>());
     move(matrix, all, targets, budget);
   }
 
@@ -126,34 +158,42 @@ class KernelDual {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double least = infinity, greatest = -infinity;
     for (Integer i = 0; i < n; ++i) {
-      if (may_grow(i)) least = std::min(least, f[i]);
-      if (may_fall(i)) greatest = std::max(greatest, f[i]);
+      if (may_grow(i)) least = std::min(least, slope_up(i));
+      if (may_fall(i)) greatest = std::max(greatest, slope_down(i));
     }
     const double b = -0.5 * (least + greatest);
     double squared_length = 0, gain = 0, loss = 0;
-    const double *beta_ = beta.data(), *f_ = f.data(), *y = labels.data();
+    const double *beta_ = beta.data(), *f_ = f.data(), *y = wanted.data(), *e = widths.data();
     const double *low_ = low.data(), *high_ = high.data();
 #pragma omp simd reduction(+ : squared_length, gain, loss)
     for (Integer i = 0; i < n; ++i) {
       squared_length += beta_[i] * (f_[i] + y[i]);
-      gain += y[i] * beta_[i];
-      const double slack = -y[i] * (f_[i] + b);
-      loss += (high_[i] - low_[i]) * (slack > 0 ? slack : 0.0);
+      gain += y[i] * beta_[i] - e[i] * std::abs(beta_[i]);
+      const double below = -(f_[i] + b) - e[i], above = f_[i] + b - e[i];
+      loss += high_[i] * (below > 0 ? below : 0.0) - low_[i] * (above > 0 ? above : 0.0);
     }
     state = {least, greatest, 0.5 * squared_length + loss, gain - 0.5 * squared_length};
   }
 
   // The values with the best intercept for the gradient, as a certificate has them.
   void take_best_intercept() {
-    std::vector<double> scores(beta.size()), alpha(beta.size()), costs(beta.size());
+    std::vector<double> scores, alpha, costs, signs, targets;
     for (std::size_t i = 0; i < beta.size(); ++i) {
-      scores[i] = f[i] + labels[i];
-      alpha[i] = beta[i] * labels[i];
-      costs[i] = high[i] - low[i];
+      for (const double sign : {1.0, -1.0}) {
+        const double cost = sign > 0 ? high[i] : -low[i];
+        if (!(cost > 0)) continue;
+        scores.push_back(f[i] + wanted[i]);
+        alpha.push_back(std::max(0.0, sign * beta[i]));
+        costs.push_back(cost);
+        signs.push_back(sign);
+        targets.push_back(sign * wanted[i] - widths[i]);
+      }
     }
+    if (scores.empty()) return;
     // An estimate, which is not to know of rounding.
-    const std::vector<double> nothing(beta.size(), 0.0);
-    const Proof proof = prove({Hinge{}, labels, costs}, alpha, scores, nothing, 0.0);
+    const std::vector<double> nothing(scores.size(), 0.0);
+    const Objective objective{Hinge{}, signs, costs, Intercept::exact, 0.0, targets};
+    const Proof proof = prove(objective, alpha, scores, nothing, 0.0);
     if (proof.primal >= state.primal) return;
     state.primal = proof.primal;
     state.dual = proof.dual;

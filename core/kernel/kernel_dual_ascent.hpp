@@ -20,7 +20,7 @@ double duality_gap(std::span<const Coordinate> coordinates, std::span<const doub
   for (std::size_t i = 0; i < coordinates.size(); ++i) {
     const Coordinate& c = coordinates[i];
     if (c.cost == 0) continue;
-    const double slack = 1 - c.label * (scores[i] + bias);
+    const double slack = c.target - c.label * (scores[i] + bias);
     const double loss = std::max(slack, 0.0);
     if constexpr (kSquared) {
       gap += c.cost * loss * loss - c.alpha * (slack - c.alpha / (4 * c.cost));
@@ -41,8 +41,8 @@ KernelSweep kernel_dual_ascent(Matrix& matrix, std::span<Coordinate> coordinates
   for (std::size_t position = 0; position < order.size(); ++position) {
     const Integer i = order[position];  // 1
     Coordinate& c = coordinates[i];
-    const double derivative = c.label * (scores[i] + sweep.bias) - 1 + c.diagonal * c.alpha;  // 2
-    double moved = std::max(c.alpha - derivative * c.inverse_curvature, 0.0);                 // 3
+    const double derivative = c.label * (scores[i] + sweep.bias) - c.target + c.diagonal * c.alpha;  // 2
+    double moved = std::max(c.alpha - derivative * c.inverse_curvature, 0.0);                        // 3
     if constexpr (!kSquared) moved = std::min(moved, c.cost);
     const double change = moved - c.alpha;
     if (change == 0) continue;

@@ -199,8 +199,8 @@ class SequentialMinimalOptimization final : public AnySequentialMinimalOptimizat
     }
     double sum = 0;
     for (const Integer k : active_) {
-      const double slack = -dual.labels[k] * (dual.f[k] + b);
-      sum += (dual.high[k] - dual.low[k]) * std::max(slack, 0.0) + dual.beta[k] * (dual.f[k] + b);
+      const double off = dual.f[k] + b;
+      sum += dual.high[k] * std::max(-off, 0.0) - dual.low[k] * std::max(off, 0.0) + dual.beta[k] * off;
     }
     return sum;
   }

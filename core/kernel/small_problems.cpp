@@ -23,7 +23,7 @@ std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alp
     KernelDual dual(all.part(p, all.labels), all.part(p, all.costs));
     WorkingSet set(matrix, m, 0, small);
     steps[p] = set.solve(dual, tol, m <= tiny, most_rounds, budget, watch);
-    for (Integer i = 0; i < m; ++i) all.part(p, alpha)[i] = dual.beta[i] * dual.labels[i];
+    for (Integer i = 0; i < m; ++i) all.part(p, alpha)[i] = std::abs(dual.beta[i]);
   }
   return steps;
 }

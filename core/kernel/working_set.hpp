@@ -30,7 +30,7 @@ class SmallDual {
   SmallDual(Integer most)
       : stride_((most + kLine - 1) / kLine * kLine | kLine),
         matrix_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(stride_ * stride_))) {
-    for (auto* array : {&f_, &beta_, &low_, &high_, &diagonal_, &grow_, &fall_}) {
+    for (auto* array : {&f_, &beta_, &low_, &high_, &width_, &diagonal_, &grow_, &fall_}) {
       array->resize(static_cast<std::size_t>(stride_));
     }
   }
@@ -49,6 +49,7 @@ class SmallDual {
       beta_[k] = real ? dual.beta[i] : 0;
       low_[k] = real ? dual.low[i] : 0;
       high_[k] = real ? dual.high[i] : 0;
+      width_[k] = real ? dual.widths[i] : 0;
       diagonal_[k] = real ? static_cast<double>(matrix_[k * stride_ + k]) : 1;
       mark(k);
     }
@@ -56,7 +57,7 @@ class SmallDual {
 
   // f = K beta - y for the rows of the set, where these are all rows.
   void restore_gradient(KernelDual& dual) const {
-    for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.labels[j];
+    for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.wanted[j];
     double* f = dual.f.data();
     for (Integer i = 0; i < dual.count(); ++i) {
       const double beta = dual.beta[i];
@@ -79,7 +80,9 @@ class SmallDual {
       if (j < 0) break;
       const T* row_i = matrix_.get() + i * stride_;
       const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], static_cast<double>(row_i[j]));
-      const double step = PairStep::take(f_[j] - ends.least, eta, beta_[i], high_[i], beta_[j], low_[j]);
+      const double step = PairStep::take(f_[j] + fall_[j] - ends.least, eta, beta_[i],
+                                         KernelDual::ceiling(beta_[i], high_[i], width_[i]), beta_[j],
+                                         KernelDual::floor(beta_[j], low_[j], width_[j]));
       mark(i);
       mark(j);
       ends = move(row_i, matrix_.get() + j * stride_, step);
@@ -100,9 +103,10 @@ class SmallDual {
     Integer where_least;
   };
 
+  // What is added to f where beta may grow or fall: the slope of e |beta| on that side, or infinity.
   void mark(Integer k) {
-    grow_[k] = beta_[k] < high_[k] ? 0.0 : kInfinity;
-    fall_[k] = beta_[k] > low_[k] ? 0.0 : -kInfinity;
+    grow_[k] = !(beta_[k] < high_[k]) ? kInfinity : beta_[k] < 0 ? -width_[k] : width_[k];
+    fall_[k] = !(beta_[k] > low_[k]) ? -kInfinity : beta_[k] > 0 ? width_[k] : -width_[k];
   }
   static D load_few(const T* from) {
     Few few;
@@ -172,7 +176,7 @@ class SmallDual {
 
   Integer stride_, padded_ = 0;
   std::unique_ptr<T[]> matrix_;
-  std::vector<double> f_, beta_, low_, high_, diagonal_, grow_, fall_;
+  std::vector<double> f_, beta_, low_, high_, width_, diagonal_, grow_, fall_;
 };
 
 // Rounds of: choose, solve on the chosen, tell all the others. A set that has all rows is chosen once, and
@@ -340,12 +344,13 @@ class WorkingSet final : public AnyWorkingSet {
         std::min(1.0, kSample * static_cast<double>(size_) / static_cast<double>(violators_ + 1));
     violators_ = 0;
     for (Integer i = 0; i < n; ++i) {
-      const bool grows = dual.may_grow(i) && dual.f[i] < state.greatest;
-      const bool falls = dual.may_fall(i) && dual.f[i] > state.least;
+      const double up = dual.slope_up(i), down = dual.slope_down(i);
+      const bool grows = dual.may_grow(i) && up < state.greatest;
+      const bool falls = dual.may_fall(i) && down > state.least;
       violators_ += grows || falls;
       if (!(grows || falls) || (share < 1 && random_.unit() >= share)) continue;
-      if (grows) growing_.push_back({key(dual.f[i]), i});
-      if (falls) falling_.push_back({key(-dual.f[i]), i});
+      if (grows) growing_.push_back({key(up), i});
+      if (falls) falling_.push_back({key(-down), i});
     }
     previous_ = chosen_;
     for (const Integer i : chosen_) chosen_mark_[i] = 0;
@@ -356,7 +361,7 @@ class WorkingSet final : public AnyWorkingSet {
     for (const bool free : {true, false}) {
       for (const Integer i : previous_) {
         if (static_cast<Integer>(chosen_.size()) >= size_) break;
-        if ((dual.may_grow(i) && dual.may_fall(i)) == free) pick(i);
+        if (dual.is_free(i) == free) pick(i);
       }
     }
     std::sort(chosen_.begin(), chosen_.end());

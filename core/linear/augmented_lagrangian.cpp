@@ -5,7 +5,6 @@ namespace maxmargin {
 namespace {
 
 constexpr double kRounding = 1e-14, kAtRounding = 1e-11;
-constexpr double kStiffest = 1e7;  // beyond, free multipliers show nothing but margins' rounding
 
 // What the dual value loses, about, when the balance of the multipliers is restored. Free rows do it for
 // next to nothing: their margins are within 1 / stiffness of 1, where the dual value is flat. The others'
@@ -102,6 +101,8 @@ Values AugmentedLagrangian::values() const {
     squares += r[j] > 0 ? at.combined[j] * at.combined[j] / r[j] : 0.0;
   }
   Values now{at.primal(), at.sums.multipliers - 0.5 * squares, 0.0};
+  const std::span<const double> targets = at.terms.targets;
+  for (std::size_t i = 0; i < targets.size(); ++i) now.dual += (targets[i] - 1) * at.multipliers[i];
   if (at.terms.is_exact()) {
     now.imbalance = at.sums.balance;
     now.dual -= now.imbalance * at.v.back();  // Lagrange's term
@@ -139,7 +140,7 @@ void AugmentedLagrangian::leave_unclipped(System& system, const Budget& budget) 
 }
 
 void AugmentedLagrangian::take_next_alpha(System& system) {
-  standing.finished = standing.finished || stiffness > kStiffest;
+  standing.finished = standing.finished || stiffness > options.stiffest;
   alpha = at.multipliers;
   stiffness *= options.raise_by;
   begun_ = false;

@@ -48,6 +48,7 @@ struct LagrangianOptions {
   double stiffness = 3;  // the first k
   double raise_by = 3;
   double small_part = 0.2;
+  double stiffest = 1e7;  // beyond, free multipliers show nothing but margins' rounding
 };
 
 class AugmentedLagrangian : public SecondOrderMethod {

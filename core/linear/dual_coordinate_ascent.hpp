@@ -19,6 +19,7 @@ struct Coordinate {
   double cost;               // C_i
   double diagonal;           // what alpha_i alone adds to its derivative, per unit of alpha_i
   double label;
+  double target = 1;  // p_i
 };
 
 // A row at a wall of its box is left out of later sweeps while its derivative holds it there by
@@ -60,7 +61,7 @@ Sweep dual_coordinate_ascent(Rows rows, std::span<Coordinate> coordinates, std::
     // waits for the one before: what is between the product and the change of w bounds the speed on
     // short rows.
     const double step = relaxation * c.inverse_curvature;
-    const double alone = c.diagonal * alpha - 1;
+    const double alone = c.diagonal * alpha - c.target;
     const double score = row.dot(w, sweep.bias);
     double moved = std::max((alpha - step * alone) - (step * c.label) * score, 0.0);  // 2, 3
     if constexpr (!kSquared) moved = std::min(moved, c.cost);

@@ -23,7 +23,7 @@ struct Parabola {
   double terms = 0;   // of the slope, without their signs: rounding is in proportion to them
 
   void add(const Coordinate& c, double change, double bias) {
-    const double term = change * (1 - c.diagonal * c.alpha - bias * c.label);
+    const double term = change * (c.target - c.diagonal * c.alpha - bias * c.label);
     slope += term;
     terms += std::abs(term);
     curvature += c.diagonal * change * change;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One step of a second-order method on
 //
-//   1/2 v'Rv + sum_i piece_i(m_i),      m_i = y_i <v, z_i>,      z_i = (x_i, 1) with an intercept, else x_i
+//   1/2 v'Rv + sum_i piece_i(m_i),      m_i = y_i <v, z_i> + 1 - p_i,
+//
+// with z_i = (x_i, 1) where there is an intercept, else x_i. Targets p_i are in the margins of the first
+// point, and in all that follow from them,
 //
 // and Newton's method, which is nothing but such steps. The numbers 2 to 5 are those of the algorithm's
 // statement in src/maxmargin/solvers/newton.py.
@@ -38,6 +41,7 @@ class System {
 struct Terms {
   std::span<const double> labels, costs;  // y and C, one for each row
   std::span<const double> regulariser;    // the diagonal of R: 1, and last 0 for an exact intercept
+  std::span<const double> targets{};      // p, or none where all of them are 1
 
   bool is_exact() const { return !regulariser.empty() && regulariser.back() == 0; }
 };
@@ -56,15 +60,26 @@ struct NewtonPoint {
     multipliers.assign(margins.size(), 0.0);
     curvatures.assign(margins.size(), 0.0);
     combined.assign(v.size(), 0.0);
+    peak = 0;
   }
 
-  // Takes over the margins: rows whose multiplier stays cost nothing but the look at them.
+  // Takes over the margins: rows whose multiplier stays cost nothing but the look at them. Where most
+  // change the sum is made anew, and where multipliers have become so small that the rounding of earlier,
+  // larger ones would be seen.
   template <class Piece>
   void refresh(const Piece& piece, System& system, const Budget& budget) {
     sums = maxmargin::refresh(piece, margins, terms.labels.data(), multipliers.data(), per_row.data(),
                               curvatures.data(), budget);
-    system.combine(per_row, per_column, budget);
-    for (std::size_t j = 0; j < v.size(); ++j) combined[j] += per_column[j];
+    constexpr double kMuch = 1e6;
+    peak = std::max(peak, sums.multipliers);
+    if (sums.changed < sums.supporting && peak <= kMuch * sums.multipliers) {
+      system.combine(per_row, per_column, budget);
+      for (std::size_t j = 0; j < v.size(); ++j) combined[j] += per_column[j];
+    } else {
+      for (std::size_t i = 0; i < per_row.size(); ++i) per_row[i] = terms.labels[i] * multipliers[i];
+      system.combine(per_row, combined, budget);
+      peak = sums.multipliers;
+    }
   }
 
   // per_column = R v - combined, the gradient of the sum of pieces.
@@ -115,6 +130,7 @@ struct NewtonPoint {
   std::vector<double> curvatures{};   // h_i = piece_i''(m_i), and a part of it where a row has just lost it
   std::vector<double> per_row{}, per_column{};  // room for a step's own numbers
   Refreshed sums{};                             // at the multipliers
+  double peak = 0;                              // of the multipliers' sum, since that of rows was last made
 };
 
 // A method in the middle of a run.

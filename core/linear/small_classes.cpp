@@ -39,7 +39,7 @@ class SmallClasses {
  private:
   // Sweeps from zero at the costs themselves. Their w and b go to v, their alpha to the multipliers.
   void sweep_from_zero(SmallClass& one, Random& random) {
-    const auto [labels, costs, regulariser] = one.terms;
+    const auto& [labels, costs, regulariser, targets] = one.terms;
     const std::size_t d = static_cast<std::size_t>(rows_.columns);
     double k = 0;  // dual_coordinate_ascent.py
     if (one.v.size() > d) k = 1 / (regulariser[d] + 1 / options_.bias_reach);
@@ -48,7 +48,8 @@ class SmallClasses {
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const double diagonal = squared_ && costs[i] > 0 ? 0.5 / costs[i] : 0.0;
       const double curvature = std::max(squared_norms_[i] + k + diagonal, 1e-300);
-      coordinates.push_back({0.0, 1 / curvature, costs[i], diagonal, labels[i]});
+      const double target = targets.empty() ? 1 : targets[i];
+      coordinates.push_back({0.0, 1 / curvature, costs[i], diagonal, labels[i], target});
       if (costs[i] > 0) order.push_back(static_cast<Integer>(i));
     }
     double b = 0, centre = 0;
@@ -67,9 +68,10 @@ class SmallClasses {
   void place(SecondOrderMethod& method, SmallClass& one, bool squared) {
     const std::size_t d = static_cast<std::size_t>(rows_.columns);
     scores(rows_, one.v.data(), scores_, budget_);
-    const auto [labels, costs, regulariser] = one.terms;
+    const auto& [labels, costs, regulariser, targets] = one.terms;
     Objective objective{squared ? AnyLoss(SquaredHinge{}) : AnyLoss(Hinge{}), labels, costs,
                         Intercept::fixed};
+    objective.targets = targets;
     if (one.v.size() > d) {
       objective.intercept = regulariser[d] > 0 ? Intercept::regularised : Intercept::exact;
       objective.number = regulariser[d] > 0 ? 1 / std::sqrt(regulariser[d]) : 0;

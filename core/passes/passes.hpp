@@ -38,11 +38,21 @@ std::array<double, 4> scores_of_four(const DenseRows<Value>& rows, Integer first
 // out_i = <w, x_i>
 template <class Rows>
 void scores(const Rows& rows, const double* w, std::span<double> out, const Budget& budget) {
-  in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
-    if constexpr (kDense<Rows>) {
-      for (; i + 4 <= last; i += 4) std::ranges::copy(scores_of_four(rows, i, w), out.begin() + i);
+  if constexpr (requires { rows.shift; }) {
+    if (rows.shift == 1) {
+      // Twins share their product. From the end, since the first half of `out` has all of them.
+      const std::size_t pairs = out.size() / 2;
+      scores(without_twins(rows), w, out.first(pairs), budget);
+      for (std::size_t k = pairs; k-- > 0;) out[2 * k] = out[2 * k + 1] = out[k];
+      return;
     }
-    for (; i < last; ++i) out[i] = rows[i].dot(w);
+  }
+  in_parallel(budget.threads_for(rows.stored()), rows.count, [&](Integer, Integer i, Integer last) {
+    const View<Rows> view = rows;
+    if constexpr (kDense<Rows>) {
+      for (; i + 4 <= last; i += 4) std::ranges::copy(scores_of_four(view, i, w), out.begin() + i);
+    }
+    for (; i < last; ++i) out[i] = view[i].dot(w);
   });
 }
 
@@ -80,8 +90,9 @@ void accumulate(const Rows& rows, std::span<double> out, const Budget& budget, c
 template <class Rows>
 void combine(const Rows& rows, const double* coefficients, std::span<double> out, const Budget& budget) {
   accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
+    const View<Rows> view = rows;
     for (; i < last; ++i) {
-      if (coefficients[i] != 0) rows[i].add_to(target, coefficients[i]);
+      if (coefficients[i] != 0) view[i].add_to(target, coefficients[i]);
     }
   });
 }

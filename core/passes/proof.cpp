@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <variant>
+#include <vector>
 
 #include "passes/best_intercept.hpp"
 #include "passes/feasible.hpp"
@@ -48,11 +49,16 @@ double Objective::primal(std::span<const double> margins, double b, double squar
                          const ScoreError& error) const {
   if (!(error.per_length < INFINITY && error.constant < INFINITY)) return INFINITY;
   // The margins of w = 0 are those of b alone, and exact: no lengths are needed then.
-  const bool off = error.per_length > 0;
-  const double own = off ? 2 * kUnit : 0.0, per_length = off ? error.per_length : 0.0;
-  const double* lengths = off ? error.lengths.data() : margins.data();
+  const bool off = error.per_length > 0 || !targets.empty();
+  const double own = off ? 2 * kUnit : 0.0, per_length = error.per_length;
+  const double* lengths = per_length > 0 ? error.lengths.data() : margins.data();
+  // A target is added to the margin, and rounds it to its own digits.
+  const bool all_are_1 = targets.empty();
+  const double unit = all_are_1 ? 0.0 : 4 * kUnit;
+  const double* target = all_are_1 ? margins.data() : targets.data();
   const auto least = [&](std::size_t i) {
-    return margins[i] - (per_length * lengths[i] + error.constant) - own * std::abs(margins[i]);
+    return margins[i] - (per_length * lengths[i] + error.constant) - own * std::abs(margins[i]) -
+           unit * (1 + std::abs(target[i]));
   };
   // A loss does not see that a margin is not a number, but 0 times the margin does.
   const double losses = visit(*this, [&]<class Loss>(Loss) {
@@ -69,7 +75,7 @@ double Objective::primal(std::span<const double> margins, double b, double squar
 }
 
 double Objective::dual(std::span<const double> alpha, double squared_length, double reach) const {
-  double gain = 0, total = 0;
+  double gain = 0, total = 0, beyond_1 = 0, size_beyond_1 = 0;
   SignedSum excess;
   // All sums are made block by block, as sum_in_blocks does: the next one finds the block in the cache.
   visit(*this, [&]<class Loss>(Loss) {
@@ -83,11 +89,24 @@ double Objective::dual(std::span<const double> alpha, double squared_length, dou
       }
       gain += own_gain;
       total += own_total;
+      if (!targets.empty()) {
+        double own = 0, size = 0;
+#pragma omp simd reduction(+ : own, size)
+        for (std::size_t i = first; i < last; ++i) {
+          const double term = (targets[i] - 1) * alpha[i];
+          own += term;
+          size += std::abs(term);
+        }
+        beyond_1 += own;
+        size_beyond_1 += size + own_total;
+      }
       if (excess_counts()) excess.add(&alpha[first], &labels[first], last - first);
     }
   });
   // Of the squared hinge, a gain is the difference of two numbers that are not negative.
-  const double size = std::holds_alternative<SquaredHinge>(loss) ? 2 * total + std::abs(gain) : gain;
+  const double size =
+      (std::holds_alternative<SquaredHinge>(loss) ? 2 * total + std::abs(gain) : gain) + size_beyond_1;
+  gain += beyond_1;
   const double held = 0.5 * squared_length + worth_of(excess.sum(), total, reach);
   if (size == 0 && held == 0) return 0;
   if (!std::isfinite(gain - held)) return -INFINITY;
@@ -112,7 +131,9 @@ double Objective::worth_of(const Twofold& excess, double total, double reach) co
 }
 
 double Objective::reach(double upper, double largest) const {
-  double reach = 1 + largest * std::sqrt(2 * upper);
+  double reach = 1 + largest * std::sqrt(2 * upper), most = 0;
+  for (const double target : targets) most = std::max(most, std::abs(target - 1));
+  reach += most;
   if (std::holds_alternative<Logistic>(loss)) {
     const auto of_class = [&](double label) {
       return sum_in_blocks(costs.size(),
@@ -140,12 +161,16 @@ BestIntercept Objective::take_best_intercept(std::span<double> scores) const {
   const BestIntercept best = best_intercept(scores);
 #pragma omp simd
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = labels[i] * (scores[i] + best.b);
+  if (targets.empty()) return best;
+#pragma omp simd
+  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += 1 - targets[i];
   return best;
 }
 
 std::pair<double, double> Objective::best_intercepts(std::span<const double> scores) const {
   if (intercept == Intercept::fixed) return {number, number};
   const double ridge = intercept == Intercept::regularised ? 1 / (number * number) : 0;
+  const double* target = targets.empty() ? nullptr : targets.data();
   return visit(*this, [&]<class Loss>(Loss) -> std::pair<double, double> {
     if constexpr (requires { Loss::kKink; }) {
       // The losses' slope by b is a step function that rises by C_i at row i's kink.
@@ -153,17 +178,27 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
       double positive = 0;
 #pragma omp simd reduction(+ : positive)
       for (std::size_t i = 0; i < scores.size(); ++i) {
-        kinks[i] = Loss::kKink * labels[i] - scores[i];
+        const double kink = target ? Loss::kKink - 1 + target[i] : Loss::kKink;
+        kinks[i] = kink * labels[i] - scores[i];
         positive += labels[i] > 0 ? costs[i] : 0.0;
       }
       return weighted_quantile({kinks.get(), scores.size()}, costs, positive, ridge);
     } else {
-      const double b = maxmargin::best_intercept<Loss>(scores, labels.data(), costs.data(), ridge);
-      if (!std::is_same_v<Loss, SquaredHinge> || ridge > 0 || some_have_losses(scores, b)) return {b, b};
-      const auto [low, high] = intercepts_without_loss(scores);
-      return low < high ? std::pair{low, high} : std::pair{b, b};
+      if (target == nullptr) return smooth_intercepts<Loss>(scores, ridge);
+      // With what a target adds to the score, the margin is y_i (score_i + b), as where all of them are 1.
+      std::vector<double> sums(scores.begin(), scores.end());
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += labels[i] * (1 - target[i]);
+      return smooth_intercepts<Loss>(sums, ridge);
     }
   });
+}
+
+template <class Loss>
+std::pair<double, double> Objective::smooth_intercepts(std::span<const double> scores, double ridge) const {
+  const double b = maxmargin::best_intercept<Loss>(scores, labels.data(), costs.data(), ridge);
+  if (!std::is_same_v<Loss, SquaredHinge> || ridge > 0 || some_have_losses(scores, b)) return {b, b};
+  const auto [low, high] = intercepts_without_loss(scores);
+  return low < high ? std::pair{low, high} : std::pair{b, b};
 }
 
 std::pair<double, double> Objective::intercepts_without_loss(std::span<const double> scores) const {

@@ -2,10 +2,11 @@
 // What a point is worth: the only place where primal and dual values of a proof are computed. Both are
 // bounds of the exact values, rounding included: P from above, D from below.
 //
-//   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b)
-//   D(alpha) = sum_i dual_gain(alpha_i, C_i) - 1/2 |w(alpha)|^2 - q(sum_i alpha_i y_i)
+//   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b) + 1 - p_i
+//   D(alpha) = sum_i dual_gain(alpha_i, C_i) + (p_i - 1) alpha_i - 1/2 |w(alpha)|^2 - q(sum_i alpha_i y_i)
 //
-// with w(alpha) = sum_i alpha_i y_i x_i. For a b that is sought r = 0, and alpha is balanced, so that q is
+// with w(alpha) = sum_i alpha_i y_i x_i and targets p_i, which are 1 in classification: the hinge is max(0,
+// p_i - y_i (<w, x_i> + b)). For a b that is sought r = 0, and alpha is balanced, so that q is
 // applied to 0; for a regularised one r(b) = b^2 / (2 s^2) and q(t) = s^2 t^2 / 2; for a fixed one r = 0
 // and q(t) = b t. Rows come in only through scores <w, x_i> and squared lengths: they may be of any kind.
 #pragma once
@@ -60,6 +61,7 @@ struct Objective {
   std::span<const double> labels, costs;
   Intercept intercept = Intercept::exact;
   double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
+  std::span<const double> targets{};  // p_i; none where all of them are 1
 
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
@@ -95,6 +97,9 @@ struct Objective {
   double largest_violation(std::span<const double> margins, std::span<const double> alpha, double b) const;
 
  private:
+  // Those of a loss without kink, where all targets are 1.
+  template <class Loss>
+  std::pair<double, double> smooth_intercepts(std::span<const double> scores, double ridge) const;
   // The same, of sums that are known: the excess, and the sum of the multipliers.
   double worth_of(const Twofold& excess, double total, double reach) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }

@@ -32,6 +32,16 @@ bool products_are_rounded() {
   return factor * factor - taken_off == 0;
 }
 
+TwofoldScores TwofoldScores::twinned() const {
+  TwofoldScores both;
+  both.squared_length = squared_length;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    both.values.insert(both.values.end(), 2, values[i]);
+    both.off.insert(both.off.end(), 2, off[i]);
+  }
+  return both;
+}
+
 TwofoldScores twofold_scores(const StoredRows& rows, std::span<const double> w) {
   Twofold squares;
   for (const double weight : w) squares.add(two_product(weight, weight));
@@ -83,11 +93,12 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
                       std::span<double> lacking) {
   for (std::size_t i = 0; i < lacking.size(); ++i) {
     const double y = objective.labels[i];
-    Twofold slack{1, 0};
+    const double target = objective.targets.empty() ? 1 : objective.targets[i];
+    Twofold slack{target, 0};
     slack.add(-y * b);
     slack.add(Twofold{-y * scores.values[i].high, -y * scores.values[i].low});
     const double rounded = slack.rounded();
-    const double magnitudes = 1 + std::abs(b) + std::abs(scores.values[i].high);
+    const double magnitudes = std::abs(target) + std::abs(b) + std::abs(scores.values[i].high);
     lacking[i] =
         rounded + 2 * kUnit * std::abs(rounded) + scores.off[i] * kAFew + twofold_error(4) * magnitudes;
     if (std::isnan(lacking[i])) return INFINITY;  // no loss of it would say so
@@ -114,6 +125,10 @@ double twofold_dual(const Objective& objective, std::span<const double> alpha, d
           const double own = Loss::dual_gain(alpha[i], objective.costs[i]);
           gain.add(own);
           size += std::max(std::abs(own), alpha[i]);
+          if (objective.targets.empty()) continue;
+          const double beyond_1 = (objective.targets[i] - 1) * alpha[i];
+          gain.add(beyond_1);
+          size += std::abs(beyond_1) + alpha[i];
         }
       },
       objective.loss);

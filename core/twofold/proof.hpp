@@ -18,6 +18,9 @@ struct TwofoldScores {
   std::vector<Twofold> values;  // <w, x_i>
   std::vector<double> off;      // how far each can be from the exact one
   double squared_length = 0;    // at least |w|^2
+
+  // Those of two rows in turn for each one.
+  TwofoldScores twinned() const;
 };
 
 // Of a w that is given.

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from maxmargin.along_costs.path import path as path
     from maxmargin.along_costs.path import whole_path as whole_path
     from maxmargin.estimators import SVC as SVC
+    from maxmargin.estimators import SVR as SVR
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
+    from maxmargin.estimators import LinearSVR as LinearSVR
     from maxmargin.problem import Intercept as Intercept
     from maxmargin.problem import Problem as Problem
+    from maxmargin.problem.regression import regression_problem as regression_problem
     from maxmargin.problem.rows import Rows as Rows
     from maxmargin.proof.certificate import Certificate as Certificate
     from maxmargin.proof.certificate import RowClass as RowClass
@@ -44,6 +47,7 @@ _HOME = {
     "Intercept": "problem",
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
+    "LinearSVR": "estimators",
     "Model": "proof.model",
     "Path": "along_costs.model_path",
     "Problem": "problem",
@@ -51,6 +55,7 @@ _HOME = {
     "RowClass": "proof.certificate",
     "Rows": "problem.rows",
     "SVC": "estimators",
+    "SVR": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
     "Table": "tables.transformer",
@@ -59,6 +64,7 @@ _HOME = {
     "certify_hard_margin": "proof.hard_margin",
     "choose_solver": "solving.ways",
     "path": "along_costs.path",
+    "regression_problem": "problem.regression",
     "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",
     "whole_path": "along_costs.path",

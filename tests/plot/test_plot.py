@@ -130,14 +130,33 @@ def test_support_vectors_are_those_of_the_certificate(name):
     assert np.all(margins[proof.row_classes == RowClass.MISCLASSIFIED] <= 0)
 
 
-def test_support_vectors_go_into_given_axes():
-    X, y = two_clouds()
+def artists(ax):
+    """What is drawn, in words: kinds of artists, names, and how many points each has."""
+    shapes = [(type(c).__name__, c.get_label(), len(c.get_offsets())) for c in ax.collections]
+    return shapes, [line.get_label() for line in ax.lines], legend_of(ax), ax.get_xlabel(), ax.get_ylabel()
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("data", [two_clouds, lambda: load_iris(return_X_y=True)], ids=["two", "three"])
+def test_support_vectors_are_one_picture_with_and_without_axes(data):
+    X, y = data()
+    X = X[:, -2:]
     model = LinearSVC(loss="hinge", random_state=0).fit(X, y)
-    ax = plot.decision_boundary(model, X, y)
-    before = len(ax.collections)
-    assert plot.support_vectors(model, X, y, ax) is ax
-    kinds = np.unique(model.certificate_.row_classes)
-    assert len(ax.collections) == before + len(kinds[kinds > 0])
+    alone = plot.support_vectors(model, X, y)
+    _, given = pyplot.subplots()
+    assert plot.support_vectors(model, X, y, given) is given
+    assert artists(given) == artists(alone)
+    added = plot.decision_boundary(model, X, y)
+    plot.support_vectors(model, X, y, added)
+    assert artists(added) == artists(alone), "to the picture of the boundary the marks are added"
+    names = legend_of(alone)
+    assert len(names) == len(set(names))
+    assert names[: len(model.classes_)] == [f"class {label}" for label in model.classes_]
+    assert "boundary" in names
+    assert ("margin" in names) == (len(model.classes_) == 2)
 
 
 @pytest.mark.parametrize("make", [lambda: SVC(C=3.0), lambda: LinearSVC(random_state=0)])

@@ -252,7 +252,7 @@ def test_core_refuses_rows_out_of_range():
             core.dual_coordinate_ascent(
                 data,
                 False,
-                np.zeros((4, 5)),
+                np.zeros((4, 6)),
                 np.array(order),
                 np.zeros(3),
                 bias=0,

@@ -121,6 +121,17 @@ def test_weighted_quantile_minimises():
                 assert value(t) <= best + 1e-9
 
 
+def test_weighted_quantile_with_a_ridge_stays_between_its_neighbours():
+    """Between two values nothing but the ridge counts; the sums of large weights leave rounding there."""
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        values = np.sort(random.normal(size=20)) * 1e-9 + 1.0
+        weights = 10.0 ** random.uniform(0, 6, 20)
+        for ridge in (1e-12, 1e-6):
+            low, high = core.weighted_quantile(values, weights, float(weights[:7].sum()), ridge)
+            assert values[6] <= low == high <= values[7]
+
+
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 300.0])
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "sample is unlike the rest", "few values"])
 def test_weighted_quantile_of_many_values(order, ridge):
@@ -194,9 +205,9 @@ def test_inconsistent_arrays_are_refused():
     options = dict(bias=0, bias_curvature=0, relaxation=1, above=1, below=-1, budget=budget)
     with pytest.raises(ValueError, match="out of range"):
         core.dual_coordinate_ascent(
-            rows.compiled, False, np.ones((3, 5)), np.array([3]), np.zeros(3), **options
+            rows.compiled, False, np.ones((3, 6)), np.array([3]), np.zeros(3), **options
         )
-    with pytest.raises(ValueError, match="five numbers"):
+    with pytest.raises(ValueError, match="six numbers"):
         core.dual_coordinate_ascent(
             rows.compiled, False, np.ones((3, 4)), np.array([0]), np.zeros(3), **options
         )

@@ -71,3 +71,58 @@ def test_every_solver_has_its_files():
             f"docs/algorithms/{name}.md",
         ):
             assert (ROOT / path).exists(), f"{name} has no {path}"
+
+
+def test_pages_of_solvers_have_titles_in_words():
+    from maxmargin.solvers import SOLVERS
+
+    for name, solver in SOLVERS.items():
+        title, _, text = (ROOT / "docs" / "algorithms" / f"{name}.md").read_text().partition("\n")
+        assert re.fullmatch(r"# [A-Z][a-z]+[\w ,'()]*", title), title
+        assert "_" not in title
+        assert f'`solver="{name}"`' in text.strip().partition("\n")[0]
+        assert f"`{solver.__name__}`" in text.strip().partition("\n")[0]
+
+
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "results").glob("*.md")), ids=lambda p: p.stem)
+def test_how_a_page_was_made_is_a_comment_of_its_source(page):
+    text = page.read_text()
+    seen = COMMENT.sub("", text)
+    assert "do not edit" not in seen
+    assert "load average" not in seen
+    if page.stem != "limits":
+        assert re.match(r"# .*\n\n<!-- Written by `", text), "the comment stands below the title"
+
+
+LECTURE = re.compile(r"(?<![\w.,#/-])00[0-4](?!\w|[.,]\d)")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "lectures.md"], ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_lecture_numbers_are_explained_where_they_first_appear(page):
+    from maxmargin.reproduce.base import LECTURES
+
+    text, met = FENCED.sub("", page.read_text()), set()
+    for paragraph in re.split(r"\n\n|(?<=\|)\n", text):
+        new = set(LECTURE.findall(paragraph)) - met
+        explained = "lectures.md" in paragraph or all(LECTURES[name] in paragraph for name in new)
+        assert explained or not new, f"{page.name} has {', '.join(sorted(new))} before it says what that is"
+        met |= new
+
+
+README_COMMAND = re.compile(
+    r"(?:^|`|<code>)maxmargin ((?:demo --save-data|info|train|certify|predict) [^`<\n]+)", re.M
+)
+
+
+def test_the_commands_of_the_readme_work_in_their_order(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    commands = README_COMMAND.findall((ROOT / "README.md").read_text())
+    assert len(commands) == 7
+    for command in commands:
+        assert run(*command.split())[0] == 0, command

@@ -126,7 +126,7 @@ def test_the_page_counts_every_fit_of_every_batch(tmp_path):
     assert last.total == again.total
     assert last.total != batches.total
     assert list(itertools.islice(last.open_from(0, 0), 3)) == [200, 400, 800]
-    page = markdown(last, "python -m benchmarks sceptic --minutes 1")
+    page = markdown(last)
     assert "8 fits with" in page
     assert "seed 0 and 1" in page
     assert all(words in page for words in sceptic.FINDINGS.values())

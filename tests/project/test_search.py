@@ -101,7 +101,7 @@ def test_what_was_found_is_kept_and_shown(tmp_path, capsys):
     batches.add(5, 1, found)
     again = Batches(tmp_path / "batches", Found)
     assert again.total == found
-    page = markdown(again, "python -m benchmarks search")
+    page = markdown(again)
     assert "3 fits" in page
     assert "* `--seed 5 --show 2: gap 5e-01`" in page
     assert main(["search", "--seed", "5", "--show", "1"]) == 0

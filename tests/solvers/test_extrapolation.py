@@ -43,7 +43,8 @@ class Setting:
 
     def at(self, alpha):
         w = self.w(alpha)
-        return Quadratic(alpha.copy(), w, BIAS, self.y, self.upper, self.diagonal, CURVATURE, self.data)
+        numbers = self.y, self.upper, self.diagonal, CURVATURE, self.data, np.ones(len(self.y))
+        return Quadratic(alpha.copy(), w, BIAS, *numbers)
 
     def w(self, alpha):
         return self.X.T @ (alpha * self.y)

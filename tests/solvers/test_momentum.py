@@ -12,7 +12,7 @@ from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.ascent.momentum import LastMove
-from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL, TARGET
 
 N, D = 40, 15
 CURVATURE = 0.02
@@ -38,12 +38,13 @@ class Setting:
             self.alpha[4:8] = self.upper[4:8]
         self.alpha[8:12] = self.before[8:12]
         self.data = Rows(stored(self.X)).compiled
-        self.coordinates = np.zeros((N, 5))
+        self.coordinates = np.zeros((N, 6))
         self.coordinates[:, ALPHA] = self.alpha
         self.coordinates[:, INVERSE_CURVATURE] = 1.0
         self.coordinates[:, COST] = 0.8
         self.coordinates[:, DIAGONAL] = self.diagonal
         self.coordinates[:, LABEL] = self.y
+        self.coordinates[:, TARGET] = 1.0
 
     def w(self, alpha):
         return self.X.T @ (alpha * self.y)

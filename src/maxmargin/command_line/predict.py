@@ -22,7 +22,7 @@ from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelF
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.command_line.shared.words import percent, some
-from maxmargin.files.data.labels import class_codes, label_text
+from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,9 +58,10 @@ def predict(
     reading: Layout,
     as_json: Json = False,
 ) -> int:
-    """Predict one label per line, piece by piece: the data need not fit in memory.
+    """Predict one label per line, or one number, piece by piece: the data need not fit in memory.
 
-    Where the data have labels, the accuracy is told on stderr. A file OUT is written whole or not at all.
+    Where the data have labels, the accuracy, or the error of the numbers, is told on stderr. A file OUT is
+    written whole or not at all.
 
     Example: maxmargin predict model.mm test.svm -o labels.txt
     """
@@ -117,6 +118,8 @@ class Piece:
     """The rows of the file that were left out, counted from 0."""
     made_up: Encoded | None = None
     """What had to be filled in, of a table."""
+    errors: NDArray[Any] | None = None
+    """In regression, what each number is off by, where the data have theirs."""
 
 
 def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
@@ -124,6 +127,8 @@ def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray
     from maxmargin.files.models.fitted import to_estimator
     from maxmargin.files.models.stored import widened
 
+    if model.is_regression:
+        raise Failure(f"--sure tells whether a label is that of the best model. {path} predicts numbers.")
     if model.optimum is None:
         raise Failure(
             f"--sure needs a model file that says where the best model is. {path} does not say it. Train "
@@ -149,8 +154,11 @@ def predictions(
         X = aligned(data, model, path)
         found = model.decision_function(X)
         labels = model.classes_of(found)
-        known = right = 0
-        if data.y is not None:
+        known, right, errors = 0, 0, None
+        if model.is_regression:
+            values = None if data.y is None else numbers_of(data.y)
+            errors = None if values is None else labels - values
+        elif data.y is not None:
             codes = class_codes(data.y, model.classes)
             known = int(np.count_nonzero(codes >= 0))
             right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
@@ -158,7 +166,7 @@ def predictions(
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
         sure = None if is_sure is None else is_sure(X)
         counts = known, right, data.y is not None, data.skipped, dropped
-        yield Piece(labels, scores, *counts, sure, data.gaps, made_up)
+        yield Piece(labels, scores, *counts, sure, data.gaps, made_up, errors)
 
 
 def _pieces(
@@ -276,6 +284,7 @@ class _Tally:
         self.labelled = False
         self.sure: int | None = None
         self.filled, self.unseen = Counter[str](), Counter[str]()
+        self.compared, self.absolute, self.squared = 0, 0.0, 0.0
 
     def of(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """The pieces, which are counted as they pass."""
@@ -288,6 +297,10 @@ class _Tally:
             self.labelled |= piece.labelled
             if piece.sure is not None:
                 self.sure = (self.sure or 0) + int(piece.sure.sum())
+            if piece.errors is not None:
+                self.compared += len(piece.errors)
+                self.absolute += float(abs(piece.errors).sum())
+                self.squared += float((piece.errors**2).sum())
             if piece.made_up is not None:
                 for counted, more in (
                     (self.filled, piece.made_up.filled),
@@ -301,16 +314,33 @@ class _Tally:
         """None where no row has a label that the model knows, as in files with dummies for labels."""
         return self.right / self.rows if self.known else None
 
+    @property
+    def mean_absolute_error(self) -> float | None:
+        """Of the numbers of a regression; None where there are none to compare them with."""
+        return self.absolute / self.compared if self.compared else None
+
+    @property
+    def root_mean_squared_error(self) -> float | None:
+        """The same of the other usual measure."""
+        return (self.squared / self.compared) ** 0.5 if self.compared else None
+
     def as_json(self) -> dict[str, Any]:
         right = self.right if self.known else None
         counts = attributes(self, "rows", "accuracy", "skipped")
+        if self.compared:
+            counts |= attributes(self, "mean_absolute_error", "root_mean_squared_error")
         counts |= {"filled_values": self.filled, "unseen_texts": self.unseen}
         return counts | {"right": right, "dropped_values": self.dropped, "sure_rows": self.sure}
 
     def sentences(self, model: files.StoredModel) -> Iterator[str]:
         if self.accuracy is not None:
             yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.rows} rows."
-        elif self.labelled and self.rows:
+        elif self.compared:
+            yield (
+                f"Off by {self.mean_absolute_error:.6g} in the mean, root mean square "
+                f"{self.root_mean_squared_error:.6g}, on {self.compared} rows."
+            )
+        elif self.labelled and self.rows and not model.is_regression:
             yield "No accuracy: none of the labels in the data is one of the model's classes."
         if self.known and self.known < self.rows:
             unknown = self.rows - self.known

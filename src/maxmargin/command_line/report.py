@@ -13,7 +13,7 @@ from maxmargin import files
 from maxmargin.command_line.certify import Judging, NoProof
 from maxmargin.command_line.predict import aligned
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, in_words, print_json
+from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import bytes_in_words
 
@@ -61,6 +61,11 @@ def report(
     judging.check()
     options.check_files(output, model, data, test)
     saved = files.load_model(model)
+    if saved.is_regression:
+        raise Failure(
+            f"report writes about classes, and {model} predicts numbers. maxmargin info and maxmargin "
+            "certify take it."
+        )
     weights = judging.weights(saved, model)
     with Bars(quiet=as_json) as bars:
         rows = _rows(saved, data, reading, bars)

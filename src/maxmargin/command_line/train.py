@@ -42,14 +42,24 @@ def train(
     data: options.DataFile,
     *,
     output: Annotated[Path | None, options.MODEL_OUTPUT] = None,
+    task: Annotated[
+        str, typer.Option(help="classification, or regression: the labels are numbers.")
+    ] = "classification",
     C: Annotated[
         float | None, typer.Option("-C", help="Weight of the losses; inf: hard margin.", show_default="1")
     ] = None,
     loss: Annotated[
         str | None,
         typer.Option(
-            help="squared_hinge, hinge or logistic.",
+            help="squared_hinge, hinge or logistic; epsilon_insensitive or its square in regression.",
             show_default="squared_hinge; hinge where kernel, solver or format has no other",
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="In regression, how far a prediction may be off at no cost.",
+            show_default="0; with a kernel 0.1",
         ),
     ] = None,
     solver: Annotated[
@@ -97,6 +107,7 @@ def train(
     no_proof: Annotated[
         bool, typer.Option("--no-proof", help="A small file: what is claimed, without the multipliers.")
     ] = False,
+    device: options.Device = None,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
     reading: options.TrainingData,
     as_json: options.Json = False,
@@ -116,6 +127,8 @@ def train(
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
 
     Example: maxmargin train data.svm -o model.mm --solver pegasos --loss hinge --option batch=16
+
+    Example: maxmargin train prices.csv --label price --task regression --epsilon 0.5 -o model.mm
 
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
     """
@@ -140,14 +153,37 @@ def train(
     chosen = configured(solver, option, cache_size=kernel.cache_size)
     given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
+    if task not in ("classification", "regression"):
+        raise Failure(f"--task must be classification or regression. Got {task!r} instead.")
+    if task == "regression":
+        from maxmargin.command_line.shared import regression
+
+        others = None if model_format == "maxmargin" else model_format
+        regression.refuse_for_regression(
+            class_weight=class_weight,
+            hold_out=hold_out,
+            resume=resume,
+            features=features,
+            model_format=others,
+        )
+        given |= {} if intercept is None else options.intercept_options(intercept)
+        given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon}
+        paths = regression.RegressionFiles(data, target, test, not no_proof)
+        return regression.train_regressor(paths, given, reading, as_json=as_json)
+    if epsilon is not None:
+        raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
     earlier = None if resume is None else files.load_model(resume)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
     asked = asked_features(features, own)
     _refuse_features(earlier, asked is not None, model_format)
     if kernel.kernel is not None or _has_kernel(earlier):
         _refuse_without_kernel(loss, intercept, model_format, earlier)
-        given = given | own | {"loss": None}
+        given = given | own | {"loss": None, "device": device}
     else:
+        if device == "cuda":
+            raise Failure(
+                "--device cuda is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
+            )
         given |= {} if intercept is None else options.intercept_options(intercept)
         if loss is None and earlier is None:
             given["loss"] = usual_loss(solver, model_format)

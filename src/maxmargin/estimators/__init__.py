@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
+from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.svc import SVC
+from maxmargin.estimators.svr import SVR
 
-__all__ = ["SVC", "LinearSVC", "LinearSVCCV"]
+__all__ = ["SVC", "SVR", "LinearSVC", "LinearSVCCV", "LinearSVR"]

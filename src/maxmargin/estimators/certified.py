@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all classifiers here share: callbacks, budgets, how a fit ended, and the proof in a notebook."""
+"""What all estimators here share: callbacks, budgets, how a fit ended, and the proof in a notebook."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -61,11 +62,10 @@ class ShowsProof(BaseEstimator):
         return bundle
 
 
-class CertifiedClassifier(ClassifierMixin, ShowsProof):
-    """A classifier whose fit ends with a certificate."""
+class Certified(ShowsProof):
+    """An estimator whose fit ends with a certificate."""
 
     tol: float
-    class_weight: Any
     verbose: int
     solver: str | AnySolver
     warm_start: Any
@@ -76,8 +76,8 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
 
     random_state: Any
 
-    def _running(self, problems: ClassProblems) -> Running:
-        """How the problems of a fit are to be solved."""
+    def _running_told(self, callback: Callable[[Any], Callback]) -> Running:
+        """How the problems of a fit are to be solved; ``callback`` gives that of a problem by its name."""
         watched = self.verbose or self.callback is not None
         return Running(
             self.solver,
@@ -87,26 +87,73 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
             self._threads,
             self.random_state,
             self._draw_seed,
-            partial(self._told_of, problems) if watched else None,
+            callback if watched else None,
         )
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
+    def _log(self, what: str, progress: Progress) -> None:
+        if self.verbose:
+            logger.info(
+                "%s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
+                what,
+                progress.step,
+                progress.seconds,
+                progress.relative_gap,
+                progress.estimate,
+            )
+
+    def _threads(self) -> int:
+        if self.n_jobs is None or self.n_jobs == -1:
+            return default_threads()
+        return int(self.n_jobs)
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        data: tuple[Any, Any] | str | None = None,
+        proof: bool = True,
+        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
+    ) -> None:
+        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
+
+        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
+        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
+        """
+        from maxmargin.files.models.saved import save_model
+
+        save_model(self, path, format=format, data=data, proof=proof)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
+
+        It predicts what the saved one does and has its certificate, trace and status where the file has
+        them; what the file does not say, such as C in those of others, is at its default. Nothing
+        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
+        """
+        from maxmargin.files.models.fitted import to_estimator
+        from maxmargin.files.models.saved import load_model
+
+        return to_estimator(load_model(path), cls)
+
+
+class CertifiedClassifier(ClassifierMixin, Certified):
+    """A classifier whose fit ends with a certificate."""
+
+    class_weight: Any
+
+    def _running(self, problems: ClassProblems) -> Running:
+        """How the problems of a fit are to be solved."""
+        return self._running_told(partial(self._told_of, problems))
+
     def _told_of(self, problems: ClassProblems, name: Any) -> Callback:
         """The user's callback, told which problem it is about, and the log."""
 
         def tell(progress: Progress) -> bool | None:
-            if self.verbose:
-                logger.info(
-                    "%s %s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
-                    problems.kind.what,
-                    name,
-                    progress.step,
-                    progress.seconds,
-                    progress.relative_gap,
-                    progress.estimate,
-                )
+            self._log(f"{problems.kind.what} {name}", progress)
             if self.callback is None:
                 return None
             return self.callback(replace(progress, label=name if problems.several else None))
@@ -214,28 +261,6 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
         """Fit to ``tol``; whether Ctrl-C came meanwhile."""
 
-    def _threads(self) -> int:
-        if self.n_jobs is None or self.n_jobs == -1:
-            return default_threads()
-        return int(self.n_jobs)
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        data: tuple[Any, Any] | str | None = None,
-        proof: bool = True,
-        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
-    ) -> None:
-        """Write the fitted model to a file, whole or not at all; see ``maxmargin.files.save_model``.
-
-        Of the parameters, ``callback``, a ``random_state`` that is not a number and a solver that is not of
-        the registry are left out, and a kernel that is a function cannot be saved: a file holds no code.
-        """
-        from maxmargin.files.models.saved import save_model
-
-        save_model(self, path, format=format, data=data, proof=proof)
-
     def report(
         self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
     ) -> None:
@@ -247,19 +272,6 @@ class CertifiedClassifier(ClassifierMixin, ShowsProof):
         from maxmargin.report.of_estimators import report_on
 
         report_on(self, path, X, y, test)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
-
-        It predicts what the saved one does and has its certificate, trace and status where the file has
-        them; what the file does not say, such as C in those of others, is at its default. Nothing
-        in the file is executed; raises ``maxmargin.files.ModelError`` where it is unsound.
-        """
-        from maxmargin.files.models.fitted import to_estimator
-        from maxmargin.files.models.saved import load_model
-
-        return to_estimator(load_model(path), cls)
 
 
 def check_solver(estimator: Any) -> None:

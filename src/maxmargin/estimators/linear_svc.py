@@ -18,13 +18,14 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import CertifiedClassifier, ShowsProof, check_solver
 from maxmargin.estimators.reading import (
     checked_weights,
+    in_the_kind_of,
     labels_and_codes,
     linear_scores,
     read_training_rows,
     seen_rows,
 )
 from maxmargin.problem import Intercept
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
@@ -124,6 +125,9 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         Start from the last fit instead of from zero.
     n_jobs : int or None
         Threads; None means OMP_NUM_THREADS or all cores, -1 all cores.
+    device : "cuda", "cpu" or None
+        Where to fit. None: where X lies, which is on a GPU for arrays of CuPy and CUDA tensors of PyTorch.
+        It pays for dense data of many rows and some hundred columns.
 
     Attributes
     ----------
@@ -161,15 +165,16 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     _: KW_ONLY
     C: takes.CostOrHardMargin = 1.0
     warm_start: takes.Flag = False
+    device: takes.Device = None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
-        X, targets, rows = read_training_rows(self, X, y)
+        _, targets, rows = read_training_rows(self, X, y)
         labels, codes = labels_and_codes(targets)
-        weights = checked_weights(sample_weight, X)
+        weights = checked_weights(sample_weight, targets)
         with held_back() as interrupts:
             problems = self._problems(rows, labels, codes, weights)
             shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
@@ -178,7 +183,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         return interrupts
 
     def _problems(
-        self, rows: Rows, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
+        self, rows: RowSpace, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
     ) -> ClassProblems:
         """The problems that the parameters state on some rows."""
         return ClassProblems(
@@ -246,16 +251,19 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
                 delattr(self, name)
         raise InseparableError(proof) from None
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Any:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""
+        return in_the_kind_of(X, self._decisions(X))
+
+    def _decisions(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         scores = linear_scores(self, X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The class of each row."""
-        scores = self.decision_function(X)
-        return self.classes_.take(self._kind.decide(scores))
+        scores = self._decisions(X)
+        return in_the_kind_of(X, self.classes_.take(self._kind.decide(scores)))
 
     def leave_one_out(self, X: Any, y: ArrayLike, *, max_time: float | None = None) -> LeaveOneOut:
         """The accuracy on rows of models fitted without them, one at a time: at least, and at most.

@@ -295,7 +295,7 @@ class LinearSVCCV(LinearParameters):
         fitted = {name: value for name, value in vars(best).items() if name.endswith("_")}
         self.__dict__.update(fitted, _stated_problem=best._stated_problem)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Any:
         """``<w, x> + b`` of each row; one column per class if there are more than two."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.decision_function(X)
@@ -310,7 +310,7 @@ class LinearSVCCV(LinearParameters):
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.is_sure(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The class of each row."""
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_.predict(X)

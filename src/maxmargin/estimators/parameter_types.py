@@ -59,6 +59,14 @@ OneVsRest = Annotated[
     "Crammer and Singer's formulation is not offered; 'ovr' trains one class against the rest.",
 ]
 LossName = Annotated[str, Literal["squared_hinge", "hinge", "logistic"]]
+TubeLoss = Annotated[str, Literal["epsilon_insensitive", "squared_epsilon_insensitive"]]
+Tube = Annotated[NotNegative, "It is how far a prediction may be off at no cost, in units of y."]
 Dual = Annotated[str | bool, Literal["auto", True, False]]
 Steps = Annotated[int, Range("[-1, inf)"), "It counts steps of the solver; -1 sets no limit."]
+Device = Annotated[
+    str | None,
+    Literal["cuda", "cpu", None],
+    Expected("'cuda', 'cpu' or None"),
+    "None fits where X lies: on the CPU, or on the GPU for arrays of CuPy and CUDA tensors of PyTorch.",
+]
 Megabytes = Annotated[Positive, "It is the memory for kernel values, in megabytes."]

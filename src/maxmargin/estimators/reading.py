@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, RowSpace
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
 
 MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's checks are told of X."""
@@ -24,8 +27,11 @@ _MANY_TARGETS = 10_000
 """Labels from which on to look whether there are only two different ones is quicker than to sort them."""
 
 
-def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], Rows]:
+def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], RowSpace]:
     """Read X and y as ``read_training_data`` does, and return the rows that X makes, too."""
+    card = card_for(getattr(estimator, "device", None), X)
+    if card is not None:
+        return _read_onto(card, estimator, X, y)
     X, targets = _read(estimator, X, y, check_finite=False)
     rows = Rows(X, check_finite=False)
     # A pass that the fit takes anyway tells whether all values are finite. A square that is beyond all
@@ -33,6 +39,29 @@ def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     if not isinstance(X, LazyMonomials) and not np.isfinite(rows.squared_norms).all():
         assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     return X, targets, rows
+
+
+def _read_onto(card: Card, estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], RowSpace]:
+    """The same with rows on a GPU; what lies there already is not copied."""
+    from maxmargin.gpu.cards import on_host
+    from maxmargin.gpu.rows import CardRows
+
+    targets: NDArray[Any] = on_host(y)
+    if lies_on_card(X):
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D array instead. Use X.reshape(-1, 1).")
+        targets = column_or_1d(targets, warn=True)
+        check_consistent_length(targets, np.empty(X.shape[0]))
+        estimator.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = int(X.shape[1])
+    else:
+        X, targets = read_training_data(estimator, X, targets)
+        if isinstance(X, LazyMonomials):
+            raise ValueError("Monomials that are not written out stay on the CPU. Use device='cpu'.")
+    rows = CardRows(card.data(X))
+    if not np.isfinite(rows.squared_norms).all():
+        raise ValueError("Input X contains NaN or infinity, or values whose squares are beyond float64.")
+    return rows, targets, rows
 
 
 def read_training_data(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
@@ -114,6 +143,10 @@ def linear_scores(estimator: Any, X: Any) -> NDArray[np.float64]:
 
     A model of monomials that were not written out takes them so, written out, or the rows that they are of.
     """
+    if lies_on_card(X):
+        from maxmargin.gpu.cards import on_host
+
+        X = on_host(X)
     X = seen_rows(estimator, X)
     if isinstance(X, LazyMonomials):
         rows = Rows(X)
@@ -140,3 +173,26 @@ def seen_rows(estimator: Any, X: Any) -> Any:
         validate_data(estimator, X, skip_check_array=True, reset=False)
         return X
     return validate_data(estimator, X, reset=False, **MATRIX)
+
+
+def lies_on_card(X: Any) -> bool:
+    """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
+    return hasattr(X, "__cuda_array_interface__")
+
+
+def card_for(device: str | None, X: Any) -> Card | None:
+    """The GPU that X is to be dealt with on; None: the CPU. Without a ``device`` that is where X lies."""
+    if device != "cuda" and (device == "cpu" or not lies_on_card(X)):
+        return None
+    from maxmargin.gpu.cards import the_card
+
+    return the_card()
+
+
+def in_the_kind_of(X: Any, answer: NDArray[Any]) -> Any:
+    """An answer where X lies, and in its kind."""
+    if not lies_on_card(X):
+        return answer
+    from maxmargin.gpu.cards import like
+
+    return like(answer, X)

@@ -94,7 +94,8 @@ def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
     lengths = outline.lengths if which is None else outline.lengths[which]
     if has_kernel:
         columns = int(getattr(estimator, "n_features_in_", 0))
-        errors = kernel_errors(outline.value_error, [w], lengths, lengths, columns)[:, 0]
+        of_w = lengths if len(w) == len(lengths) else lengths[::2]  # two rows for each of its examples
+        errors = kernel_errors(outline.value_error, [w], of_w, lengths, columns)[:, 0]
         errors += getattr(outline, "left_out", 0.0) * float(np.abs(w).sum())
     else:
         errors = linear_errors(w[np.newaxis], lengths, len(w))[:, 0]
@@ -102,12 +103,13 @@ def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
         y,
         weights if outline.hard else outline.C * weights,
         lengths,
-        "hinge" if outline.hard else outline.loss,
+        "hinge" if outline.hard else getattr(outline, "loss_of_rows", outline.loss),
         Intercept(outline.intercept),
         outline.intercept_scaling,
         errors,
         has_kernel,
         outline.hard,
+        getattr(outline, "targets", None),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,8 +25,15 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_unproven,
 )
-from maxmargin.estimators.reading import MATRIX, checked_weights, labels_and_codes
-from maxmargin.kernels.base import Function, Linear, Precomputed
+from maxmargin.estimators.reading import (
+    MATRIX,
+    card_for,
+    checked_weights,
+    in_the_kind_of,
+    labels_and_codes,
+    lies_on_card,
+)
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import (
     Decomposition,
@@ -42,6 +49,10 @@ from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
+    from maxmargin.gpu.kernel_rows import CardData
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -100,6 +111,9 @@ class SVC(CertifiedClassifier):
         true answer ends the problem it is about. ``Progress.label`` is the pair of classes, or the class.
     warm_start : bool
         Start from the last fit, if it was on as many rows of the same classes.
+    device : "cuda", "cpu" or None
+        Where to fit and to predict. None: where X lies, which is on a GPU for arrays of CuPy and CUDA
+        tensors of PyTorch. Fitted attributes are those of NumPy in any case.
 
     Attributes
     ----------
@@ -168,6 +182,7 @@ class SVC(CertifiedClassifier):
     callback: Callback | None = None
     warm_start: takes.Flag = False
     n_jobs: takes.Jobs = None
+    device: takes.Device = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -177,11 +192,17 @@ class SVC(CertifiedClassifier):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
+        card, given = card_for(self.device, X), X
+        if lies_on_card(X):
+            from maxmargin.gpu.cards import on_host
+
+            X, y = on_host(X), on_host(y)
         X, targets = self._checked_data(X, y)
         weights = checked_weights(sample_weight, targets)
         labels, codes = labels_and_codes(targets)
         with held_back() as interrupts:
-            doubt, shortfall = self._fit_checked(X, labels, codes, weights)
+            data = None if card is None else card.data(given if lies_on_card(given) else X)
+            doubt, shortfall = self._fit_checked(X, labels, codes, weights, data)
         if doubt:
             warnings.warn(doubt, UserWarning, stacklevel=3)
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
@@ -189,7 +210,12 @@ class SVC(CertifiedClassifier):
         return interrupts
 
     def _fit_checked(
-        self, X: Any, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
+        self,
+        X: Any,
+        labels: NDArray[Any],
+        codes: NDArray[Any],
+        weights: Vector | None,
+        on_card: CardData | None = None,
     ) -> tuple[str, str]:
         """Fit; what is to be warned of, if anything: of the kernel, and of the gap."""
         kernel = find_kernel(self, X, weights)
@@ -199,7 +225,8 @@ class SVC(CertifiedClassifier):
             X,
             kernel,
             decomposition(len(labels), pairs=self.multi_class == "ovo"),
-            matrix=all_values(kernel, X, float(self.cache_size), self._threads()),
+            matrix=self._all_values(kernel, X) if on_card is None else None,
+            on_card=on_card,
             C=self.C,
             weights=weights,
             class_weight=self.class_weight,
@@ -225,6 +252,9 @@ class SVC(CertifiedClassifier):
         self._stated_problem |= {"multi_class": str(self.multi_class), "kernel": str(kernel)}
         self.fit_status_ = 0 if self.status_.certified else 1
         return doubt, shortfall
+
+    def _all_values(self, kernel: Kernel, X: Any) -> NDArray[Any] | None:
+        return all_values(kernel, X, float(self.cache_size), self._threads())
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
         """The multipliers of the last fit, if there was one on such data and it is to be the start."""
@@ -310,24 +340,39 @@ class SVC(CertifiedClassifier):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """The scores of all rows, one column for each problem."""
         check_is_fitted(self)
+        if (card := card_for(self.device, X)) is not None:
+            return self._scores_on_card(card, X)
         if not isinstance(self.kernel_, Function):
             self._refuse_sparse_matrix(X)
             X = validate_data(self, X, order="C", reset=False, **MATRIX)
         return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads()))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def _scores_on_card(self, card: Card, X: Any) -> NDArray[np.float64]:
+        from maxmargin.gpu.scores import scores_on_card
+
+        if not lies_on_card(X):
+            X = validate_data(self, X, order="C", reset=False, **MATRIX)
+        elif X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)}, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input: a row for each example, a column for each one."
+            )
+        scores = scores_on_card(card, self._problem_scores, X, self.intercept_)
+        return np.asarray(card.get(scores))
+
+    def decision_function(self, X: Any) -> Any:
         """``<w, phi(x)> + b`` of each row; of several classes one column per class, or per pair.
 
         A score of two classes is above 0 for the second, ``classes_[1]``; that of a pair for its first.
         """
         scores = self._scores(X)
         if scores.shape[1] == 1:
-            return scores.ravel()
+            return in_the_kind_of(X, scores.ravel())
         if self.decision_function_shape == "ovo":
-            return scores
-        return self._problem_scores.kind.class_scores(scores)
+            return in_the_kind_of(X, scores)
+        return in_the_kind_of(X, self._problem_scores.kind.class_scores(scores))
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Any:
         """The class of each row: of several, the one with most votes, or with the largest score."""
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
@@ -340,7 +385,7 @@ class SVC(CertifiedClassifier):
             codes = kind.class_scores(scores).argmax(axis=1)
         else:
             codes = kind.decide(scores)
-        return np.asarray(self.classes_[codes])
+        return in_the_kind_of(X, np.asarray(self.classes_[codes]))
 
     def _check_parameters(self) -> None:
         check_solver(self)

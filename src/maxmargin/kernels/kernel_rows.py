@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class KernelRows(RowSpace):
     kernel, or a precomputed one, needs memory for all pairs.
     """
 
-    has_kernel: ClassVar[bool] = True
+    has_kernel = True
     spare: core.SpareMemory | None = None
     """The memory for rows of the kernel matrix that problems hand on from one to the next."""
     rounding: Rounding | None = None
@@ -214,7 +214,7 @@ class KernelRows(RowSpace):
 
     @cached_property
     def _its_rounding(self) -> Rounding:
-        if self.rounding is not None and self.packed:
+        if self.rounding is not None:
             return self.rounding
         return rounding_of(*self._computed_from, packed=self.packed)
 
@@ -236,6 +236,10 @@ class KernelRows(RowSpace):
         error = (self._relative_error(w) + core.sum_rounding(len(w))) * length * length
         left_out = self.blocks.left_out * total * total + total * self._off_by_moving(w, total)
         return core.dot(w, self.scores(w)) + 1.01 * error + left_out
+
+    def plain_squared_norm(self, w: Vector) -> float:
+        """``|w|^2`` as it is computed, without a bound on rounding."""
+        return core.dot(w, self.scores(w))
 
     def score_error(self, w: Vector) -> tuple[float, float]:
         """(per_length, constant): the second is for what the blocks leave out."""
@@ -260,7 +264,7 @@ class KernelRows(RowSpace):
         if not self.packed or not any(core.packing_error(kernel.compiled, data)):
             return None
         rows = KernelRows(Rows.of(data), kernel, which=self.which, blocks=self.blocks)
-        rows.packed, rows.kernel_is_none = False, self.kernel_is_none
+        rows.packed, rows.kernel_is_none = False, self.kernel_is_none  # with a rounding of their own
         return rows
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:

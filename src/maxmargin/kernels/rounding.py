@@ -28,7 +28,7 @@ _STEEPEST = 0.86
 """The largest slope of exp(-gamma t^2), in units of the root of gamma: sqrt(2 / e), rounded up."""
 _STEEPEST_AT = math.exp(-0.5)
 """The value of a Gaussian where k sqrt(-log k) is largest."""
-_DIRECT_COLUMNS = 64
+DIRECT_COLUMNS = 64
 """Columns up to which distances are summed up directly and lose no digits: see core/kernel/encoded.hpp."""
 
 
@@ -66,7 +66,6 @@ def rounding_of(kernel: Kernel, data: core.Data, *, packed: bool = True) -> Roun
     ``packed`` rows may be held as multiples of one number, to the rounding of their type.
     """
     squares, worst = np.zeros(data.count), 0.0
-    holding = core.kernel_encoding(kernel.compiled, data)
     terms = float(data.columns) + 8.0
     off, packing = core.packing_error(kernel.compiled, data) if packed else (0.0, 0.0)
     first = kernel.terms[0][1]
@@ -75,8 +74,8 @@ def rounding_of(kernel: Kernel, data: core.Data, *, packed: bool = True) -> Roun
     packing = 0.0 if gaussian else packing
     # Of the sums in an exponent, the core takes squares of differences alone directly.
     sums = {factor[:2] for _, factors in kernel.terms for factor in factors}
-    direct = sums == {("product", "exponential")} and holding == "dense"
-    direct = direct and data.columns <= _DIRECT_COLUMNS
+    direct = sums == {("product", "exponential")} and data.columns <= DIRECT_COLUMNS
+    direct = direct and core.kernel_encoding(kernel.compiled, data) == "dense"
     for coefficient, factors in kernel.terms:
         size, error = np.full(data.count, coefficient), (len(factors) + len(kernel.terms) + 2.0) * UNIT
         for factor in factors:

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from maxmargin.plot.estimator_checks import last_step
-from maxmargin.plot.styles import axes_or_new, line, tidy
+from maxmargin.plot.styles import axes_or_new, legend_below, line, tidy
 from maxmargin.proof.model import Trace
 
 _LOWEST = 1e-16
@@ -25,6 +25,7 @@ def convergence(
     *,
     against: Literal["seconds", "steps"] = "seconds",
     best: float | Mapping[str, float] | None = None,
+    greyscale: bool = False,
 ) -> Axes:
     """Draw how the certificates of one or several runs tightened.
 
@@ -39,6 +40,8 @@ def convergence(
     best : float, or dict of names and floats, optional
         The best value that is known. With it the relative suboptimality ``(primal - best) / |best|`` of the
         best point so far is drawn, and not the certified gap.
+    greyscale : bool
+        Whether to do without colours.
     """
     if against not in ("seconds", "steps"):
         raise ValueError(f"against must be 'seconds' or 'steps'. Got {against!r} instead.")
@@ -56,7 +59,7 @@ def convergence(
             heights = (trace.column("primal") - value) / abs(value)
         places = trace.column("seconds" if against == "seconds" else "step")
         shown = np.isfinite(heights)
-        style = line(k) | {"markevery": max(1, int(shown.sum()) // _MARKED)}
+        style = line(k, greyscale) | {"markevery": max(1, int(shown.sum()) // _MARKED)}
         ax.plot(places[shown], np.maximum(heights[shown], _LOWEST), label=name, **style)
     ax.set_yscale("log")
     if against == "seconds":
@@ -65,7 +68,7 @@ def convergence(
     ax.set_ylabel("certified relative gap" if best is None else "relative suboptimality")
     tidy(ax)
     if len(traces) > 1 or isinstance(runs, Mapping):
-        ax.legend(fontsize=8)
+        legend_below(ax)
     return ax
 
 

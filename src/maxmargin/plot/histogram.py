@@ -10,16 +10,18 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.plot.estimator_checks import check_classifier, check_labels
-from maxmargin.plot.styles import axes_or_new, tidy
+from maxmargin.plot.styles import MISCLASSIFIED, NO_LOSS, SLACK, axes_or_new, bars, legend_below, tidy
 
 _BARS = 60
 """Bars of a histogram, at most."""
 
 
-def margins(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None) -> Axes:
+def margins(
+    estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None, *, greyscale: bool = False
+) -> Axes:
     """Draw how the margins ``y_i (<w, x_i> + b)`` of the rows are distributed; two classes, any X.
 
-    Below 0 a row is misclassified, between 0 and 1 it needs slack; each part has its own hatch.
+    Below 0 a row is misclassified, between 0 and 1 it needs slack; each part has its own colour and hatch.
 
     Parameters
     ----------
@@ -29,6 +31,8 @@ def margins(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None) -> Axe
         Rows and labels, of the training data or of others.
     ax : Axes, optional
         Where to draw; by default a new figure.
+    greyscale : bool
+        Whether to do without colours.
     """
     classes = check_classifier(estimator)
     if len(classes) != 2:
@@ -43,17 +47,18 @@ def margins(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None) -> Axe
     wrong, slack = values <= 0, (values > 0) & (values < 1)
     parts = [values[wrong], values[slack], values[~wrong & ~slack]]
     words = ("at most 0: misclassified", "between 0 and 1: slack", "at least 1: no loss")
-    bars: Any
-    _, _, bars = ax.hist(
+    colours, hatches = bars((MISCLASSIFIED, SLACK, NO_LOSS), greyscale)
+    groups: Any
+    _, _, groups = ax.hist(
         parts,
         bins=_edges(values).tolist(),
         stacked=True,
-        color=["0.6", "0.8", "white"],
+        color=colours,
         edgecolor="black",
         linewidth=0.6,
         label=[f"{name} ({len(part)})" for name, part in zip(words, parts, strict=True)],
     )
-    for group, hatch in zip(bars, ("xxx", "///", ""), strict=True):
+    for group, hatch in zip(groups, hatches, strict=True):
         for bar in group:
             bar.set_hatch(hatch)
     for place, style in ((0.0, "-"), (1.0, "--")):
@@ -61,7 +66,7 @@ def margins(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None) -> Axe
     ax.set_xlabel("margin y (<w, x> + b)")
     ax.set_ylabel("rows")
     tidy(ax)
-    ax.legend(fontsize=8)
+    legend_below(ax)
     return ax
 
 

@@ -10,7 +10,16 @@ from matplotlib.axes import Axes
 
 from maxmargin.along_costs.model_path import Path
 from maxmargin.along_costs.other_costs import can_combine
-from maxmargin.plot.styles import HATCHES, axes_or_new, line, tidy
+from maxmargin.plot.styles import (
+    MISCLASSIFIED,
+    ON_MARGIN,
+    SLACK,
+    axes_or_new,
+    bars,
+    legend_below,
+    line,
+    tidy,
+)
 from maxmargin.types import Indices
 
 _NAMED = 6
@@ -26,6 +35,7 @@ def path(
     ax: Axes | None = None,
     *,
     show: Literal["coefficients", "rows", "gaps"] = "coefficients",
+    greyscale: bool = False,
 ) -> Axes:
     """Draw what ``maxmargin.path`` found, against C.
 
@@ -38,6 +48,8 @@ def path(
     show : "coefficients", "rows" or "gaps"
         The entries of w, of which the six largest are named; the share of the rows on the margin, inside
         it and misclassified; or the certified relative gaps, and what they are at most at every C between.
+    greyscale : bool
+        Whether to do without colours.
     """
     drawers = {"coefficients": _coefficients, "rows": _rows, "gaps": _gaps}
     if show not in drawers:
@@ -50,44 +62,45 @@ def path(
         )
     ax = axes_or_new(ax)
     order = np.argsort(models.C)
-    drawers[show](ax, models, order)
+    drawers[show](ax, models, order, greyscale)
     ax.set_xscale("log")
     ax.set_xlabel("C")
     tidy(ax)
+    legend_below(ax)
     return ax
 
 
-def _coefficients(ax: Axes, models: Path, order: Indices) -> None:
+def _coefficients(ax: Axes, models: Path, order: Indices, greyscale: bool) -> None:
     w = np.array([models[int(k)].w for k in order])
     largest = np.argsort(-np.abs(w).max(axis=0), kind="stable")
     for j in largest[_NAMED:]:
         ax.plot(models.C[order], w[:, j], color="0.75", linewidth=0.8)
     for k, j in enumerate(largest[:_NAMED]):
-        ax.plot(models.C[order], w[:, j], label=f"w{j + 1}", **line(k))
+        ax.plot(models.C[order], w[:, j], label=f"w{j + 1}", **line(k, greyscale))
     ax.set_ylabel("coefficients w")
-    ax.legend(fontsize=8)
 
 
-def _rows(ax: Axes, models: Path, order: Indices) -> None:
+def _rows(ax: Axes, models: Path, order: Indices, greyscale: bool) -> None:
     classes = [models[int(k)].certificate.row_classes for k in order]
     shares = np.array([np.bincount(kinds, minlength=4) / len(kinds) for kinds in classes])
     names = ("misclassified", "inside the margin", "on the margin")
-    bands = ax.stackplot(models.C[order], shares[:, :0:-1].T, labels=names, colors=["0.6", "0.8", "white"])
-    for band, hatch in zip(bands, HATCHES[2::-1], strict=True):
+    colours, hatches = bars((MISCLASSIFIED, SLACK, ON_MARGIN), greyscale)
+    bands = ax.stackplot(models.C[order], shares[:, :0:-1].T, labels=names, colors=colours)
+    for band, hatch in zip(bands, hatches, strict=True):
         band.set_hatch(hatch)
         band.set_edgecolor("black")
     ax.set_ylabel("share of the rows")
     ax.set_ylim(0.0)
-    ax.legend(fontsize=8)
 
 
-def _gaps(ax: Axes, models: Path, order: Indices) -> None:
-    ax.plot(models.C[order], np.maximum(models.gaps[order], _FLOOR), label="at these C", **line(0))
+def _gaps(ax: Axes, models: Path, order: Indices, greyscale: bool) -> None:
+    ax.plot(
+        models.C[order], np.maximum(models.gaps[order], _FLOOR), label="at these C", **line(0, greyscale)
+    )
     if len(models) > 1 and can_combine(models.problem):
         C = np.geomspace(models.C[order[0]], models.C[order[-1]], _POINTS)
         # The ends of a geometric sequence are rounded.
         bounds = [models.gap_at(float(at)) for at in np.clip(C, models.C.min(), models.C.max())]
         ax.plot(C, np.maximum(bounds, _FLOOR), color="0.5", linewidth=1.0, label="between, at most")
-        ax.legend(fontsize=8)
     ax.set_yscale("log")
     ax.set_ylabel("certified relative gap")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Losses of the margin ``m = y (<w, x> + b)``, with what duality needs of them.
+"""Losses of the margin ``m = y (<w, x> + b) + 1 - p``, with what duality needs of them.
 
 For every loss, ``dual_gain(alpha, C)`` is ``-C loss*(-alpha / C)``, the row's share of the dual value
 
-    D(alpha) = -1/2 |sum_i alpha_i y_i x_i|^2 + sum_i dual_gain(alpha_i, C_i),   0 <= alpha_i <= upper
+    D(alpha) = -1/2 |sum_i alpha_i y_i x_i|^2 + sum_i dual_gain(alpha_i, C_i) + (p_i - 1) alpha_i
 
-and ``multiplier(m, C) = -C loss'(m)`` is the alpha that goes with a margin where the loss is smooth.
+over ``0 <= alpha_i <= upper``; the targets p_i are 1 in classification. And ``multiplier(m, C) = -C
+loss'(m)`` is the alpha that goes with a margin where the loss is smooth.
 
 The core has a twin of each function for its passes over the rows, core/passes/losses.hpp. These here are
 the ones to read, and a test holds the twins to them, row by row.

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The one problem that every solver minimises.
 
-minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(y_i (<w, x_i> + b)),      C_i = C weight_i
+minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(m_i),      C_i = C weight_i
+                       m_i = y_i (<w, x_i> + b) + 1 - p_i
 
-or over w alone, where b is a number that is given, as a rule 0.
+or over w alone, where b is a number that is given, as a rule 0. In classification every target p_i is 1. In
+general the hinge is max(0, p_i - y_i (<w, x_i> + b)): row i wants a score of at least p_i, or of at most
+-p_i where its sign y_i is -1. That says regression, too (problem/regression.py).
 """
 
 from __future__ import annotations
@@ -53,6 +56,8 @@ class Problem:
     """Value s of the constant feature when the intercept is regularised."""
     fixed_intercept: float = 0.0
     """b itself when there is none to be sought."""
+    targets: Vector | None = None
+    """p_i, one for each row; None where all of them are 1."""
 
     @classmethod
     def of(
@@ -66,6 +71,7 @@ class Problem:
         weights: ArrayLike | None = None,
         intercept_scaling: float = 1.0,
         fixed_intercept: float = 0.0,
+        targets: ArrayLike | None = None,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = X if isinstance(X, RowSpace) else Rows(X)
@@ -109,7 +115,8 @@ class Problem:
                 raise ValueError(f"loss must be one of {', '.join(LOSSES)}. Got {loss!r} instead.")
             loss = LOSSES[loss]
         scaling, fixed = float(intercept_scaling), float(fixed_intercept)
-        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed)
+        wanted = None if targets is None else _checked_targets(targets, rows.count)
+        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted)
         if rows.has_kernel:
             refuse_extremes(problem.total_cost, 0.0)
         else:
@@ -141,12 +148,25 @@ class Problem:
         return float(self.costs.sum())
 
     @cached_property
+    def spread(self) -> float:
+        """How far apart the scores are that rows want, y_i p_i: their mean distance from their mean.
+
+        In classification it counts as 1. Steps and stops that margins tell are in units of it.
+        """
+        if self.targets is None or not self.total_cost > 0.0:
+            return 1.0
+        wishes, shares = self.y * self.targets, self.costs / self.total_cost
+        distances = np.abs(wishes - core.dot(shares, wishes))
+        return core.dot(shares, distances) or 1.0
+
+    @cached_property
     def objective(self) -> core.Objective:
         """The values of margins and of multipliers, and all else that needs no row to be looked at."""
         number = self.fixed_intercept
         if self.intercept is Intercept.REGULARISED:
             number = self.intercept_scaling
-        return core.Objective(self.loss.name, self.y, self.costs, self.intercept.value, number)
+        stated = self.loss.name, self.y, self.costs, self.intercept.value, number
+        return core.Objective(*stated, self.targets)
 
     @property
     def bias_feature(self) -> float:
@@ -184,9 +204,25 @@ class Problem:
         self.objective.multipliers(margins, out)
         return out
 
+    @property
+    def margins_scale(self) -> bool:
+        """Whether the margins of a multiple of (w, b) are that multiple of its own."""
+        return self.fixed_intercept == 0.0 and self.targets is None
+
     def margins(self, w: Vector, b: float) -> Vector:
-        """``y_i (<w, x_i> + b)``: one pass over the data."""
-        return self.y * (self.rows.scores(w) + b)
+        """``y_i (<w, x_i> + b) + 1 - p_i``: one pass over the data."""
+        return self.margins_of(self.rows.scores(w), b)
+
+    def margins_of(self, scores: Vector, b: float) -> Vector:
+        """The margins of rows whose ``<w, x_i>`` are known."""
+        margins = self.y * (scores + b)
+        return margins if self.targets is None else margins + (1.0 - self.targets)
+
+    def scores_of(self, margins: Vector, b: float) -> Vector:
+        """``<w, x_i>``, from the margins."""
+        if self.targets is not None:
+            margins = margins - (1.0 - self.targets)
+        return self.y * margins - b
 
     def primal(self, w: Vector, b: float = 0.0) -> float:
         """The objective at (w, b), up to rounding."""
@@ -206,8 +242,8 @@ class Problem:
     @property
     def primal_of_zero(self) -> float:
         """The objective at w = 0 and b = 0, or at the b that is fixed."""
-        if self.fixed_intercept:
-            return self.loss_sum(self.fixed_intercept * self.y)
+        if self.fixed_intercept or self.targets is not None:
+            return self.loss_sum(self.margins_of(np.zeros(self.rows.count), self.fixed_intercept))
         return self.total_cost * self.loss.at_zero
 
     def dual(self, alpha: Vector) -> float:
@@ -259,7 +295,7 @@ class Problem:
     def linear_gain(self, alpha: Vector) -> float:
         """The part of ``D(t alpha)`` that is linear in t, for the hinge and the squared hinge."""
         fixed = self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
-        return float(alpha.sum()) - fixed
+        return (float(alpha.sum()) if self.targets is None else core.dot(alpha, self.targets)) - fixed
 
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
         """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
@@ -277,6 +313,22 @@ class Problem:
         only an end may be infinite.
         """
         return self.objective.best_intercept(scores)[1:]
+
+
+def _checked_targets(targets: ArrayLike, count: int) -> Vector:
+    wanted = np.ascontiguousarray(targets, dtype=np.float64)
+    if wanted.shape != (count,):
+        raise ValueError(
+            f"targets must hold one number for each of the {count} rows of X. "
+            f"Got an array of shape {wanted.shape} instead."
+        )
+    largest = float(np.abs(wanted).max(initial=0.0))
+    if not largest <= LARGEST:
+        raise ValueError(
+            f"The targets must be numbers of at most {LARGEST:g}. Got {largest!r} instead. Divide them by "
+            "a number that makes them smaller, and multiply predictions by it."
+        )
+    return wanted
 
 
 def _checked_weights(weights: Vector, count: int) -> Vector:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class RowSpace(ABC):
     solver needs beyond them it asks for by name, and refuses rows that do not have it.
     """
 
-    has_kernel: ClassVar[bool] = False
+    has_kernel: bool = False
     """Whether the rows are seen through a kernel. Then w is held by a coefficient for each row, and scores
     take a value of the kernel for each pair of rows."""
     dtype: np.dtype[Any] = np.dtype(np.float64)
@@ -100,6 +100,10 @@ class RowSpace(ABC):
         """An upper bound on ``|w|^2``, equal but for rounding."""
         squared = core.dot(w, w) * (1.0 + core.sum_rounding(len(w)))
         return squared if squared > _NEARLY_NOTHING or not w.any() else squared + _NEARLY_NOTHING
+
+    def plain_squared_norm(self, w: Vector) -> float:
+        """``|w|^2`` as it is computed, without a bound on rounding."""
+        return core.dot(w, w)
 
     def score_error(self, w: Vector) -> tuple[float, float]:
         """(per_length, constant): score i is off by at most ``per_length lengths_i + constant``."""

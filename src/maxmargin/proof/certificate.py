@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import RowSpace
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
 from maxmargin.tools.changed import changed
 from maxmargin.types import Indices, Tell, Vector
@@ -44,6 +45,8 @@ _OF_A_MARGIN, _UNSEEN = 1e-14, 1e-9
 """What rounding takes from a margin, at a guess; and what of the objective is too little to matter."""
 _TRIFLE, _LOOKS = 1e-9, 3
 """What a margin may lack for being 1 but for rounding; and how often that is looked for."""
+_EPSILON = float(np.finfo(np.float64).eps)
+"""The least share of a number that can be added to it: a w has to become longer by that at least."""
 _NO_ROUNDING = 1e-6
 """A dual value above the primal one by this share of it is no matter of rounding."""
 
@@ -89,7 +92,7 @@ class Certificate:
     alpha_from: str
     """The origin of alpha, in words."""
     margins: Vector
-    """y_i (<w, x_i> + b)."""
+    """y_i (<w, x_i> + b) + 1 - p_i."""
     w_of_alpha: Vector
     """sum_i alpha_i y_i x_i, equal to w at an optimum."""
     derived: Off | None = None
@@ -157,7 +160,7 @@ class Certificate:
         """
         if self.problem is None:
             return None
-        low, high = self.problem.best_intercepts(self.problem.y * self.margins - self.b)
+        low, high = self.problem.best_intercepts(self.problem.scores_of(self.margins, self.b))
         return self._snapped(low), self._snapped(high)
 
     def _with_interval(self, interval: tuple[float, float] | None) -> Certificate:
@@ -186,7 +189,13 @@ class Certificate:
     def without_problem(self, w: Vector) -> Certificate:
         """The same proof, to be kept without the data it is about; ``w`` is where its w lies now."""
         w_of_alpha = w if self.w_of_alpha is self.w else self.w_of_alpha
-        _ = self.kkt_violation, self.row_classes, self.b_interval, self.proven  # go along
+        _ = (
+            self.kkt_violation,
+            self.row_classes,
+            self.b_interval,
+            self.proven,
+            self.of_regression,
+        )  # go along
         return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=_checksum(w))
 
     @property
@@ -209,6 +218,11 @@ class Certificate:
         self.__dict__["proven"] = proven
         return self
 
+    @cached_property
+    def of_regression(self) -> bool:
+        """Whether every example has two rows in turn, the walls of its tube."""
+        return self.problem is not None and isinstance(self.problem.rows, TwinRows)
+
     @property
     def support(self) -> NDArray[np.intp]:
         """Indices of the support vectors, the rows with alpha > 0."""
@@ -227,12 +241,24 @@ class Certificate:
     @property
     def _rows_in_words(self) -> str:
         """The support vectors, and what the margins say: of a fit cut short they are not the same rows."""
+        if self.of_regression:
+            return self._examples_in_words
         counts = np.bincount(self.row_classes, minlength=4)
         classes = f"{counts[1]} on the margin, {counts[2]} inside it, {counts[3]} misclassified."
         support, rows = np.count_nonzero(self.alpha > 0), len(self.alpha)
         if self.alpha_from == FROM_MARGINS or support == counts[1:].sum():
             return f"{counts[1:].sum()} of {rows} rows are support vectors: {classes}"
         return f"{support} of {rows} rows are support vectors. Counted by margins: {classes}"
+
+    @property
+    def _examples_in_words(self) -> str:
+        """The support vectors of a regression: those that are not inside of their tube."""
+        classes = self.row_classes.reshape(-1, 2).max(axis=1)
+        on, outside = np.count_nonzero(classes == 1), np.count_nonzero(classes > 1)
+        return (
+            f"{on + outside} of {len(classes)} examples are support vectors: {on} on a wall of the tube, "
+            f"{outside} outside of it."
+        )
 
     @property
     def _claim(self) -> str:
@@ -370,15 +396,11 @@ def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certific
 
 def _is_rounding(problem: Problem, proof: Certificate) -> bool:
     """Whether the gap is more than twice what it would be without bounds on rounding."""
+    rows = problem.rows
     plain = problem.regulariser(proof.w, proof.b) + problem.loss_sum(proof.margins)
-    if problem.rows.has_kernel:
-        scores = problem.y * proof.margins - proof.b
-        squared = core.dot(proof.w, scores)
-        plain += 0.5 * (squared - problem.rows.squared_norm(proof.w))
-        if proof.w_of_alpha is not proof.w:
-            squared = core.dot(proof.w_of_alpha, problem.rows.scores(proof.w_of_alpha))
-    else:
-        squared = core.dot(proof.w_of_alpha, proof.w_of_alpha)
+    if rows.has_kernel:
+        plain += 0.5 * (rows.plain_squared_norm(proof.w) - rows.squared_norm(proof.w))
+    squared = rows.plain_squared_norm(proof.w_of_alpha)
     return proof.gap > 2.0 * (plain - problem.objective.dual(proof.alpha, squared, 0.0))
 
 
@@ -386,8 +408,8 @@ def _hides(problem: Problem, dual: _DualPoint, proof: Certificate) -> bool:
     """Whether multipliers had to make way for others because the bound on rounding hides their value."""
     if proof.alpha is dual.alpha:
         return False
-    squared = problem.rows.squared_norm(dual.w) if problem.rows.has_kernel else core.dot(dual.w, dual.w)
-    plain = core.dot(dual.w, problem.rows.scores(dual.w)) if problem.rows.has_kernel else squared
+    plain = problem.rows.plain_squared_norm(dual.w)
+    squared = problem.rows.squared_norm(dual.w) if problem.rows.has_kernel else plain
     return problem.objective.dual(dual.alpha, 2.0 * plain - squared, 0.0) > proof.dual
 
 
@@ -409,9 +431,10 @@ def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Cert
             best = changed(best, w=w, b=b, primal=upper, margins=1.0 - lacking)
             best.__dict__.pop("b_interval", None)  # that was of another w
         trifle = float(lacking.max(where=(lacking < _TRIFLE) & (problem.costs > 0.0), initial=0.0))
-        if trifle == 0.0 or problem.fixed_intercept:
+        if trifle == 0.0 or not problem.margins_scale:
             break
-        w, b = (1.0 + 2.0 * trifle) * w, (1.0 + 2.0 * trifle) * b
+        factor = 1.0 + 2.0 * max(trifle, _EPSILON)
+        w, b = factor * w, factor * b
     squared = rows.twofold_squared_norm_of(proposed.alpha * problem.y)
     lower = objective.twofold_dual(proposed.alpha, squared, problem.reach(best.primal))
     if not lower > proof.dual:
@@ -439,7 +462,7 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     Where C is so large that hardly a loss is left at the optimum, every trifle that a row lacks counts C
     times, and a dual method leaves thousands of trifles. A w that is longer by as little clears them.
     """
-    if problem.loss.name != "hinge" or problem.fixed_intercept:
+    if problem.loss.name != "hinge" or not problem.margins_scale:
         return w, b, margins
     held = 2.0 * problem.regulariser(w, b)
     if problem.loss_sum(margins + 0.5) > _FEW_LOSSES * held:

@@ -157,6 +157,50 @@ def part_of(model: StoredModel, problems: ClassProblems, k: int, w: Vector, alph
     )
 
 
+def regression_part(
+    model: StoredModel, X: Any, values: NDArray[Any], *, C: float, rows: NDArray[Any] | None
+) -> Part:
+    """The problem of a regressor on these data, with its numbers; ``rows`` are its support vectors."""
+    import numpy as np
+
+    from maxmargin.files import SavedKernelModel
+    from maxmargin.kernels.kernel_rows import KernelRows
+    from maxmargin.problem import Intercept
+    from maxmargin.problem.rows import RowSpace
+    from maxmargin.reductions.regression import Regression
+
+    alpha, origin = None, ""
+    if isinstance(model, SavedKernelModel):
+        if rows is None:
+            raise ValueError(
+                "The support vectors of the model must be rows of the data. Got data without some of them. "
+                "Give the data of the training."
+            )
+        plain = rows_of(X, keep_zeros=model.vectors is None)
+        examples: RowSpace = KernelRows(plain, model.kernel)
+        w = np.zeros(examples.count)
+        w[rows] = model.coefficients[0]
+        alpha, origin = np.maximum(np.column_stack([w, -w]), 0.0).ravel(), "the file's support vectors"
+    else:
+        examples = rows_of(X)
+        w = np.array(model.coef[0])  # type: ignore[attr-defined]
+    if model.certificates is not None:
+        alpha, origin = model.certificates[0].alpha, "the file's multipliers"
+    stated = model.problem
+    form = Intercept(stated["intercept"]), stated["intercept_scaling"]
+    regression = Regression(examples, values, C, stated["epsilon"], stated["loss"], *form)
+    return Part(
+        name="",
+        problem=regression.problem(),
+        w=w,
+        b=float(model.intercept[0]),
+        claim=None if model.claims is None else model.claims[0],
+        alpha=alpha,
+        alpha_from=origin,
+        place=None if model.optimum is None else model.optimum[0],
+    )
+
+
 def _rows_of(model: SavedModel, X: Any) -> Rows:
     """The rows of the data as the model weighs them."""
     from maxmargin.features.lazy import LazyMonomials
@@ -229,6 +273,7 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
         per_length * problem.rows.lengths + constant,
         problem.rows.has_kernel,
         part.hard,
+        problem.targets,
     )
     shown = neighbourhood(changed(certificate, w=part.w, b=part.b, **values), side)
     ends = np.abs([shown.low, shown.high])

@@ -85,6 +85,17 @@ class Side(NamedTuple):
     """How far the computed score of each row can be off."""
     has_kernel: bool
     hard: bool
+    targets: Vector | None = None
+    """p_i; None where all of them are 1."""
+
+    def margins_of(self, scores: Vector, b: float) -> Vector:
+        """The margins of rows with these scores."""
+        margins = self.y * (scores + b)
+        return margins if self.targets is None else margins + (1.0 - self.targets)
+
+    def scores_of(self, margins: Vector, b: float) -> Vector:
+        """The scores, without b, of rows with these margins; off by a few roundings of both and of 1."""
+        return self.y * (margins if self.targets is None else margins - (1.0 - self.targets)) - b
 
 
 def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
@@ -96,8 +107,10 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
         return Neighbourhood(radius, proof.b, proof.b, side.scaling)
     if side.intercept is Intercept.NONE:
         return Neighbourhood(radius, proof.b, proof.b)
-    scores = side.y * proof.margins - proof.b
+    scores = side.scores_of(proof.margins, proof.b)
     errors = _errors(proof, side) + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
+    if side.targets is not None:
+        errors += 8.0 * UNIT * (1.0 + np.abs(side.targets))
     reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * UNIT)
     if side.hard:
         return Neighbourhood(radius, *_hard_intercepts(side, scores, reach))
@@ -154,15 +167,17 @@ def _hard_intercepts(side: Side, scores: Vector, reach: Vector) -> tuple[float, 
 
 def _beyond(side: Side, scores: Vector, direction: float) -> float:
     """A b that is on one side of all best ones for these scores: below them for -1, above them for 1."""
-    objective = core.Objective(side.loss, side.y, side.costs, Intercept.EXACT.value, 0.0)
+    stated = side.loss, side.y, side.costs, Intercept.EXACT.value, 0.0
+    objective = core.Objective(*stated, side.targets)
     b = objective.best_intercept(scores)[1 if direction < 0.0 else 2]
     loss, step, total = LOSSES[side.loss], UNIT * (1.0 + abs(b)), float(side.costs.sum())
     for _ in range(_STEPS_OUTWARDS):
         if not math.isfinite(b):
             break
         # The slope grows with every score: those moved by as much as rounding can be give a bound on it.
-        moved = scores - direction * 8.0 * UNIT * (np.abs(scores) + abs(b) + 1.0)
-        pulls = side.costs * side.y * loss.derivative(side.y * (moved + b))
+        largest = 1.0 if side.targets is None else 1.0 + np.abs(side.targets)
+        moved = scores - direction * 8.0 * UNIT * (np.abs(scores) + abs(b) + largest)
+        pulls = side.costs * side.y * loss.derivative(side.margins_of(moved, b))
         error = (len(pulls) + 2.0 * _ROUNDINGS) * UNIT * float(np.abs(pulls).sum()) + _NO_SLOPE * total
         if direction * float(pulls.sum()) > error:
             return b

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
+from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import Rounding, rounding_of
@@ -269,7 +270,7 @@ class ClassProblems:
         self,
         labels: NDArray[Any],
         codes: NDArray[Any],
-        rows: Rows,
+        rows: RowSpace,
         kind: Decomposition,
         *,
         C: float,
@@ -279,7 +280,8 @@ class ClassProblems:
         weights: Vector | None = None,
         class_weight: Any = None,
     ) -> None:
-        self.labels, self.codes, self.rows, self.kind = labels, codes, rows, kind
+        self.labels, self.codes, self.kind = labels, codes, kind
+        self.rows: RowSpace = rows
         self.C, self.loss = float(C), loss
         self.intercept, self.intercept_scaling = intercept, float(intercept_scaling)
         self.weights = np.ones(len(codes)) if weights is None else weights
@@ -422,6 +424,7 @@ class ClassProblems:
 class KernelProblems(ClassProblems):
     """The problems of one fit on rows seen through a kernel; all of them share the rows."""
 
+    rows: Rows
     kernel_is_none: bool = False
     """Whether the function is not shown to be a kernel on these rows."""
     left_out: float = 0.0
@@ -437,6 +440,7 @@ class KernelProblems(ClassProblems):
         *,
         matrix: NDArray[Any] | None = None,
         no_cost: Indices | None = None,
+        on_card: CardData | None = None,
         **options: Any,
     ) -> None:
         given = matrix is not None
@@ -454,6 +458,8 @@ class KernelProblems(ClassProblems):
         """All values of the kernel, where they are at hand."""
         self.kernel.refuse_negative(rows)
         self._spare = core.SpareMemory()
+        self.on_card = on_card
+        """The data on a GPU, where the fit is to run there."""
         self._no_cost = no_cost
         """More rows that every problem has at its end, without cost: they only hold the w of a file."""
         self.may_leave_out: float | None = None
@@ -481,11 +487,15 @@ class KernelProblems(ClassProblems):
         )
 
     def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
-        rows = KernelRows(self.rows, self.kernel, which=which)
+        if self.on_card is None:
+            rows = KernelRows(self.rows, self.kernel, which=which)
+        else:
+            rows = CardKernelRows(self.on_card, self.rows, self.kernel, which=which)
         rows.kernel_is_none = self.kernel_is_none
         rows.rounding, rows.source = self.rounding, self.source
         rows.spare = self._spare
-        if len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
+        alone = self.on_card is None or not self.several  # on a GPU, problems are each other's parts
+        if alone and len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
             costs = self.C * weights
             error = self.may_leave_out or _affordable(rows, y, costs)
             rows.blocks = split(self.rows, self.kernel, float(costs.sum()), error, rows.which)
@@ -504,7 +514,14 @@ class KernelProblems(ClassProblems):
     @cached_property
     def rounding(self) -> Rounding:
         """Bounds on the rounding of the kernel's values."""
-        return rounding_of(*self.source)
+        return rounding_of(*self.source, packed=self.on_card is None)
+
+    def all_rows_on_card(self) -> CardKernelRows:
+        """The rows of all problems, on a GPU."""
+        assert self.on_card is not None
+        rows = CardKernelRows(self.on_card, self.rows, self.kernel)
+        rows.rounding = self.rounding
+        return rows
 
     def problem(self, k: int) -> Problem:
         """One of the problems, with rows of its own: how they fall into blocks depends on its labels."""

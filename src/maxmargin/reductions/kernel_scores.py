@@ -43,7 +43,7 @@ class KernelScores:
         """The scores of all rows of X, one column for each problem."""
         if self._weights_to_score is not None:
             return _product(X, self._weights_to_score) + intercepts
-        sums = Expansions(self.kernel, self.support, self.coefficients, self._segments)(X, budget)
+        sums = Expansions(self.kernel, self.support, self.coefficients, self.segments)(X, budget)
         by_segment = sums.reshape(-1, len(self.coefficients), sums.shape[1])
         return np.asarray(self.kind.joined(by_segment)).T + intercepts
 
@@ -51,7 +51,7 @@ class KernelScores:
         """W of every problem of the linear kernel, one line each; CSR where the support vectors are."""
         is_sparse = sparse.issparse(self.support)
         table = sparse.csr_matrix(self.coefficients) if is_sparse else self.coefficients
-        parts = [slice(begin, end) for begin, end in pairwise(self._segments)]
+        parts = [slice(begin, end) for begin, end in pairwise(self.segments)]
         sums = [table[:, part] @ self.support[part] for part in parts]
         if self.kind.all_rows:
             return sums[0]
@@ -64,7 +64,7 @@ class KernelScores:
         return decomposition(len(self.counts), pairs=len(self.coefficients) < len(self.counts))
 
     @property
-    def _segments(self) -> Indices:
+    def segments(self) -> Indices:
         """Shares of the support vectors that are summed apart: of each class, for pairs; else all."""
         sizes = [self.coefficients.shape[1]] if self.kind.all_rows else self.counts
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,17 +26,18 @@ from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Matrix, Rows
-from maxmargin.proof.certificate import Certificate, certify
+from maxmargin.problem.rows import Matrix, RowSpace
+from maxmargin.proof.certificate import Certificate, certify, feasible
 from maxmargin.proof.inseparable import InseparableError, equal_rows
 from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
+from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.reductions.small_problems import Parts, SmallModels, solve_small
 from maxmargin.solvers import AnySolver, WorkingSet, sizes
+from maxmargin.solvers.gpu_working_sets import solve_together
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
@@ -88,7 +89,31 @@ class Running:
         return None if self.callback is None else self.callback(name)
 
 
-def linear_tolerance(rows: Rows, tol: float) -> float:
+class LinearProblems(Protocol):
+    """What a fit on rows as they are asks of its problems: ``ClassProblems``, or a ``Regression``."""
+
+    @property
+    def rows(self) -> RowSpace:
+        """The rows that all problems share."""
+
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one problem."""
+
+    @property
+    def hard(self) -> bool:
+        """Whether these are hard margins."""
+
+    def __len__(self) -> int: ...
+
+    def problem(self, k: int) -> Problem:
+        """One of the problems."""
+
+    def name(self, k: int) -> Any:
+        """What a problem is about."""
+
+
+def linear_tolerance(rows: RowSpace, tol: float) -> float:
     """The relative gap at which a linear problem ends: ``tol``, or 0 for a tiny one."""
     return 0.0 if rows.stored <= sizes.TINY_VALUES else tol
 
@@ -100,7 +125,7 @@ class LinearFit:
     """
 
     def __init__(
-        self, problems: ClassProblems, running: Running, begin: Begin | None = None, way: Way | None = None
+        self, problems: LinearProblems, running: Running, begin: Begin | None = None, way: Way | None = None
     ) -> None:
         self.problems, self.running, self.begin = problems, running, begin
         self.tol = linear_tolerance(problems.rows, running.tol)
@@ -241,7 +266,12 @@ class KernelFit:
         self._side_by_side = min(self._threads, len(problems))
         self._at_will = running.automatic and running.max_steps == NO_LIMIT and not warm
         """Whether nobody has chosen how, sets a limit on steps, or goes on from somewhere."""
-        self._quick = self._at_will and running.unseen
+        self._on_card = problems.on_card is not None
+        if self._on_card:
+            self._threads = self._side_by_side = 1  # one problem has the whole card
+        self._quick = self._at_will and running.unseen and not self._on_card
+        # Where nobody limits the steps, it is the ladder itself that has given up by their number.
+        self._ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self._at_will else set())
         self._at_once: SmallModels | None = None
         self._memory = threading.local()
 
@@ -251,6 +281,8 @@ class KernelFit:
             self._at_once = self._all_in_one_call(self.problems.matrix)
             if Status.RULE_FIRED not in self._at_once.statuses:
                 return self._at_once
+        if self._on_card and self._at_will and self._starts is None and self.problems.several:
+            self._starts = self._side_by_side_on_card()
         self._first: Problem | None = self.problems.problem(0)
         self._way = self._configured(find_way(self.running.solver, self._first, self.running.tol))
         _ = self.running.seed  # before problems start side by side
@@ -270,6 +302,20 @@ class KernelFit:
         """All problems at once, with all values of the kernel at hand."""
         values = np.ascontiguousarray(matrix, np.float64)
         return self._in_one_call(values, None, self.problems.in_a_row(), Budget(math.inf, 1))
+
+    def _side_by_side_on_card(self) -> list[Vector]:
+        """Multipliers of all problems, each a part of the same rounds; some at a time."""
+        problems, rows = self.problems, self.problems.all_rows_on_card()
+        parts, alphas = problems.in_a_row(), list[Vector]()
+        budget = Budget(self.running.seconds, 1)
+        with held_back(budget.stop):
+            for first in range(0, len(problems), sizes.CARD_PROBLEMS):
+                begins = parts.begins[first : first + sizes.CARD_PROBLEMS + 1]
+                some = slice(begins[0], begins[-1])
+                given = parts.which[some], begins - begins[0], parts.y[some], parts.costs[some]
+                alpha = solve_together(rows, *given, self.running.tol, budget)
+                alphas += np.split(alpha, begins[1:-1] - begins[0])
+        return alphas
 
     def _alone_in_one_call(self, k: int, budget: Budget) -> Model:
         """One problem, with all values of the kernel on its own rows."""
@@ -344,20 +390,26 @@ class KernelFit:
         assert known is not None
         if known is not model.certificate and known.relative_gap <= tol:
             model = replace(model, status=Status.within_tol(known))
-        elif model.status is Status.RULE_FIRED and self._is_rounding(attempt.problem, known):
+        elif model.status in self._ends and self._is_rounding(attempt.problem, known):
             model = replace(model, status=Status.VALUES_ROUNDED)
         return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
 
     def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
-        """Whether the rounding of the kernel's values can change the objective by more than ``tol``."""
+        """Whether the rounding of the kernel's values can change the objective by more than ``tol``.
+
+        At the multipliers that were proven; where nothing is better than 0, at those of C.
+        """
         rows = problem.rows
-        per_length, constant = rows.score_error(proof.alpha * problem.y)
+        alpha = proof.alpha if proof.alpha.any() else feasible(problem, problem.costs)
+        per_length, constant = rows.score_error(alpha * problem.y)
         lost = core.dot(problem.costs, per_length * rows.lengths + constant)
         return proof.relative_gap > self.running.tol and lost > self.running.tol * proof.primal
 
     def _rungs(self, k: int, *, hard: bool) -> Sequence[Rung]:
         """How to solve a problem, one way after the other; ``hard``: where pairs of rows have failed."""
         count = self.problems.count(k)
+        if self._on_card:
+            return [self._pairs(self.running.max_steps, "The rows lie on a GPU.")]
         if not self._at_will:
             return [self._pairs(self.running.max_steps, "It was asked for.")]
         if hard or (self.problems.plain_rows is not None and count > sizes.TINY_ROWS):
@@ -396,10 +448,11 @@ class KernelFit:
         way = self._way.with_seed(self.running.seed + attempt.k)
         if isinstance(way.solver, WorkingSet):
             way = changed(way, solver=replace(way.solver, most_work=most_work))
+        tiny = attempt.problem.rows.count <= sizes.TINY_ROWS
         return solve(
             attempt.problem,
             way,
-            tol=0.0 if attempt.problem.rows.count <= sizes.TINY_ROWS else self.running.tol,
+            tol=0.0 if not self._on_card and tiny else self.running.tol,
             max_steps=max_steps,
             start=None if known is None else Solution(alpha=known.alpha),
             known=known,

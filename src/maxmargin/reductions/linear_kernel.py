@@ -20,6 +20,7 @@ from scipy.linalg import lapack, solve_triangular
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
@@ -174,7 +175,8 @@ def solve_on_columns(
                 proof = sparse if sparse.relative_gap <= tol else proof
             rows = columns.rows if few else None
         elif few and proof.relative_gap > _MUCH_WORSE * accuracy:
-            rows = plain.rows.dense(np.arange(plain.rows.count))
+            of_w = plain.rows.examples if isinstance(plain.rows, TwinRows) else plain.rows
+            rows = of_w.dense(np.arange(of_w.count))
         if rows is not None:
             proof = _better_w(seen, partial(coefficients_of, rows=rows), found.w, proof, budget, tol)
         if proof.relative_gap <= tol or not found.status.certified:

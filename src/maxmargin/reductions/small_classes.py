@@ -71,7 +71,9 @@ def solve_small_classes(
     began = time.perf_counter()
     first = problems[0]
     data, d, regulariser = first.rows.stored_data, first.rows.columns, first.regulariser_diagonal()
-    classes = [core.SmallClass(problem.y, problem.costs, regulariser) for problem in problems]
+    classes = [
+        core.SmallClass(problem.y, problem.costs, regulariser, problem.targets) for problem in problems
+    ]
     options = core.SmallOptions(most=max_steps, until=tol, seed=seed, **_options(solver, first))
     with held_back(budget.stop):
         if not budget.stopped:

@@ -78,6 +78,16 @@ class Result:
     figure: Figure
 
 
+LECTURES = {
+    "000": "*Statistical Machine Learning*, lecture 4, Christoph Lampert",
+    "001": "*Advanced Topics in Machine Learning*, 1, Lars Schmidt-Thieme",
+    "002": "*Lecture 20*, Support Vector Machine Analysis",
+    "003": "*Support Vector Machine*, Mengye Ren",
+    "004": "*SVM - soft margins*, *The SMO-Algorithm*, *Kernels*",
+}
+"""What the numbers of the lectures stand for, title and author as the texts give them."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One table or figure of the lectures."""
@@ -86,6 +96,14 @@ class Part:
     run: Callable[[Settings], Result]
     needs: tuple[str, ...] = ()
     """Data sets without which it cannot run."""
+    lectures: tuple[str, ...] = ()
+    """Those that it is of, by their numbers."""
+
+    def source(self) -> str:
+        """The lectures, each with its title, as a sentence; empty where it is of none."""
+        if not self.lectures:
+            return ""
+        return f"From {' and '.join(f'lecture {name} ({LECTURES[name]})' for name in self.lectures)}."
 
 
 def new_figure(rows: int, columns: int, width: float = 4.2, height: float = 3.3) -> tuple[Figure, Any]:

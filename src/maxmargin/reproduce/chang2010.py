@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin.estimators import SVC, LinearSVC
 from maxmargin.features import Monomials
+from maxmargin.plot.styles import legend_below, line, tidy
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
 from maxmargin.reproduce.data import Data
 
@@ -273,32 +274,32 @@ def _picture(table: Table) -> Any:
     figure, axes = new_figure(1, 1, width=7.0, height=4.4)
     ax = axes[0, 0]
     kinds = list(dict.fromkeys(row[1] for row in table.rows))
-    markers = dict(zip(kinds, ("o", "s"), strict=False))
+    styles = {kind: line(k) | {"linestyle": "none"} for k, kind in enumerate(kinds)}
     names = list(dict.fromkeys(row[0] for row in table.rows))
     for k, name in enumerate(names):
         points = [row for row in table.rows if row[0] == name and row[4] is not None]
         seconds, accuracy = [row[4] for row in points], [row[6] for row in points]
-        ax.plot(seconds, accuracy, color="0.5", linewidth=1.0, linestyle=("-", "--", "-.", ":")[k % 4])
+        ax.plot(seconds, accuracy, color="0.5", linewidth=1.0, linestyle=line(k)["linestyle"])
         for row in points:
-            face = "white" if row[1] == kinds[0] else "black"
-            ax.plot(row[4], row[6], marker=markers[row[1]], color="black", markerfacecolor=face)
+            ax.plot(row[4], row[6], **styles[row[1]])
         if points:
             last = points[-1]
             ax.annotate(
                 str(name), (last[4], last[6]), xytext=(6, 4), textcoords="offset points", fontsize=8
             )
-    for kind, face in zip(kinds, ("white", "black"), strict=False):
-        style = {"marker": markers[kind], "color": "black", "markerfacecolor": face, "linestyle": "none"}
-        ax.plot([], [], label=str(kind), **style)
+    for kind in kinds:
+        ax.plot([], [], label=str(kind), **styles[kind])
     ax.set_xscale("log")
     ax.set_xlabel("training time (seconds of the processor)")
     ax.set_ylabel("test accuracy (%)")
-    ax.grid(color="0.9", linewidth=0.6)
+    tidy(ax)
     ax.margins(x=0.4, y=0.12)
-    ax.legend(fontsize=8)
+    legend_below(ax)
     return figure
 
 
 _DATA = tuple(LINEAR)
-LINEAR_GAUSSIAN = Part("Linear against Gaussian kernel (001, table 4)", _linear_gaussian, _DATA)
-DEGREE_TWO = Part("Degree 2, expanded against kernel (001, table 5)", _degree_two, _DATA)
+LINEAR_GAUSSIAN = Part(
+    "Linear against Gaussian kernel (Chang et al. 2010)", _linear_gaussian, _DATA, ("001",)
+)
+DEGREE_TWO = Part("Degree 2, expanded against kernel (Chang et al. 2010)", _degree_two, _DATA, ("001",))

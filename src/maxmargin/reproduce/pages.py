@@ -26,10 +26,10 @@ def write(folder: Path, name: str, part: Part, result: Result, *, quick: bool) -
 def page_text(name: str, part: Part, result: Result, *, quick: bool) -> str:
     """The page in Markdown."""
     command = f"maxmargin reproduce {name}{' --quick' if quick else ''}"
-    parts = [f"# {part.title}", f"This page is written by `{command}`; do not edit it."]
+    parts = [f"# {part.title}", f"<!-- Written by `{command}`; do not edit it. -->"]
     if quick:
         parts.append("**Quick run on subsamples: the numbers are not comparable with the published ones.**")
-    parts += [result.about, f"Measured on {_machine()}."]
+    parts += [part.source(), result.about, f"Measured on {_machine()}."]
     for table in result.tables:
         parts += [f"## {table.title}", _markdown(table)]
     parts += [f"![{part.title}](reproduce_{name}.png)"]

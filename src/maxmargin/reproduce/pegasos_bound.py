@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.plot.styles import line, tidy
+from maxmargin.plot.styles import legend_below, line, tidy
 from maxmargin.problem import Problem
 from maxmargin.problem.scalings import C_from_half_lambda
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
@@ -67,8 +67,7 @@ def _run(settings: Settings) -> Result:
         ax.set_xlabel("steps T")
         ax.set_ylabel(meaning)
         tidy(ax)
-    axes[0, 0].legend(fontsize=7, loc="lower left", ncols=2)
-    axes[0, 1].legend(fontsize=7)
+        legend_below(ax)
     about = (
         f"Breast cancer data of scikit-learn, {len(y)} rows of unit length, so X = 1; no intercept; "
         f"uniform draws, mean of all iterates, {len(seeds)} seeds. F is the lecture's objective, "
@@ -99,7 +98,8 @@ def _regrets(settings: Settings, X: Any, y: Any, seeds: range, ax: Any) -> list[
             if lambda_ == _LAMBDAS[0]:
                 largest = [max(each.regret for each in found) for found in at_horizons]
                 bounds = [max(each.bound for each in found) for found in at_horizons]
-                _draw(ax, k, f"largest, {loss.replace('_', ' ')}", "bound", horizons, bounds, largest)
+                words = loss.replace("_", " ")
+                _draw(ax, k, f"largest, {words}", f"bound, {words}", horizons, bounds, largest)
     return rows
 
 
@@ -165,4 +165,4 @@ def _findings(rows: list[tuple[Cell, ...]]) -> list[str]:
     ]
 
 
-PART = Part("Pegasos' bound against what is measured (002)", _run)
+PART = Part("Pegasos' bound against what is measured", _run, lectures=("002",))

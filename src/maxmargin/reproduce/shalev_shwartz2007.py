@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import core
-from maxmargin.plot.styles import line, tidy
+from maxmargin.plot.styles import legend_below, line, tidy
 from maxmargin.problem import Problem
 from maxmargin.problem.scalings import C_from_half_lambda
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
@@ -63,7 +63,7 @@ def _run(settings: Settings) -> Result:
         ax.set_yscale("log")
         ax.set_ylabel("relative suboptimality of the last iterate")
         tidy(ax)
-        ax.legend(fontsize=7)
+        legend_below(ax)
     about = (
         f"{_DATA} ({data.size}; the paper's astro-ph is not available), lambda = {_LAMBDA:g}, no "
         f"intercept, the mean of {len(seeds)} seeds. Relative suboptimality (P - P*) / P* of the last "
@@ -175,4 +175,4 @@ def _findings(
     ]
 
 
-PART = Part("Subsample and step size of Pegasos (001, Shalev-Shwartz et al. 2007)", _run, (_DATA,))
+PART = Part("Subsample and step size of Pegasos (Shalev-Shwartz et al. 2007)", _run, (_DATA,), ("001",))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.plot.styles import line, tidy
+from maxmargin.plot.styles import legend_below, line, tidy
 from maxmargin.problem import Problem
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
 from maxmargin.reproduce.examples import breast_cancer
@@ -55,7 +55,7 @@ def _run(settings: Settings) -> Result:
     for ax in axes[0]:
         ax.set_yscale("log")
         tidy(ax)
-        ax.legend(fontsize=7)
+        legend_below(ax)
     headings = ("step size", "steps that raise F, %", "of these, closer to w*, %", "best", "last")
     formats = {headings[1]: ".1f", headings[2]: ".1f", "best": ".1e", "last": ".1e"}
     about = (
@@ -128,4 +128,4 @@ def _findings(rows: list[tuple[Cell, ...]]) -> list[str]:
     ]
 
 
-PART = Part("Subgradient steps are not descents (000)", _run)
+PART = Part("Subgradient steps are not descents", _run, lectures=("000",))

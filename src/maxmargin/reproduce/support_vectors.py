@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from maxmargin.estimators import LinearSVC
 from maxmargin.features import Paraboloid, Polar
-from maxmargin.plot import decision_boundary, support_vectors
+from maxmargin.plot import support_vectors
 from maxmargin.problem import Problem
 from maxmargin.proof.certificate import Certificate, RowClass
 from maxmargin.reproduce.base import Cell, Part, Result, Settings, Table, new_figure
@@ -30,7 +30,7 @@ def _run(settings: Settings) -> Result:
     X, y = breast_cancer()
     settings.tell("breast cancer data, to a tight gap")
     proof = solve(Problem.of(X, y, 1.0), tol=1e-10, max_steps=10_000).certificate
-    figure, axes = new_figure(1, 3, width=4.3, height=4.0)
+    figure, axes = new_figure(1, 3, width=4.3, height=4.4)
     cases: list[tuple[str, Any, Any]] = [
         ("linear, two clouds", clouds(120), LinearSVC(loss="hinge", random_state=0)),
         ("polar coordinates", sectors(), make_pipeline(Polar(), LinearSVC(loss="hinge", random_state=0))),
@@ -46,7 +46,6 @@ def _run(settings: Settings) -> Result:
         labels = labels.astype(int)
         plain = LinearSVC(loss="hinge", random_state=0).fit(points, labels).score(points, labels)
         model.fit(points, labels)
-        decision_boundary(model, points, labels, ax)
         support_vectors(model, points, labels, ax)
         ax.set_title(title, fontsize=9)
         rows.append((title, 100 * plain, 100 * float(model.score(points, labels))))
@@ -86,4 +85,4 @@ def _findings(proof: Certificate) -> list[str]:
     ]
 
 
-PART = Part("Support vectors and complementary slackness (003, 004)", _run)
+PART = Part("Support vectors and complementary slackness", _run, lectures=("003", "004"))

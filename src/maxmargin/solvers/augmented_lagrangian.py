@@ -50,6 +50,8 @@ _MOST_RESTARTS = 5
 _SOFTEN = 1000.0
 """The k of a run that begins again is so many times smaller than the last one."""
 _EPSILON = float(np.finfo(float).eps)
+_STIFFEST = 1e7
+"""The largest k, in units of the spread of the targets: beyond, margins show nothing but their rounding."""
 _SWEEPS = 4
 """Sweeps of dual ascent at the start, unless rows are few and short."""
 _LONG_ROW = 40
@@ -73,6 +75,7 @@ class AugmentedLagrangian(SecondOrder[State]):
     """Augmented Lagrangian with semismooth Newton inside; for the hinge."""
 
     name: ClassVar[str] = "augmented_lagrangian"
+    takes_targets: ClassVar[bool] = True
     stiffness: Positive = 3.0
     """The first k."""
     raise_by: Annotated[float, Range("[1, inf)")] | None = None
@@ -96,7 +99,7 @@ class AugmentedLagrangian(SecondOrder[State]):
 
     def stiffer(self, before: State) -> float:
         """The last k of ``before`` beside the first one of this run."""
-        return before.method.stiffness / self.stiffness
+        return before.method.stiffness * before.problem.spread / self.stiffness
 
     def sweeps_of(self, problem: Problem) -> int:
         """Four by default; none for few and short rows, where they cost as much as the steps they spare."""
@@ -111,7 +114,8 @@ class AugmentedLagrangian(SecondOrder[State]):
         """Begin with the alpha of the start, or with the middle of the box where it has none."""
         system = system or NewtonSystem(problem)
         options = self.options_for(problem)
-        method = core.AugmentedLagrangian(options, problem.y, problem.costs, system.regulariser)
+        terms = problem.y, problem.costs, system.regulariser, problem.targets
+        method = core.AugmentedLagrangian(options, *terms)
         state = State(problem=problem, system=system, method=method)
         _go_to(state, start, budget)
         return state
@@ -132,7 +136,10 @@ class AugmentedLagrangian(SecondOrder[State]):
         if raise_by is None:
             raise_by = 10.0 if problem.rows.columns <= _FEW_COLUMNS else 3.0
         return core.LagrangianOptions(
-            stiffness=self.stiffness, raise_by=raise_by, small_part=self.small_part
+            stiffness=self.stiffness / problem.spread,
+            raise_by=raise_by,
+            small_part=self.small_part,
+            stiffest=_STIFFEST / problem.spread,
         )
 
     def reached(self, problem: Problem, state: State) -> Solution:
@@ -154,6 +161,6 @@ def _go_to(state: State, start: Solution, budget: Budget) -> None:
 
 def _is_wide(problem: Problem, state: State) -> bool:
     """Whether the gap is more than margins tell that are off by a rounding."""
-    unseen = _EPSILON * problem.total_cost
+    unseen = _EPSILON * problem.total_cost * max(problem.spread, 1.0)
     primal = state.method.best_primal
     return primal - state.method.best_dual > max(_ENOUGH * abs(primal), unseen)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Dual coordinate ascent (lecture 000; Hsieh et al. 2008).
 
-    maximise  sum_i alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j <x_i, x_j> - 1/2 sum_i D alpha_i^2
+    maximise  sum_i p_i alpha_i - 1/2 sum_ij alpha_i alpha_j y_i y_j <x_i, x_j> - 1/2 sum_i D alpha_i^2
     over      0 <= alpha_i <= U            hinge: U = C, D = 0      squared hinge: U = inf, D = 1/(2C)
 
     1  for i in a random order:
-    2      g      = y_i (<w, x_i> + b) - 1 + D alpha_i          minus the partial derivative
+    2      g      = y_i (<w, x_i> + b) - p_i + D alpha_i        minus the partial derivative
     3      a      = clip(alpha_i - g / (|x_i|^2 + D), 0, U)     exact maximiser on the line
     4      w     += (a - alpha_i) y_i x_i;  alpha_i = a         keeps w = sum_i alpha_i y_i x_i
 
@@ -44,7 +44,7 @@ from maxmargin.solvers.ascent import momentum, warm_up
 from maxmargin.solvers.ascent.extrapolation import go_to_best_combination
 from maxmargin.solvers.ascent.pulled_intercept import PulledIntercept
 from maxmargin.solvers.ascent.shrinking import Visits, weighted_rows
-from maxmargin.solvers.ascent.state import COST, LABEL, AnyData, State
+from maxmargin.solvers.ascent.state import COST, LABEL, TARGET, AnyData, State
 from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.tools.parameters import Range, Seed
 from maxmargin.types import Vector
@@ -63,6 +63,7 @@ class DualCoordinateAscent(Solver[State]):
     """Dual coordinate ascent with w kept up to date; for the hinge and the squared hinge."""
 
     name: ClassVar[str] = "dual_coordinate_ascent"
+    takes_targets: ClassVar[bool] = True
     order: Literal["epochs", "uniform"] = "epochs"
     """Visit the rows in shuffled epochs, or n uniform draws per sweep."""
     shrinking: bool = True
@@ -106,7 +107,7 @@ class DualCoordinateAscent(Solver[State]):
             alpha = _starting_alpha(problem, start)
         state = State(
             data=data,
-            coordinates=np.zeros((rows.count, 5)),
+            coordinates=np.zeros((rows.count, 6)),
             w=np.zeros(data.columns),
             intercept=PulledIntercept.of(problem, self.bias_reach, 0.0 if start is None else start.b),
             visits=Visits.of(problem),
@@ -116,6 +117,7 @@ class DualCoordinateAscent(Solver[State]):
         )
         state.alpha[:] = alpha
         state.coordinates[:, LABEL] = problem.y
+        state.coordinates[:, TARGET] = 1.0 if problem.targets is None else problem.targets
         state.set_costs(problem)
         if start is not None:
             state.restore_w(problem, start.w_of_alpha)

@@ -27,8 +27,9 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL
+from maxmargin.solvers.ascent.state import ALPHA, COST, DIAGONAL, INVERSE_CURVATURE, LABEL, TARGET
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.kernel.kernel_problem import (
     SINGLE_IS_EXHAUSTED,
@@ -37,6 +38,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     needs_a_kernel,
     solution_of,
     starting_alpha,
+    takes_no_twins,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS
 from maxmargin.tools.parameters import NotNegative, Seed
@@ -75,6 +77,7 @@ class KernelDualAscent(Solver[State]):
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
     takes_fixed_intercept: ClassVar[bool] = True
+    takes_targets: ClassVar[bool] = True
 
     cache_size: NotNegative = 1000.0
     """Memory for rows of the kernel matrix, in megabytes."""
@@ -85,6 +88,8 @@ class KernelDualAscent(Solver[State]):
         """The problem of 000 without bias term, with a fixed one, or with the augmentation trick."""
         if problem.loss.name not in ("hinge", "squared_hinge"):
             return f"{self.name} solves the hinge and the squared hinge, not {problem.loss.name}."
+        if isinstance(problem.rows, TwinRows):
+            return takes_no_twins(self.name)
         if not isinstance(problem.rows, KernelRows):
             return needs_a_kernel(self.name)
         if problem.intercept is Intercept.EXACT:
@@ -103,13 +108,14 @@ class KernelDualAscent(Solver[State]):
         single = rows.count > DOUBLE_ROWS
         cache = core.CacheCounts()
         matrix = kernel_matrix(rows, self.cache_size, cache, single=single)
-        coordinates = np.zeros((rows.count, 5))
+        coordinates = np.zeros((rows.count, 6))
         own = np.zeros(rows.count)
         if problem.loss.name == "squared_hinge":
             np.divide(0.5, costs, out=own, where=costs > 0)
         curvature = rows.squared_norms[order] + _bias_curvature(problem) + own
         coordinates[:, COST] = costs
         coordinates[:, LABEL] = y
+        coordinates[:, TARGET] = 1.0 if problem.targets is None else problem.targets[order]
         coordinates[:, DIAGONAL] = own
         # A row whose image is 0 has no curvature: its step is as good as infinite, and clipped to C.
         coordinates[:, INVERSE_CURVATURE] = 1.0 / np.maximum(curvature, 1e-300)
@@ -147,7 +153,8 @@ class KernelDualAscent(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate rebuilds the scores from it."""
-        return solution_of(problem, state.cache, alpha=state.coordinates[:, ALPHA], b=state.bias)
+        alpha = state.coordinates[:, ALPHA] * state.coordinates[:, LABEL]
+        return solution_of(problem, state.cache, beta=alpha, b=state.bias)
 
     def report(self, state: State) -> Report:
         """The gap is free, because all scores are known; finished: nothing is left to gain in float64."""
@@ -156,7 +163,7 @@ class KernelDualAscent(Solver[State]):
 
 
 def _restore_scores(problem: Problem, state: State) -> None:
-    alpha, y, own = (state.coordinates[:, column] for column in (ALPHA, LABEL, DIAGONAL))
+    alpha, y, own, p = (state.coordinates[:, column] for column in (ALPHA, LABEL, DIAGONAL, TARGET))
     state.scores = np.zeros(len(alpha))
     support = np.flatnonzero(alpha)
     state.matrix.add(support, (alpha * y)[support], state.scores, core.ALL_CORES)
@@ -164,7 +171,7 @@ def _restore_scores(problem: Problem, state: State) -> None:
     state.bias = sought + fixed
     # The objective above, with y_i (score_i + b) for the sums over j; a fixed b is no half of a square.
     halves = 0.5 * (y * (state.scores + sought) + own * alpha)
-    state.dual = float(np.sum(alpha * (1.0 - y * fixed - halves)))
+    state.dual = float(np.sum(alpha * (p - y * fixed - halves)))
 
 
 def _bias_curvature(problem: Problem) -> float:

@@ -43,6 +43,7 @@ class Newton(SecondOrder[State]):
     """Newton's method with an exact line search; for the squared hinge and the logistic loss."""
 
     name: ClassVar[str] = "newton"
+    takes_targets: ClassVar[bool] = True
 
     def accepts(self, problem: Problem) -> str | None:
         """The smooth losses."""
@@ -65,7 +66,8 @@ class Newton(SecondOrder[State]):
         """Begin at the w of the start."""
         system = system or NewtonSystem(problem)
         point = point_of(system, start, multipliers_of(problem, start), budget)
-        method = core.NewtonMethod(problem.loss.name, problem.y, problem.costs, system.regulariser)
+        terms = problem.y, problem.costs, system.regulariser, problem.targets
+        method = core.NewtonMethod(problem.loss.name, *terms)
         method.begin(system.for_steps, *point, budget)
         return State(problem=problem, system=system, method=method)
 

@@ -70,6 +70,7 @@ class SequentialMinimalOptimization(Solver[State]):
     name: ClassVar[str] = "sequential_minimal_optimization"
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
+    takes_targets: ClassVar[bool] = True
 
     selection: Literal["second_order", "maximal_violating_pair"] = "second_order"
     """Line 2: by what the step gains, or by the largest f_j."""
@@ -123,7 +124,7 @@ class SequentialMinimalOptimization(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """Alpha alone: the certificate needs no more."""
-        return solution_of(problem, state.cache, alpha=state.point.beta * state.point.labels)
+        return solution_of(problem, state.cache, beta=state.point.beta)
 
     def report(self, state: State) -> Report:
         """The gap is free: f gives the margins of all rows that are not shrunk away.
@@ -136,4 +137,4 @@ class SequentialMinimalOptimization(Solver[State]):
 
 def _value(dual: core.KernelDual) -> float:
     """W, which is y'beta - 1/2 beta'(f + y)."""
-    return 0.5 * core.dot(dual.beta, dual.labels - dual.f)
+    return 0.5 * core.dot(dual.beta, dual.wanted - dual.f)

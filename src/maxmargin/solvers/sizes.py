@@ -73,6 +73,8 @@ MOST_FREE_ROWS = 3_000
 """Rows of the largest matrix that Newton's method on free multipliers factors, in about half a second."""
 SHRINK_FROM = 5_000
 """Rows from which it pays to put some aside that have no reason to move."""
+CARD_PROBLEMS = 1024
+"""Problems that a GPU solves side by side, at most: each takes 4 MB for the matrix of its working set."""
 SPLIT_FROM = 5_000
 """Rows from which it pays to look for blocks that the kernel cannot couple."""
 WORK_ON_PAIRS = 0.01

@@ -101,12 +101,13 @@ class StochasticSubgradient(Solver[State]):
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One epoch: n / k steps."""
         rule = StepRule(self.batch, self.order, self.average, np.inf, self.intercept_step_size)
-        sizes = self._step_sizes(problem, rule.upcoming(problem, state))
+        sizes = self.step_sizes(problem, rule.upcoming(problem, state))
         take_steps(problem, state, rule, sizes, budget)
         return state
 
     @np.errstate(over="ignore", invalid="ignore")
-    def _step_sizes(self, problem: Problem, t: Vector) -> Vector:
+    def step_sizes(self, problem: Problem, t: Vector) -> Vector:
+        """The sizes of the steps t."""
         if not is_automatic(self.step_size):
             return step_sizes(self, problem, t)
         length = float(problem.rows.squared_norms.mean()) + problem.bias_feature**2

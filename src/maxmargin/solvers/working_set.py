@@ -3,6 +3,8 @@
 
     minimise over beta   1/2 beta' K beta - y' beta,     sum_i beta_i = 0,   beta_i = alpha_i y_i
 
+In regression it has one beta for both rows of an example, and ``e |beta|`` more (kernel_dual.hpp).
+
 A round chooses violators of the KKT conditions, solves the problem on them (sequential minimal optimisation
 on a small dense matrix, core/kernel/working_set.hpp), and then computes rows of the kernel matrix only for
 the multipliers that changed. Shrinking: rows whose multiplier rests on a wall, with no reason to leave it,
@@ -82,6 +84,7 @@ class WorkingSet(Solver[State]):
     name: ClassVar[str] = "working_set"
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
+    takes_targets: ClassVar[bool] = True
 
     size: Literal[0] | Annotated[int, Range("[2, inf)")] = 0
     """Multipliers of a working set. 0: chosen by the number of rows and of columns."""
@@ -97,11 +100,11 @@ class WorkingSet(Solver[State]):
 
     def accepts(self, problem: Problem) -> str | None:
         """Kernel problems with the hinge loss and an exact intercept."""
-        return not_for_pairs(self.name, problem)
+        return not_for_pairs(self.name, problem, twins=True)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Multipliers of 0, or those of the start with rows of the matrix for all that are not."""
-        precise = problem.rows.count <= DOUBLE_ROWS
+        precise = kernel_rows(problem).count <= DOUBLE_ROWS
         cache, dual = core.CacheCounts(), kernel_dual(problem, start)
         return State(self._level(problem, dual, precise, cache, core.ALL_CORES), cache, precise=precise)
 
@@ -174,12 +177,11 @@ class WorkingSet(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The multipliers; those put aside are where they were."""
-        dual, beta = state.whole.dual, state.whole.dual.beta
+        beta = state.whole.dual.beta
         if state.part is not None:
             beta = beta.copy()
             beta[state.rows] = state.part.dual.beta
-        alpha = beta * dual.labels
-        return solution_of(problem, state.cache, alpha=alpha, alpha_from="the working sets")
+        return solution_of(problem, state.cache, beta=beta, alpha_from="the working sets")
 
     def report(self, state: State) -> Report:
         """The gap with the gradient as it is known; while rows are put aside, the last one.

@@ -152,7 +152,8 @@ def active_set_cost(problem: Problem, inside: int) -> float:
     """``active_set`` where so many multipliers are inside their walls."""
     rows = problem.rows
     # With more of them than columns the system is nearly singular, and sets change without an end.
-    if inside > min(LARGEST_SIDE, rows.columns) or rows.count > _ROWS_IN_SETS * rows.columns:
+    too_many = inside > min(LARGEST_SIDE, rows.columns) or rows.count > _ROWS_IN_SETS * rows.columns
+    if too_many or problem.targets is not None:
         return math.inf
     matrix = inside**2 * (_product(rows) + _SETS)
     return matrix + _FACTORS * _FLOP * inside**3 / 6.0 + _PASSES * _PASS * rows.stored + _CALLS * CALL
@@ -161,7 +162,7 @@ def active_set_cost(problem: Problem, inside: int) -> float:
 def interior_point_cost(problem: Problem) -> float:
     """``interior_point``, whose steps are nearly the same ones for all data and costs."""
     rows = problem.rows
-    if InteriorPoint().accepts(problem) is not None:
+    if InteriorPoint().accepts(problem) is not None or problem.targets is not None:
         return math.inf
     n, d, stored = rows.count, rows.columns, max(rows.stored, rows.count)
     width, once = stored / max(n, 1), 0.0

@@ -31,7 +31,6 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.active_set import ActiveSet
-from maxmargin.solvers.ascent.state import COST
 from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.interior_point import InteriorPoint
@@ -67,6 +66,8 @@ _NEARLY = 30.0
 """A relative gap of so many times tol is nearly there: second-order methods are fastest at the end."""
 _FAR = 0.5
 """A relative gap above which it hardly moves, while the dual value may climb at a steady pace."""
+_PROXIMAL = 1e-8
+"""The first r of ``active_set``: where the ascent stands, most rows are on their side already."""
 
 
 @dataclass
@@ -112,6 +113,7 @@ class HandOver(Solver[State]):
     """Dual coordinate ascent first, then ``second`` or another where that is cheaper; for their losses."""
 
     name: ClassVar[str] = "hand_over"
+    takes_targets: ClassVar[bool] = True
     second: AnySolver
     tol: float = 1e-4
     """The relative gap up to which costs are counted."""
@@ -226,6 +228,8 @@ class HandOver(Solver[State]):
         self, problem: Problem, state: State, solver: AnySolver, costs: Costs, start: Solution | None
     ) -> None:
         solver = solver.with_seed(self.seed)
+        if isinstance(solver, ActiveSet) and start is not None:
+            solver = changed(solver, proximal=_PROXIMAL)
         state.inner, state.solver = solver.init(problem, start), solver
         state.spent, state.steps = 0.0, 0
         taken = self._costs_of(solver, costs)
@@ -297,8 +301,10 @@ class HandOver(Solver[State]):
         return ""
 
 
-def _inside(problem: Problem, state: State) -> int:
-    """The multipliers of the ascent that are inside their walls."""
-    alpha = state.inner.alpha
-    upper = state.inner.coordinates[:, COST] if problem.loss.name == "hinge" else np.inf
-    return int(np.count_nonzero((alpha > 0.0) & (alpha < upper)))
+def _inside(problem: Problem, state: State) -> int | None:
+    """The multipliers of the ascent that are inside their walls once balanced; None: nobody asks for it."""
+    if problem.targets is not None:
+        return None
+    alpha = state.inner.alpha.copy()
+    problem.objective.make_feasible(alpha)  # as active sets begin
+    return int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.solvers import (
     SOLVERS,
@@ -26,15 +27,19 @@ from maxmargin.solvers import (
     WorkingSet,
 )
 from maxmargin.solvers.ascent.warm_up import warm_up_stages
+from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.sizes import LARGEST_SIDE
 from maxmargin.solving import hand_over
 from maxmargin.solving.costs import costs_of_ways, sweep_cost, takes_steps_at_once
+from maxmargin.solving.rotated import Rotated
 from maxmargin.tools.changed import changed
 
 TRIAL = 8.0
 """Sweeps that tell how the ascent goes: it is tried where they cost less than the other way, and twice as
 many where C is so large that it needs a warm-up."""
+ROWS_IN_ACTIVE_SET = 2
+"""Rows to a column up to which active sets are the last way: of more, most depend on the others."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
     if refusal is not None:
         raise ValueError(refusal)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
-    then = _interior_point if getattr(second, "resort", False) else None
+    then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
     return Way(solver, reason or f"{solver.name}: asked for.", then)
 
 
@@ -86,6 +91,9 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
             )
+        if isinstance(problem.rows, CardKernelRows):
+            card = problem.rows.on_card.card.name
+            return GpuWorkingSets(), f"gpu_working_sets: the rows lie on a GPU ({card})."
         return WorkingSet(), (
             "working_set: of the kernel matrix it computes rows only for multipliers that change."
         )
@@ -95,7 +103,9 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             "there."
         )
     if loss == "logistic":
-        return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
+        return Newton(resort=True), (
+            "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
+        )
     second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
     if not problem.rows.offers_single_rows:
         return second, f"{second.name}: these rows only offer whole passes, and it needs no more."
@@ -136,31 +146,38 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
             "kernel_dual_ascent with KernelRows(X, Linear()) or another kernel as rows, or "
             "fixed_intercept=0."
         )
+    if problem.targets is not None and not solver.takes_targets:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
+        return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
     return solver.accepts(problem)
 
 
-def _interior_point(problem: Problem, state: Any) -> Way | None:
+def _rotated(problem: Problem, state: Any) -> Way | None:
     """The way on where rounding ends the second-order methods, if its steps are affordable.
 
     An ascent that goes on needs it not: its gap may rise for some sweeps.
     """
-    if isinstance(state, hand_over.State):
-        if not state.handed_over and not state.inner.finished:
-            return None
-        if isinstance(state.solver, InteriorPoint):
-            return _active_set(problem, state)
+    if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
+        return None
+    inner: AnySolver = InteriorPoint()
+    if problem.loss.name == "logistic" or problem.targets is not None:
+        inner = AugmentedLagrangian() if problem.loss.name == "hinge" else Newton()
+    rotated = Rotated(inner)
+    if rotated.accepts(problem) is None:
+        return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)
     solver = affordable(problem)
-    return _active_set(problem, state) if solver is None else Way(solver, _resort_to(solver), _active_set)
+    if solver is None or _refusal(solver, problem) is not None:
+        return _active_set(problem, state)
+    return Way(solver, _resort_to(solver), _active_set)
 
 
 def _active_set(problem: Problem, state: Any) -> Way | None:
-    """The last way, for few rows: products of rows keep what squares of badly scaled columns lose."""
-    solver = ActiveSet()
-    if problem.rows.count > LARGEST_SIDE or solver.accepts(problem) is not None:
-        return None
-    return Way(solver, _resort_to(solver))
+    """The last way, for few rows: it knows which of them are inside their walls."""
+    solver, rows = ActiveSet(), problem.rows
+    few = rows.count <= min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
+    return Way(solver, _resort_to(solver)) if few and _refusal(solver, problem) is None else None
 
 
-def _resort_to(solver: AnySolver) -> str:
+def _resort_to(solver: AnySolver, where: str = "") -> str:
     steps = "the {steps} steps of other methods before it gained no more at a relative gap of {gap:.1e}."
-    return f"{solver.name}: {steps}"
+    return f"{solver.name}{where}: {steps}"

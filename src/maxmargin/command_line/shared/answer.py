@@ -116,9 +116,9 @@ _VOICE = (
     ("verbose", Annotated[bool, typer.Option("-v", "--verbose", help="Every certificate of a fit.")]),
 )
 _PANELS = {
-    "Problem": "C loss intercept class_weight kernel gamma degree coef0 features",
+    "Problem": "task C loss epsilon intercept class_weight kernel gamma degree coef0 features",
     "Choice": "low high values gammas folds picture",
-    "Training": "solver option tol max_time max_iter seed resume cache_size threads",
+    "Training": "solver option tol max_time max_iter seed resume cache_size device threads",
     "Data": "label format columns zero_based skip_bad_lines test hold_out",
     "Tables": "drop categorical numeric scale missing delimiter no_header",
     "Answer": "output scores sure no_proof model_format as_json quiet verbose",

@@ -54,8 +54,11 @@ def _tell_columns(encoding: Encoding) -> None:
 
 
 def _lines(model: StoredModel) -> dict[str, str]:
+    task = "classes", some([label_text(label) for label in model.classes], 10)
+    if model.is_regression:
+        task = "task", "regression"
     lines = {
-        "classes": some([label_text(label) for label in model.classes], 10),
+        task[0]: task[1],
         "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
     }
     if isinstance(model, SavedModel) and model.expansion is not None:
@@ -98,6 +101,8 @@ def _kernel_lines(model: SavedKernelModel) -> dict[str, str]:
     held = "as rows of the given matrix"
     if vectors is not None:
         held = f"{'sparse' if hasattr(vectors, 'indptr') else 'dense'}, {vectors.dtype}"
+    if model.is_regression:
+        return {"kernel": str(model.kernel), "vectors": f"{model.coefficients.shape[1]}, {held}"}
     each = [
         f"{label_text(label)} ({count})" for label, count in zip(model.classes, model.counts, strict=True)
     ]
@@ -114,6 +119,8 @@ def problem_in_words(model: StoredModel) -> str:
         "C is not in the file" if cost is None else f"C = {cost:g}",
         f"{problem['intercept']} intercept" if problem["intercept"] != "none" else "no intercept",
     ]
+    if model.is_regression:
+        words.insert(1, f"epsilon = {problem['epsilon']:g}")
     if problem.get("penalty", "l2") != "l2":
         words.append(f"{problem['penalty']} penalty")
     if problem.get("formulation") in _FORMULATIONS:
@@ -176,7 +183,6 @@ def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
     if isinstance(model, SavedModel):
         answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight, *_ in heaviest(model)]
     if isinstance(model, SavedKernelModel):
-        answer["support_vectors"] = dict(
-            zip(map(label_text, model.classes), model.counts.tolist(), strict=True)
-        )
+        owners = ["all"] if model.is_regression else list(map(label_text, model.classes))
+        answer["support_vectors"] = dict(zip(owners, model.counts.tolist(), strict=True))
     return answer

@@ -126,6 +126,10 @@ CacheSize = Annotated[
     float | None,
     typer.Option("--cache-size", help="Memory for kernel values, in megabytes.", show_default="1000"),
 ]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", help="cuda: train with a kernel on the GPU.", show_default="cpu"),
+]
 ClassWeight = Annotated[
     str | None, typer.Option(help="balanced, or factors on C: LABEL:FACTOR,...", show_default="all 1")
 ]

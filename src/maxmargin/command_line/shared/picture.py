@@ -103,6 +103,8 @@ def _limit_gaps(axes: Any, runs: dict[str, maxmargin.Trace], tol: float) -> None
 
 def _name_ends(axes: Any, ends: list[End]) -> None:
     """Each line's name beside its end, moved up where another name is in the way."""
+    from maxmargin.plot.styles import letters
+
     axes.figure.canvas.draw()
     width, height = axes.bbox.width, axes.bbox.height
     placed: list[tuple[float, float]] = []
@@ -118,7 +120,7 @@ def _name_ends(axes: Any, ends: list[End]) -> None:
             (x, y),
             xytext=(9.0, (target - up) * 72.0 / axes.figure.dpi),
             textcoords="offset points",
-            color=colour,
+            color=letters(colour),
             fontsize=10,
             va="center",
             annotation_clip=False,

@@ -41,7 +41,7 @@ from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds
 from maxmargin.estimators.sureness import settled_of
 from maxmargin.files.data.labels import label_text, problem_text
 from maxmargin.kernels.names import describe
-from maxmargin.proof.model import each_of
+from maxmargin.proof.model import Status, each_of
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
@@ -206,9 +206,7 @@ class Training:
     def ending(self) -> str:
         """How the training ended, and what to do about it."""
         gap, tol = self.worst.relative_gap, self.estimator.tol
-        words = _ENDINGS[self.estimator.status_.name].format(
-            gap=gap, tol=tol, steps=self.steps, data=self.data
-        )
+        words, _ = ending(self.estimator.status_, gap, tol, self.steps, self.data)
         if self.estimator.status_.name not in _CAN_GO_ON or self.model_format != "maxmargin":
             return words
         return f"{words} To go on from here: maxmargin train {self.data} --resume {self.target}"
@@ -233,8 +231,16 @@ class Training:
     @property
     def code(self) -> int:
         """The exit code."""
-        name = self.estimator.status_.name
-        return {"CERTIFIED": DONE, "INTERRUPTED": INTERRUPTED}.get(name, NOT_REACHED)
+        return _code(self.estimator.status_)
+
+
+def ending(status: Status, gap: float, tol: float, steps: int, data: Path) -> tuple[str, int]:
+    """How a training ended and what to do about it, and the exit code."""
+    return _ENDINGS[status.name].format(gap=gap, tol=tol, steps=steps, data=data), _code(status)
+
+
+def _code(status: Status) -> int:
+    return {"CERTIFIED": DONE, "INTERRUPTED": INTERRUPTED}.get(status.name, NOT_REACHED)
 
 
 def report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:

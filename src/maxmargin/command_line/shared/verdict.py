@@ -25,10 +25,10 @@ from maxmargin.command_line.shared.answer import (
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
-from maxmargin.files.data.labels import class_codes, label_text
+from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
-from maxmargin.proof.of_files import Alphas, Finding, Part, judge_alone, judge_proof, parts
+from maxmargin.proof.of_files import Alphas, Finding, Part, judge_alone, judge_proof, parts, regression_part
 from maxmargin.proof.of_kernel_files import OtherCounts, doubt, kernel_parts
 
 if TYPE_CHECKING:
@@ -68,12 +68,19 @@ class Verdict:
         rows, columns = X.shape
         if columns < model.features and hasattr(X, "resize") and hasattr(X, "indptr"):
             X.resize((rows, model.features))  # LIBSVM text whose last columns are empty
-        codes = class_codes(labels, model.classes)
         if model.fingerprint is not None:
             self.same_data = fingerprint(X, labels) == model.fingerprint
-        strange = sorted({label_text(label) for label in labels[codes < 0]})
-        if strange:
-            self.refusals.append(f"the data have labels that the model does not know: {some(strange)}")
+        if model.is_regression:
+            codes = numbers_of(labels)
+            if codes is None:
+                self.refusals.append(
+                    "the data have labels that are no numbers, and the model predicts them"
+                )
+        else:
+            codes = class_codes(labels, model.classes)
+            strange = sorted({label_text(label) for label in labels[codes < 0]})
+            if strange:
+                self.refusals.append(f"the data have labels that the model does not know: {some(strange)}")
         if X.shape[1] != model.features and model.format != "libsvm" and model.width is not None:
             self.refusals.append(f"the data have {columns} columns, and the model {model.features}")
         if model.rows is not None and model.rows != rows:
@@ -83,7 +90,7 @@ class Verdict:
                 "the model was trained with sample weights, which are not in its file: these two files "
                 "alone do not say what was minimised"
             )
-        if not self.refusals:
+        if codes is not None and not self.refusals:
             self.findings += self._judged(X, codes, class_weight, max_time, bars)
 
     def _judged(
@@ -104,7 +111,13 @@ class Verdict:
             yield judge_alone(part, needed, share, show)
 
     def _parts(self, X: Any, codes: NDArray[Any], class_weight: Any) -> Iterator[Part]:
-        """The problems of the model, with the multipliers that its file has or leads to."""
+        """The problems of the model, with the multipliers that its file has or leads to.
+
+        ``codes`` are places in its classes; in regression, the numbers to be predicted.
+        """
+        if self.model.is_regression:
+            yield self._regression_part(X, codes)
+            return
         model, stated = self.model, {"C": self.C, "class_weight": class_weight}
         alphas = Alphas([None] * len(model.intercept), "", of_all_rows=True)
         vectors = with_support_vectors(model)
@@ -127,6 +140,17 @@ class Verdict:
         except OtherCounts:
             words = "the data have other numbers of rows of each class than the model was trained on"
             self.refusals.append(words)
+
+    def _regression_part(self, X: Any, values: NDArray[Any]) -> Part:
+        """The problem of a regressor."""
+        import numpy as np
+
+        model, rows = self.model, None
+        if isinstance(model, SavedKernelModel):
+            rows = self._rows_of(model, X, np.zeros(len(values), np.int64))
+            if reason := doubt(model.kernel, X):
+                self.refusals.append(reason)
+        return regression_part(model, X, values, C=self.C, rows=rows)
 
     def _rows_of(self, vectors: SavedKernelModel, X: Any, codes: NDArray[Any]) -> NDArray[Any] | None:
         """The row of each support vector, as the file says or as found in the data."""
@@ -191,6 +215,8 @@ class Verdict:
     def _print_words(self) -> None:
         problem = self.model.problem
         what = f"{problem['loss'].replace('_', ' ')} loss, C = {self.C:g}"
+        if self.model.is_regression:
+            what = f"regression, {what}, epsilon = {problem['epsilon']:g}"
         if math.isinf(self.C):
             what = "hard margin"
         kernel: Any = getattr(self.model, "kernel", None)

@@ -18,6 +18,17 @@ def label_text(label: Any) -> str:
     return str(label)
 
 
+def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Labels as the numbers that a regression is about; None where one of them is not a finite number."""
+    import numpy as np
+
+    try:
+        values = np.asarray(labels, np.float64)
+    except (TypeError, ValueError):
+        return None
+    return values if np.isfinite(values).all() else None
+
+
 def problem_text(label: Any) -> str:
     """Which problem it is: a class against the rest, or a pair of classes."""
     return " against ".join(map(label_text, label)) if isinstance(label, tuple) else label_text(label)

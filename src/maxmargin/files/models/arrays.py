@@ -20,6 +20,9 @@ and with the proof
 
     w, alpha, margins (n,)   row_classes (n,), I8
     w_of_alpha (rows of the problems where it is not w,)   trace (records of all problems, 5)
+
+In regression a problem has two rows for each row of the data, in alpha, margins and row_classes; w, which a
+kernel model holds by a coefficient for each row of the data, has n / 2.
 """
 
 from __future__ import annotations
@@ -99,7 +102,7 @@ def arrays_of(model: StoredModel) -> dict[str, Array]:
         shape_of_others: tuple[int, ...] = (len(others), len(proofs[0].w))
         if isinstance(model, SavedKernelModel):
             shape, shape_of_others = (sum(len(p.alpha) for p in proofs),), (sum(map(len, others)),)
-            arrays["w"] = Array("F64", shape, [proof.w for proof in proofs])
+            arrays["w"] = Array("F64", (sum(len(p.w) for p in proofs),), [proof.w for proof in proofs])
         arrays["alpha"] = Array("F64", shape, [proof.alpha for proof in proofs])
         arrays["margins"] = Array("F64", shape, [proof.margins for proof in proofs])
         arrays["w_of_alpha"] = Array("F64", shape_of_others, others)
@@ -200,11 +203,16 @@ def _kernel_proofs(taken: Taken, fields: dict[str, Any]) -> Iterator[Certificate
     parts = [taken("w", 1), taken("alpha", 1), taken("margins", 1), taken("row_classes", 1, "I8")]
     others = taken("w_of_alpha", 1)
     sizes = [proof["rows"] for proof in proofs]
-    own = [size for size, proof in zip(sizes, proofs, strict=True) if not proof["w_is_w_of_alpha"]]
-    lengths = {len(part) for part in parts}
-    if lengths != {sum(sizes)} or len(others) != sum(own) or len(claims) != len(proofs):
+    of_w = [size // 2 for size in sizes] if fields["decision"] == "regression" else sizes
+    own = [size for size, proof in zip(of_w, proofs, strict=True) if not proof["w_is_w_of_alpha"]]
+    lengths = {len(part) for part in parts[1:]}
+    others_fit = len(parts[0]) == sum(of_w) and len(others) == sum(own)
+    if lengths != {sum(sizes)} or not others_fit or len(claims) != len(proofs):
         raise ModelError("the arrays of the proof do not have the rows that its description speaks of.")
-    split = [np.split(part, np.cumsum(sizes))[:-1] for part in parts]
+    split = [
+        np.split(part, np.cumsum(each))[:-1]
+        for part, each in zip(parts, [of_w, sizes, sizes, sizes], strict=True)
+    ]
     return _certificates(fields, split, iter(np.split(others, np.cumsum(own))))
 
 
@@ -221,7 +229,10 @@ def _certificates(fields: dict[str, Any], parts: list[Any], others: Iterator[Any
         point = w, proof["b"], claim.primal, alpha, claim.dual, claim.alpha_from, margins, w_of_alpha
         # What follows from the data, which are not here; see Certificate.without_problem.
         known = claim.kkt_violation, row_classes, proof["b_interval"], proof["proven"]
-        yield kind(None, *point).with_known(*known)
+        certificate = kind(None, *point).with_known(*known)
+        if fields["decision"] == "regression":
+            certificate.__dict__["of_regression"] = True
+        yield certificate
 
 
 def _traces(table: NDArray[Any], parts: list[Any]) -> list[Trace]:

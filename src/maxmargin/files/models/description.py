@@ -34,6 +34,8 @@ and of these says that they are newer, instead of taking their weights for those
 for a damaged one."""
 WITH_TABLE = 3
 """What is added to the version of a model whose columns are made from those of a table."""
+REGRESSION = 6
+"""What is added to the version of a model of regression: older versions know only classes."""
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
 _GAP_ROUNDING = 1e-9
@@ -387,6 +389,7 @@ _FIELDS = {
     WITH_FEATURES: _OF_ANY_MODEL | {"features": _FEATURES},
 }
 _FIELDS |= {base + WITH_TABLE: fields | {"encoding": _TABLE} for base, fields in _FIELDS.items()}
+_FIELDS |= {base + REGRESSION: fields for base, fields in _FIELDS.items()}
 _DESCRIPTIONS = {
     version: _object(fields, derived=_DERIVED, later=_LATER) for version, fields in _FIELDS.items()
 }
@@ -419,6 +422,8 @@ def read_description(text: str, version: int) -> dict[str, Any]:
     if fields["certificates"] is not None and fields["claims"] is None:
         raise ModelError("it has a proof but does not say of what.")
     fields["writer"] = fields.pop("library")
+    if (fields["decision"] == "regression") != (version > REGRESSION):
+        raise ModelError("its version is not that of its task.")
     if "features" in fields:
         fields["expansion"] = fields.pop("features")
     return fields

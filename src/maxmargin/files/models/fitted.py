@@ -20,16 +20,16 @@ from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.tools.parameters import rules
 
 if TYPE_CHECKING:
-    from maxmargin.estimators.certified import CertifiedClassifier
+    from maxmargin.estimators.certified import Certified
 
-Estimator = TypeVar("Estimator", bound="CertifiedClassifier")
+Estimator = TypeVar("Estimator", bound="Certified")
 _PLAIN = (str, bool, int, float, type(None))
 _TRUE_OR_FALSE: tuple[str, ...] = ("fit_intercept", "regularize_intercept", "warm_start")
 _TRUE_OR_FALSE += ("shrinking", "probability", "break_ties")
 
 
 def prepared(
-    model: StoredModel | CertifiedClassifier, data: tuple[Any, Any] | str | None, proof: bool
+    model: StoredModel | Certified, data: tuple[Any, Any] | str | None, proof: bool
 ) -> StoredModel:
     """What is to be written, with the fingerprint of the data and with or without the proof."""
     saved = model if isinstance(model, StoredModel) else from_estimator(model)
@@ -59,19 +59,23 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC
+    from maxmargin.estimators import SVC, SVR
+    from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
     if hasattr(estimator, "steps"):
         return _from_pipeline(estimator)
     check_is_fitted(estimator)
-    own = _of_svc(estimator) if isinstance(estimator, SVC) else {"coef": _dense(estimator.coef_)}
+    with_kernel, regression = isinstance(estimator, SVC | SVR), isinstance(estimator, CertifiedRegressor)
+    own: dict[str, Any] = (
+        _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}
+    )
     proof = getattr(estimator, "certificate_", None)
     proofs = None if proof is None else list(each_of(proof))
     steps, traces = getattr(estimator, "n_iter_", None), getattr(estimator, "trace_", None)
     names = getattr(estimator, "feature_names_in_", None)
     stated = estimator._stated_problem
     fields: dict[str, Any] = {
-        "classes": estimator.classes_,
+        "classes": np.empty(0) if regression else estimator.classes_,
         "intercept": np.array(estimator.intercept_, np.float64).reshape(-1),
         "problem": {name: stated.get(name, usual) for name, usual in PROBLEM.items()},
         "parameters": parameters_to_json(estimator),
@@ -85,16 +89,19 @@ def from_estimator(estimator: Any) -> StoredModel:
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
         "tol": stated["tol"],
-        "rows": proofs and len(proofs[0].alpha),
+        "rows": proofs and len(proofs[0].alpha) // (2 if regression else 1),
     }
+    if regression:
+        fields["problem"]["epsilon"] = stated["epsilon"]
+        own["decision"] = "regression"
     if hasattr(estimator, "expansion_"):
         own["expansion"] = estimator.expansion_
     try:
-        return (SavedKernelModel if isinstance(estimator, SVC) else SavedModel)(**fields | own)
+        return (SavedKernelModel if with_kernel else SavedModel)(**fields | own)
     except ModelError as error:
         if "the proof is about" not in str(error):
             raise
-        changed = "dual_coef_ and support_" if isinstance(estimator, SVC) else "coef_ and intercept_"
+        changed = "dual_coef_ and support_" if with_kernel else "coef_ and intercept_"
         raise ValueError(
             f"{changed} must be those that the fit proved. Got others: they were changed since. Fit again, "
             "or delete certificate_ to save the changed numbers without any proof."
@@ -120,7 +127,8 @@ def _from_pipeline(pipeline: Any) -> StoredModel:
 def _of_svc(estimator: Any) -> dict[str, Any]:
     """The fields that only a model with a kernel has."""
     kernel, table = estimator.kernel_, _dense(estimator.dual_coef_)
-    k, steps = len(estimator.classes_), getattr(estimator, "n_iter_", None)
+    classes, steps = getattr(estimator, "classes_", ()), getattr(estimator, "n_iter_", None)
+    k, factors = len(classes), getattr(estimator, "class_weight_", None)
     if isinstance(kernel, Function):
         raise ModelError(
             "A kernel that is a function cannot be saved: files hold no code. Use one of "
@@ -133,9 +141,9 @@ def _of_svc(estimator: Any) -> dict[str, Any]:
         "counts": np.asarray(estimator.n_support_, np.int64),
         "support": np.asarray(estimator.support_, np.int64),
         "decision": "one_vs_rest" if k == 2 or len(table) == k else "one_vs_one",
-        "steps_each": None if steps is None else np.asarray(steps).tolist(),
+        "steps_each": None if steps is None else np.atleast_1d(steps).tolist(),
         "rows": int(estimator.shape_fit_[0]),
-        "class_factors": np.asarray(estimator.class_weight_, np.float64).tolist(),
+        "class_factors": None if factors is None else np.asarray(factors, np.float64).tolist(),
     }
 
 
@@ -164,9 +172,17 @@ def _vectors(vectors: Any) -> Any:
 
 def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where one of that kind does not solve such a problem."""
-    from maxmargin.estimators import SVC
+    from maxmargin.estimators import SVC, SVR
+    from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
-    known = _with_support_vectors(saved) if issubclass(kind, SVC) else _linear(saved)
+    if issubclass(kind, CertifiedRegressor) != saved.is_regression:
+        cure = "LinearSVR.load or SVR.load" if saved.is_regression else "LinearSVC.load or SVC.load"
+        what = "regression" if saved.is_regression else "classification"
+        raise ModelError(f"it is a model of {what}. Load it with {cure} instead.")
+    with_kernel = issubclass(kind, SVC | SVR)
+    known = _with_support_vectors(saved) if with_kernel else _linear(saved)
+    if saved.is_regression:
+        return _regressor(known, kind)
     model: Any = known.in_order(np.argsort(known.classes))  # the classes of an estimator are sorted
     several = len(model.intercept) > 1
     proofs = model.certificates and model.kind.together(model.certificates, model.classes.tolist())
@@ -197,10 +213,37 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     return fitted_estimator
 
 
+def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
+    """The fitted regressor of a model of regression."""
+    names = model.feature_names
+    fitted = {
+        "intercept_": model.intercept,
+        "certificate_": model.certificates and model.certificates[0],
+        "trace_": model.traces and model.traces[0],
+        "status_": model.status,
+        "n_iter_": model.steps,
+        "solver_": model.solver,
+        "feature_names_in_": None if names is None else np.array(names, object),
+        "_stated_problem": {**model.problem, "tol": model.tol},
+        "_places": model.optimum,
+    }
+    if isinstance(model, SavedKernelModel):
+        fitted |= _svc_attributes(model) | {"class_weight_": None, "n_iter_": model.steps}
+    else:
+        fitted |= {"coef_": model.coef[0], "n_features_in_": model.coef.shape[1]}
+    estimator: Any = with_parameters(kind, model)
+    vars(estimator).update({name: value for name, value in fitted.items() if value is not None})
+    if isinstance(model, SavedKernelModel):
+        estimator._set_scores(model.coefficients)
+    fitted_estimator: Estimator = estimator
+    return fitted_estimator
+
+
 def _linear(saved: StoredModel) -> SavedModel:
     """A model that ``LinearSVC`` can be."""
     if not isinstance(saved, SavedModel):
-        raise ModelError("it is a model with a kernel. Load it with SVC.load instead.")
+        kind = "SVR" if saved.is_regression else "SVC"
+        raise ModelError(f"it is a model with a kernel. Load it with {kind}.load instead.")
     if saved.problem["penalty"] != "l2" or saved.problem["formulation"] != "separate":
         raise ModelError(
             "LinearSVC has neither the l1 penalty nor Crammer and Singer's formulation. Predict with "
@@ -219,7 +262,8 @@ def _with_support_vectors(saved: StoredModel) -> SavedKernelModel:
     model = saved.support if isinstance(saved, SavedModel) else saved
     if not isinstance(model, SavedKernelModel):
         raise ModelError(
-            "it is a linear model without support vectors. Load it with LinearSVC.load, or predict with "
+            "it is a linear model without support vectors. Load it with "
+            f"{'LinearSVR' if saved.is_regression else 'LinearSVC'}.load, or predict with "
             "maxmargin.files.load_model(path).predict(X)."
         )
     return model

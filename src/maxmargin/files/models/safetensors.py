@@ -3,7 +3,7 @@
 
 The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: linear, 2: with a kernel, 3:
 linear in d features that are formed from the columns of the data; 4, 5, 6: the same where these columns are
-made from those of a table), ``model``, which is the JSON of all the
+made from those of a table; 6 more where it is of regression), ``model``, which is the JSON of all the
 rest (see description.py), and ``checksum``, BLAKE2b over these and the arrays (see arrays.py). The checksum
 tells an accident or an edited number; who signs a lie with a checksum of his own is found out by
 ``maxmargin certify``.
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from maxmargin.files.models.arrays import TYPES, Array, arrays_of, model_of, unjustified
 from maxmargin.files.models.description import (
     LINEAR,
+    REGRESSION,
     WITH_FEATURES,
     WITH_KERNEL,
     WITH_TABLE,
@@ -32,7 +33,7 @@ from maxmargin.files.models.description import (
 from maxmargin.files.models.stored import ModelError, SavedKernelModel, StoredModel
 
 FORMAT = "maxmargin model"
-VERSION = WITH_FEATURES + WITH_TABLE
+VERSION = WITH_FEATURES + WITH_TABLE + REGRESSION
 """The newest version that can be read; a file has the oldest that can hold it."""
 _LONGEST_HEADER = 100_000_000
 """The most bytes of a header that readers of safetensors accept."""
@@ -45,6 +46,8 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         version = WITH_KERNEL
     if model.encoding is not None:
         version += WITH_TABLE
+    if model.is_regression:
+        version += REGRESSION
     arrays = arrays_of(model)
     texts = {"format": FORMAT, "version": str(version), "model": described(model, version)}
     texts["checksum"] = _checksum(texts, {name: (a.type, a.shape, a.bytes()) for name, a in arrays.items()})

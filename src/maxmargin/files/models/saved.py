@@ -12,7 +12,7 @@ from maxmargin.files.models.stored import Claim, Format, ModelError, SavedModel,
 from maxmargin.files.whole import write_whole
 
 if TYPE_CHECKING:
-    from maxmargin.estimators.certified import CertifiedClassifier
+    from maxmargin.estimators.certified import Certified
 
 __all__ = ["Claim", "ModelError", "SavedModel", "load_model", "save_model"]
 
@@ -68,7 +68,7 @@ def _recognised(start: bytes) -> Format:
 
 
 def save_model(
-    model: StoredModel | CertifiedClassifier,
+    model: StoredModel | Certified,
     path: str | os.PathLike[str],
     *,
     format: Format = "maxmargin",
@@ -77,7 +77,7 @@ def save_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    model : what ``load_model`` gives, or a fitted LinearSVC or SVC
+    model : what ``load_model`` gives, or a fitted LinearSVC, SVC, LinearSVR or SVR
     format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
         is needed to predict and says of the problem only what that text has room for.
     data : (X, y) of the training, or their fingerprint: others can then tell the data again.
@@ -90,4 +90,7 @@ def save_model(
     if format not in writers:
         names = ", ".join(map(repr, writers))
         raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
-    write_whole(path, writers[format](fitted.prepared(model, data, proof)))
+    found = fitted.prepared(model, data, proof)
+    if found.is_regression and format != "maxmargin":
+        raise ModelError(f"Regression is not written as text of {format}. Use format='maxmargin'.")
+    write_whole(path, writers[format](found))

@@ -16,6 +16,7 @@ from scipy import sparse
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.problem import Intercept
 from maxmargin.problem.losses import LOSSES
+from maxmargin.problem.regression import TUBE_LOSSES
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def linear_contradictions(model: SavedModel) -> Iterator[str]:
     yield from _of_any_model(model, len(coef), f"coef has {len(coef)} rows")
     for k, proof in enumerate(model.certificates or ()):
         lengths = {len(proof.alpha), len(proof.margins), len(proof.row_classes)}
-        if lengths != {model.rows}:
+        if lengths != {model.rows_of_proof}:
             yield f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
         if not (np.array_equal(proof.w, coef[k]) and proof.is_about_its_w):
             yield "the proof is about other coefficients than those of the model."
@@ -81,21 +82,13 @@ def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
     """What is wrong with what all models have; ``counted`` says of what there are m, one per problem."""
     if model.intercept.shape != (m,) or not np.isfinite(model.intercept).all():
         yield f"intercept must hold {m} finite numbers, one for each problem."
-    k = len(model.classes)
-    if model.classes.ndim != 1 or k < 2 or len(set(model.classes.tolist())) < k:
-        yield f"a classifier has at least two different classes, not {model.classes.tolist()[:5]}."
-    if model.decision not in ("one_vs_rest", "one_vs_one"):
-        yield f"decision must be 'one_vs_rest' or 'one_vs_one', not {model.decision!r}."
-    separate = model.problem.get("formulation") != "crammer_singer"
-    expected = k if model.decision == "one_vs_rest" else k * (k - 1) // 2
-    if m != (1 if k == 2 and separate else expected):
-        yield f"{counted}, which {k} classes decided by {model.decision} cannot have."
+    yield from _of_regression(model, m) if model.is_regression else _of_classes(model, m, counted)
     names = model.feature_names
     if names is not None and (
         len(names) != model.features or not all(isinstance(name, str) for name in names)
     ):
         yield f"there are {len(names)} feature names for {model.features} columns."
-    yield from _of_problem(model.problem)
+    yield from _of_problem(model.problem, regression=model.is_regression)
     for name, count in (("rows", model.rows), ("steps", model.steps)):
         if count is not None and (type(count) is not int or count < 0):
             yield f"the number of {name} must be a whole number, not {count!r}."
@@ -116,11 +109,38 @@ def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
             yield "a claimed value is not a number, or a KKT violation is negative."
 
 
-def _of_problem(problem: dict[str, Any]) -> Iterator[str]:
+def _of_classes(model: StoredModel, m: int, counted: str) -> Iterator[str]:
+    """What is wrong with the classes of a classifier."""
+    k = len(model.classes)
+    if model.classes.ndim != 1 or k < 2 or len(set(model.classes.tolist())) < k:
+        yield f"a classifier has at least two different classes, not {model.classes.tolist()[:5]}."
+    if model.decision not in ("one_vs_rest", "one_vs_one"):
+        yield f"decision must be 'one_vs_rest' or 'one_vs_one', not {model.decision!r}."
+    separate = model.problem.get("formulation") != "crammer_singer"
+    expected = k if model.decision == "one_vs_rest" else k * (k - 1) // 2
+    if m != (1 if k == 2 and separate else expected):
+        yield f"{counted}, which {k} classes decided by {model.decision} cannot have."
+
+
+def _of_regression(model: StoredModel, m: int) -> Iterator[str]:
+    """What is wrong with what only a regressor has, or has not."""
+    if model.classes.shape != (0,) or m != 1:
+        yield f"a regressor has one problem and no classes, not {m} and {len(model.classes)}."
+    if getattr(model, "expansion", None) is not None:
+        yield "a regressor has no features that are formed from the columns of the data."
+    epsilon = model.problem.get("epsilon")
+    if not (isinstance(epsilon, float) and 0 <= epsilon < np.inf):
+        yield f"the problem's epsilon must be a finite number of at least 0, not {epsilon!r}."
+    if model.problem.get("C") == np.inf or model.problem.get("class_weight") is not None:
+        yield "a regressor has a finite C and no class_weight."
+
+
+def _of_problem(problem: dict[str, Any], *, regression: bool) -> Iterator[str]:
     """What is wrong with what the model says it minimises."""
-    if set(problem) != set(PROBLEM):
-        yield f"the problem must state {', '.join(sorted(PROBLEM))}, not {', '.join(sorted(problem))}."
-    for name, choices in _CHOICES.items():
+    expected = set(PROBLEM) | ({"epsilon"} if regression else set())
+    if set(problem) != expected:
+        yield f"the problem must state {', '.join(sorted(expected))}, not {', '.join(sorted(problem))}."
+    for name, choices in (_CHOICES | ({"loss": list(TUBE_LOSSES)} if regression else {})).items():
         if not any(type(problem[name]) is type(c) and problem[name] == c for c in choices):
             yield f"the problem's {name} must be one of {choices}, not {problem[name]!r}."
     for name, most in (("C", np.inf), ("intercept_scaling", np.finfo(np.float64).max)):
@@ -168,7 +188,10 @@ def _of_proof(proof: Certificate, intercept: Any) -> Iterator[str]:
 
 
 def _of_coefficients(model: SavedKernelModel) -> Iterator[str]:
-    table, counts, k = model.coefficients, model.counts, len(model.classes)
+    table, counts = model.coefficients, model.counts
+    k = (
+        1 if model.is_regression else len(model.classes)
+    )  # all support vectors of a regressor are of one kind
     if table.ndim != 2 or table.dtype != np.float64 or not np.isfinite(table).all():
         yield "the coefficients must be a matrix of finite float64 numbers."
     lines = 1 if k == 2 else k - (model.decision == "one_vs_one")
@@ -235,7 +258,8 @@ def _of_csr(matrix: Any) -> Iterator[str]:
 
 def _of_kernel_settings(model: SavedKernelModel, m: int) -> Iterator[str]:
     problem, each, factors = model.problem, model.steps_each, model.class_factors
-    if problem["loss"] != "hinge" or problem["intercept"] != "exact" or problem["penalty"] != "l2":
+    hinge = "epsilon_insensitive" if model.is_regression else "hinge"
+    if problem["loss"] != hinge or problem["intercept"] != "exact" or problem["penalty"] != "l2":
         yield "a kernel model minimises the hinge loss with an exact intercept and the l2 penalty."
     if problem["C"] == np.inf or problem["formulation"] != "separate":
         yield "a kernel model has a finite C and one problem for each intercept."
@@ -251,9 +275,14 @@ def _of_kernel_proofs(model: SavedKernelModel) -> Iterator[str]:
     if model.certificates is not None and model.support is None:
         yield "it has a proof but does not say which rows its support vectors are."
     for k, proof in enumerate(model.certificates or ()):
-        parts = (proof.w, proof.alpha, proof.margins, proof.row_classes, proof.w_of_alpha)
-        lengths = {len(part) for part in parts}
-        of_all = max(lengths) == model.rows if model.kind.all_rows else max(lengths) <= (model.rows or 0)
+        parts = (proof.alpha, proof.margins, proof.row_classes)
+        of_w = 2 if model.is_regression else 1  # rows of the problem for each number of w
+        lengths = {len(part) for part in parts} | {of_w * len(proof.w), of_w * len(proof.w_of_alpha)}
+        of_all = (
+            max(lengths) == model.rows_of_proof
+            if model.kind.all_rows
+            else max(lengths) <= (model.rows or 0)
+        )
         if len(lengths) > 1 or not of_all:
             yield f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
         yield from _of_proof(proof, model.intercept[k])

@@ -29,7 +29,7 @@ from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.tables.encoding import Encoding
 from maxmargin.types import Vector
 
-Decision = Literal["one_vs_rest", "one_vs_one"]
+Decision = Literal["one_vs_rest", "one_vs_one", "regression"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
 
 
@@ -57,9 +57,10 @@ class Claim:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredModel(ABC):
-    """A classifier with what is known about it; a linear one, or one with a kernel.
+    """A classifier or a regressor with what is known about it; a linear one, or one with a kernel.
 
-    All fields are checked against each other when it is made: an unsound model raises ``ModelError``.
+    A regressor has no classes, and one problem of two rows for each row of the training data. All fields
+    are checked against each other when it is made: an unsound model raises ``ModelError``.
     """
 
     intercept: Vector
@@ -132,9 +133,21 @@ class StoredModel(ABC):
         """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
         return list(combinations(range(len(self.classes)), 2))
 
+    @property
+    def is_regression(self) -> bool:
+        """Whether it predicts numbers, and not classes."""
+        return self.decision == "regression"
+
+    @property
+    def rows_of_proof(self) -> int | None:
+        """The number of rows of each problem that has all of the training data."""
+        return self.rows if self.rows is None or not self.is_regression else 2 * self.rows
+
     @cached_property
     def kind(self) -> Decomposition:
         """How the classes are told apart; in Crammer and Singer's formulation two have a score each."""
+        if self.is_regression:
+            return OneAgainstRest(1)  # one problem of all rows
         if len(self.intercept) == len(self.classes) == 2:
             return OneAgainstRest(2)
         return decomposition(len(self.classes), pairs=self.decision == "one_vs_one")
@@ -168,11 +181,16 @@ class StoredModel(ABC):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row; one-vs-one by votes, and of equal votes the first class, as in LIBSVM."""
+        """The class of each row; one-vs-one by votes, and of equal votes the first class, as in LIBSVM.
+
+        In regression, the number of each row.
+        """
         return self.classes_of(self.decision_function(X))
 
     def classes_of(self, scores: Vector) -> NDArray[Any]:
-        """The classes that the answer of ``decision_function`` stands for."""
+        """The classes that the answer of ``decision_function`` stands for; in regression, itself."""
+        if self.is_regression:
+            return scores
         return self.classes.take(self.kind.decide(scores))
 
     def in_order(self, order: NDArray[np.intp]) -> Self:
@@ -278,7 +296,7 @@ class SavedKernelModel(StoredModel):
     @property
     def owners(self) -> NDArray[np.intp]:
         """The class of each support vector, as an index into ``classes``."""
-        return np.repeat(np.arange(len(self.classes)), self.counts)
+        return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def coefficients_of(self, k: int) -> Vector:
         """``alpha_i y_i`` of all support vectors in one of the problems, zero for those it has not."""

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.core import ALL_CORES
 from maxmargin.lab.asked import Asked
 from maxmargin.lab.benches import SECONDS, Answer, Bench
 from maxmargin.lab.scripts import number, points_as_code
@@ -22,9 +21,8 @@ from maxmargin.solvers import (
     Subgradient,
 )
 from maxmargin.solvers.base import AnySolver
-from maxmargin.solvers.primal.step_sizes import step_sizes
-from maxmargin.solvers.stochastic_subgradient import StepRule, draw_rows, walk
 from maxmargin.solving.loop import solve
+from maxmargin.solving.steps import steps_of
 from maxmargin.types import Vector
 
 MOST_POINTS = 100
@@ -107,62 +105,16 @@ def _asked(asked: Asked) -> _Question:
 
 def _iterates(question: _Question, problem: Problem) -> Vector:
     """(w1, w2, b) before the first step and after every one, until nothing changes any more."""
-    ways: dict[str, Callable[[Any, Problem], Iterator[list[float]]]] = {
-        "stochastic": _single_steps,
-        "pegasos": _single_steps,
-        "subgradient": _points,
-        "perceptron": _planes,
-    }
     found = [[0.0, 0.0, 0.0]]
-    for point in ways.get(question.method, _proposals)(question.solver, problem):
+    for step in steps_of(problem, question.solver):
+        w, b = step.point
+        point = [*w, b]
         if len(found) > STEPS or not np.isfinite(point).all() or np.abs(point).max() > 1e6:
             break
         if question.method in _FEW_STEPS and np.allclose(point, found[-1], rtol=0.0, atol=1e-9):
             break
         found.append(point)
     return np.array(found)
-
-
-def _single_steps(solver: Any, problem: Problem) -> Iterator[list[float]]:
-    """Steps of a stochastic method, of which the solver itself takes an epoch at a time."""
-    state = solver.init(problem, None)
-    projects = getattr(solver, "project", False)
-    radius = float(np.sqrt(problem.total_cost)) if projects else np.inf
-    rule = StepRule(solver.batch, solver.order, solver.average, radius, solver.intercept_step_size)
-    while True:
-        sizes = step_sizes(solver, problem, rule.upcoming(problem, state))
-        order = draw_rows(problem, state, rule, len(sizes))
-        for k in range(len(sizes)):
-            batch = order[k * solver.batch : (k + 1) * solver.batch]
-            walk(problem, state, rule, batch, sizes[k : k + 1], ALL_CORES)
-            iterate = state.iterate
-            yield [*(iterate.scale * state.v), problem.bias_feature * iterate.beta]
-
-
-def _points(solver: Any, problem: Problem) -> Iterator[list[float]]:
-    state = solver.init(problem, None)
-    while True:
-        state = solver.step(problem, state, ALL_CORES)
-        yield [*state.point.w, problem.bias_feature * state.point.beta]
-
-
-def _planes(solver: Any, problem: Problem) -> Iterator[list[float]]:
-    state = solver.init(problem, None)
-    while not state.finished:
-        state = solver.step(problem, state, ALL_CORES)
-        yield [*state.w, problem.bias_feature * state.beta]
-
-
-def _proposals(solver: Any, problem: Problem) -> Iterator[list[float]]:
-    """What a method proposes after every step; of alpha alone, the w and b that follow from it."""
-    state = solver.init(problem, None)
-    while True:
-        state = solver.step(problem, state, ALL_CORES)
-        solution = solver.solution(problem, state, ALL_CORES)
-        w, b = solution.w, solution.b
-        if w is None:
-            w, b = problem.primal_from_dual(solution.alpha)
-        yield [*w, b or 0.0]
 
 
 def _answers(question: _Question, points: Vector) -> Vector:

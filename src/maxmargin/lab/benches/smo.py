@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from maxmargin.core import ALL_CORES
 from maxmargin.kernels import KernelRows
 from maxmargin.lab.asked import Asked
 from maxmargin.lab.benches import Answer, Bench
@@ -13,7 +12,9 @@ from maxmargin.lab.chosen_kernel import read_one_kernel, seen
 from maxmargin.lab.scripts import PROOF, number, points_as_code
 from maxmargin.problem import Problem
 from maxmargin.proof.certificate import certify
+from maxmargin.proof.solution import Solution
 from maxmargin.solvers.sequential_minimal_optimization import SequentialMinimalOptimization
+from maxmargin.solving.steps import steps_of
 from maxmargin.types import Indices, Vector
 
 MOST_POINTS = 100
@@ -39,18 +40,16 @@ def show(asked: Asked) -> Answer:
     images = seen(X, harmonic)
     problem = Problem.of(KernelRows(images, kernel), y, C)
     K = kernel(images)
-    solver = _SOLVERS[selection]
-    state, alpha, pairs = solver.init(problem, None), np.zeros(len(y)), []
-    for _ in range(MOST_PAIRS):
-        state = solver.step(problem, state, ALL_CORES)
-        moved = np.asarray(solver.solution(problem, state, ALL_CORES).alpha)
-        changed = np.flatnonzero(moved != alpha)
-        if len(changed) == 2:
-            pairs.append(_pair(K, y, C, alpha, moved, changed) | {"dual": state.dual})
-        alpha = moved
-        if state.finished:
+    alpha, pairs, finished = np.zeros(len(y)), [], True
+    for taken, step in enumerate(steps_of(problem, _SOLVERS[selection])):
+        if taken == MOST_PAIRS:
+            finished = False
             break
-    proof = certify(problem, solver.solution(problem, state, ALL_CORES))
+        moved = np.asarray(step.solution.alpha)
+        if len(step.rows) == 2:
+            pairs.append(_pair(K, y, C, alpha, moved, step.rows) | {"dual": step.dual})
+        alpha = moved
+    proof = certify(problem, Solution(alpha=alpha))
     return {
         "points": np.column_stack([X, y]),
         "C": C,
@@ -58,7 +57,7 @@ def show(asked: Asked) -> Answer:
         "primal": proof.primal,
         "dual": proof.dual,
         "gap": proof.gap,
-        "finished": state.finished,
+        "finished": finished,
         "classes": proof.row_classes,
         "code": code,
     }

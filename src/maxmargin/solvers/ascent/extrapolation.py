@@ -73,12 +73,16 @@ class Quadratic:
     bias_curvature: float
     """k."""
     data: AnyData
+    targets: Vector
+    """p."""
 
     def line(self, rows: Indices, change: Vector, of_w: Vector) -> tuple[float, float]:
         """Slope and curvature of L along a change of alpha on some rows, which makes this one of w."""
         own = self.diagonal[rows] * change
         q = core.dot(change, self.y[rows])
-        slope = float(change.sum()) - core.dot(own, self.alpha[rows]) - core.dot(of_w, self.w)
+        slope = (
+            core.dot(change, self.targets[rows]) - core.dot(own, self.alpha[rows]) - core.dot(of_w, self.w)
+        )
         curvature = core.dot(of_w, of_w) + core.dot(own, change) + self.bias_curvature * q**2
         return slope - self.bias * q, curvature
 
@@ -184,7 +188,7 @@ class Moves:
         """Lines 1 to 3: the change of alpha on the rows that is the best; None where they lead nowhere."""
         M, S, rows = self.of_alpha, self.of_f, self.rows
         alpha, y, upper = at.alpha[rows], at.y[rows], at.upper[rows]
-        f = y * (self._scores + at.bias) + at.diagonal[rows] * alpha - 1.0
+        f = y * (self._scores + at.bias) + at.diagonal[rows] * alpha - at.targets[rows]
         q, slopes = M @ y, M @ f
         target = alpha
         resting = self._resting(at)
@@ -253,6 +257,7 @@ def go_to_best_combination(problem: Problem, state: State, budget: Budget) -> No
         state.coordinates[:, DIAGONAL],
         state.intercept.curvature,
         state.data,
+        state.targets,
     )
     if state.moves is None or not state.moves.end_at(at, budget):
         state.moves = None  # before there are new ones: there may be room for these only

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AnyData: TypeAlias = core.AnyData
 
 # The columns of State.coordinates: the fields of core/linear/dual_coordinate_ascent.hpp's Coordinate.
-ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL = range(5)
+ALPHA, INVERSE_CURVATURE, COST, DIAGONAL, LABEL, TARGET = range(6)
 
 RAISE = 4.0
 """The factor on C from one stage of the warm-up to the next."""
@@ -72,6 +72,11 @@ class State:
         """The multipliers; changes of it are changes of the state."""
         return self.coordinates[:, ALPHA]
 
+    @property
+    def targets(self) -> Vector:
+        """p_i of every row."""
+        return self.coordinates[:, TARGET]
+
     def set_costs(self, problem: Problem) -> None:
         """Fill in what depends on C, at the stage of the warm-up."""
         costs = problem.costs * RAISE**-self.stage
@@ -98,7 +103,8 @@ class State:
         if problem.intercept is Intercept.REGULARISED:
             beta = problem.intercept_scaling * float(coefficients.sum())
             squares += beta * beta
-        self.dual = float(problem.loss.dual_gain(self.alpha, problem.costs).sum()) - 0.5 * squares
+        gains = problem.loss.dual_gain(self.alpha, problem.costs) + self.alpha * (self.targets - 1.0)
+        self.dual = float(gains.sum()) - 0.5 * squares
 
     def leave_rounded_copy(self, problem: Problem) -> None:
         """Sweep the rows themselves once the rounding of their smaller copy counts."""

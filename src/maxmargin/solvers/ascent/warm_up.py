@@ -50,7 +50,7 @@ def _raise_costs(problem: Problem, state: State) -> None:
     state.stage -= 1
     state.set_costs(problem)
     alpha = state.alpha
-    linear = float(alpha.sum())
+    linear = core.dot(alpha, state.targets)
     # D(t alpha) = t linear - t^2 quadratic with the next C, largest at t = growth.
     quadratic = 0.5 * (
         core.dot(state.w, state.w) + float(np.sum(state.coordinates[:, DIAGONAL] * alpha**2))

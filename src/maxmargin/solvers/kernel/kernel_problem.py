@@ -11,6 +11,7 @@ from maxmargin import core
 from maxmargin.kernels.cache_use import bytes_of, notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
 from maxmargin.types import Vector
 
@@ -26,15 +27,28 @@ def needs_a_kernel(name: str) -> str:
     )
 
 
-def not_for_pairs(name: str, problem: Problem) -> str | None:
-    """Why a solver that moves pairs of multipliers cannot take the problem; None where it can."""
+def takes_no_twins(name: str) -> str:
+    """The refusal of rows that share their values in twos, as those of a regression do."""
+    return (
+        f"{name} does not know that the two rows of an example share their values. Use working_set, with "
+        "intercept='exact'."
+    )
+
+
+def not_for_pairs(name: str, problem: Problem, *, twins: bool = False) -> str | None:
+    """Why a solver that moves pairs of multipliers cannot take the problem; None where it can.
+
+    ``twins``: whether it takes rows that share their values in twos.
+    """
     if problem.loss.name != "hinge":
         return (
             f"{name} minimises the hinge loss, not {problem.loss.name}; for the squared hinge use "
             "kernel_dual_ascent."
         )
-    if not isinstance(problem.rows, KernelRows):
+    if not problem.rows.has_kernel:
         return needs_a_kernel(name)
+    if isinstance(problem.rows, TwinRows) and not twins:
+        return takes_no_twins(name)
     if problem.intercept is not Intercept.EXACT:
         return (
             f"{name} keeps sum_i alpha_i y_i = 0, which intercept='exact' asks for. Got "
@@ -44,9 +58,10 @@ def not_for_pairs(name: str, problem: Problem) -> str | None:
 
 
 def kernel_rows(problem: Problem) -> KernelRows:
-    """The rows of a problem that a solver has accepted."""
-    assert isinstance(problem.rows, KernelRows)
-    return problem.rows
+    """The rows of a problem that a solver has accepted; of twins, those of the examples."""
+    rows = problem.rows.examples if isinstance(problem.rows, TwinRows) else problem.rows
+    assert isinstance(rows, KernelRows)
+    return rows
 
 
 def kernel_matrix(
@@ -71,12 +86,30 @@ def kernel_matrix(
 def kernel_dual(problem: Problem, start: Solution | None) -> core.KernelDual:
     """The dual in the order of the blocks, at the start's multipliers; its gradient is that of beta = 0."""
     order = kernel_rows(problem).blocks.order
-    y = problem.y[order]
-    dual = core.KernelDual(y, problem.costs[order])
-    alpha = starting_alpha(problem, start)
+    y, costs, alpha = problem.y, problem.costs, starting_alpha(problem, start)
+    wanted = y if problem.targets is None else y * problem.targets
+    if isinstance(problem.rows, TwinRows):
+        at_least, at_most = wanted.reshape(-1, 2).T
+        high, low = (y * costs).reshape(-1, 2).T
+        middle, widths = 0.5 * (at_most + at_least), 0.5 * (at_most - at_least)
+    else:
+        low, high = np.minimum(y * costs, 0.0), np.maximum(y * costs, 0.0)
+        middle, widths = wanted, np.zeros(len(y))
+    dual = core.KernelDual(*(array[order] for array in (low, high, middle, widths)))
     if alpha is not None:
-        dual.beta[:] = alpha[order] * y
+        beta = alpha * y
+        dual.beta[:] = (beta.reshape(-1, 2).sum(axis=1) if len(beta) > len(order) else beta)[order]
     return dual
+
+
+def multipliers_of(problem: Problem, beta: Vector) -> Vector:
+    """The multipliers alpha in the order of the rows, of those of a dual in the order of the blocks."""
+    order = kernel_rows(problem).blocks.order
+    of_examples = np.empty(len(beta))
+    of_examples[order] = beta
+    if not isinstance(problem.rows, TwinRows):
+        return np.abs(of_examples)
+    return np.maximum(np.column_stack([of_examples, -of_examples]), 0.0).ravel()
 
 
 def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:
@@ -88,8 +121,6 @@ def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:
     return alpha
 
 
-def solution_of(problem: Problem, cache: core.CacheCounts, *, alpha: Vector, **known: Any) -> Solution:
-    """The answer of a dual method whose multipliers are in the order of the blocks."""
-    in_order_of_rows = np.empty(len(alpha))
-    in_order_of_rows[kernel_rows(problem).blocks.order] = alpha
-    return Solution(alpha=in_order_of_rows, notes=notes_of(cache), **known)
+def solution_of(problem: Problem, cache: core.CacheCounts, *, beta: Vector, **known: Any) -> Solution:
+    """The answer of a dual method whose multipliers, with their signs, are in the order of the blocks."""
+    return Solution(alpha=multipliers_of(problem, beta), notes=notes_of(cache), **known)

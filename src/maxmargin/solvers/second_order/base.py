@@ -62,7 +62,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
     until: NotNegative | None = None
     """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
     resort: bool = False
-    """Whether interior_point goes on where rounding ends this method short of the goal."""
+    """Whether another way goes on where rounding ends this method short of the goal."""
     seed: Seed = 0
     """The seed of the order of the sweeps."""
 
@@ -157,6 +157,6 @@ def point_of(
     if w is None or margins is None:
         scores = problem.rows.scores(v[: system.columns], budget)
         b = problem.best_intercept(scores) if system.has_intercept else 0.0
-        margins = problem.y * (scores + b)
+        margins = problem.margins_of(scores, b)
     v[system.columns :] = b
     return v, margins

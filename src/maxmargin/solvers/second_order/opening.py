@@ -77,7 +77,9 @@ class Opening:
         if total == 0.0:
             return None
         costs *= problem.total_cost / total
-        small = replace(problem, rows=problem.rows.take(order), y=problem.y[order], costs=costs)
+        targets = None if problem.targets is None else problem.targets[order]
+        rows = problem.rows.take(order)
+        small = replace(problem, rows=rows, y=problem.y[order], costs=costs, targets=targets)
         return cls(small, solver, solver.init(small, None), _MOST_STEPS, _ENOUGH, sampled=True)
 
     def step(self, budget: Budget) -> bool:

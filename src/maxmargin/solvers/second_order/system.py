@@ -16,6 +16,7 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import TypeAlias
 
@@ -38,9 +39,14 @@ from maxmargin.types import Indices, Vector
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
+_FEW_ROWS = 64
+"""Rows up to which copies for BLAS would take longer than their products."""
 _RIDGES = 12
 """Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
 anything definite that is so but for rounding."""
+_VISIBLE = 1e-12
+"""What can be seen with some digits beside 1: steps on the rows' side are differences of such numbers. The
+line search makes up for steps that are too short."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -201,7 +207,7 @@ class RowProducts:
     def __init__(self, rows: RowSpace) -> None:
         self.data: CompiledRows = rows.compiled
         self.columns = rows.columns
-        self.full = nearly_full(rows)
+        self.full = nearly_full(rows) and rows.count > _FEW_ROWS
         self.kept: Indices = np.empty(0, np.int64)
         self.place: Indices = np.full(rows.count, -1)
         """The place of every row in ``kept``; -1 where it has none."""
@@ -265,11 +271,16 @@ class _OnRows:
         self.system, self.data, self.budget = system, products.data, budget
         self.free = np.flatnonzero(curvatures)
         self.root = np.sqrt(curvatures[self.free])
+        self.pull = 1.0
+        """What stands for the identity in R, on w's places."""
         if len(self.free):
             matrix = products.of(self.free, budget)
             matrix *= self.root[:, np.newaxis]
             matrix *= self.root
-            self.factor = cholesky(matrix, np.ones(len(self.free)))
+            if system.problem.loss.name == "logistic":
+                # Far from the end curvatures are too large for the identity to be seen beside them.
+                self.pull = max(1.0, _VISIBLE * float(np.einsum("ii->i", matrix).max()))
+            self.factor = cholesky(matrix, np.full(len(self.free), self.pull))
 
     def solve(self, gradient: Vector) -> Vector:
         system, root, columns = self.system, self.root, self.system.columns
@@ -283,14 +294,14 @@ class _OnRows:
         q = -solved[:, 0]
         step = gradient.copy()
         if system.has_intercept:
-            ridge = system.regulariser[-1] + core.dot(root, solved[:, 1])
+            ridge = system.regulariser[-1] + self.pull * core.dot(root, solved[:, 1])
             step[-1] = (core.dot(root, solved[:, 0]) - gradient[-1]) / ridge
-            q += step[-1] * solved[:, 1]
+            q += self.pull * step[-1] * solved[:, 1]
         coefficients = np.zeros(system.problem.rows.count)
         coefficients[self.free] = root * q
         core.combine(self.data, coefficients, step[:columns], self.budget)
         step[:columns] += gradient[:columns]
-        step[:columns] *= -1.0
+        step[:columns] /= -self.pull
         return step
 
 
@@ -347,15 +358,19 @@ def solved_by(factor: Matrix, right: Matrix) -> Matrix:
     return np.asarray(solved)
 
 
-def cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
-    """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
-    largest = float(np.einsum("ii->i", lower).max())
+def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector) -> Matrix:
+    """The factor of this lower triangle plus the diagonal, positive definite but for rounding.
+
+    The triangle may be a function that makes it, where that is no more work than to copy it.
+    """
+    make = lower.copy if isinstance(lower, np.ndarray) else lower
     ridge = 0.0
     for _ in range(_RIDGES):
+        matrix = make()
+        on_diagonal = np.einsum("ii->i", matrix)
+        largest = float(on_diagonal.max())
         if not (math.isfinite(largest) and math.isfinite(ridge)):
             break
-        matrix = lower.copy()
-        on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += diagonal + ridge
         # Where no row has curvature and the intercept is exact, any scale will do for it.
         on_diagonal[on_diagonal <= 0.0] = 1.0

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A linear support vector regressor with scikit-learn's interface and a proof in every fit."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.certified import check_solver
+from maxmargin.estimators.certified_regressor import CertifiedRegressor
+from maxmargin.estimators.reading import MATRIX, checked_weights
+from maxmargin.problem import Intercept
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.solution import Solution
+from maxmargin.reductions.ladders import Begin, LinearFit
+from maxmargin.reductions.regression import Regression
+from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.interrupts import Interrupts, held_back
+from maxmargin.tools.parameters import check_options
+
+
+@dataclass(eq=False, repr=False)
+class LinearSVR(CertifiedRegressor):
+    """Linear support vector regression; every fit proves how close to the optimum it is.
+
+        minimise over (w, b)   1/2 |w|^2  +  C sum_k weight_k max(0, |y_k - <w, x_k> - b| - epsilon)
+
+    or with the squares of the losses.
+
+    Parameters
+    ----------
+    epsilon : float
+        How far a prediction may be off at no cost, in units of y.
+    tol : float
+        The relative gap to reach: ``(primal - dual) / |primal|``.
+    C : float
+        Weight of the losses: a larger C fits the data harder.
+    loss : "epsilon_insensitive" or "squared_epsilon_insensitive"
+        The loss of what a prediction is off by, beyond epsilon.
+    fit_intercept : bool
+        Whether there is an intercept b.
+    intercept_scaling : float
+        With ``regularize_intercept=True``, the value s of the constant feature: ``b^2 / (2 s^2)`` is
+        added to the objective.
+    dual : "auto" or bool
+        Accepted for compatibility and without effect: every solver here proves its answer in the
+        primal and the dual.
+    regularize_intercept : bool
+        False: b is free, as in ``SVR``. True: b is regularised, as in LIBLINEAR and scikit-learn's
+        ``LinearSVR``.
+    verbose, random_state, max_iter, solver, max_time, callback, warm_start, n_jobs
+        As in ``LinearSVC``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+        Steps taken.
+    certificate_ : Certificate
+        The proof. Its margins and multipliers are those of two rows for each example: 2k for the lower
+        wall of the tube, 2k + 1 for the upper one.
+    trace_ : Trace
+        The certificates on the way.
+    status_ : Status
+        Why the fit ended.
+    solver_ : str
+        What ran and why, in one sentence.
+
+    Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import LinearSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearSVR(C=100.0, epsilon=5.0).fit(X, y)
+    >>> bool(model.certificate_.relative_gap <= 1e-4)
+    True
+    """
+
+    _: KW_ONLY
+    epsilon: takes.Tube = 0.0
+    tol: takes.Tolerance = 1e-4
+    C: takes.Cost = 1.0
+    loss: takes.TubeLoss = "epsilon_insensitive"
+    fit_intercept: takes.Flag = True
+    intercept_scaling: takes.ConstantFeature = 1.0
+    dual: takes.Dual = "auto"
+    verbose: takes.Verbose = 0
+    random_state: takes.RandomState = None
+    max_iter: takes.Steps = -1
+    solver: str | AnySolver = "auto"
+    regularize_intercept: takes.Flag = False
+    max_time: takes.Seconds = None
+    callback: Callback | None = None
+    warm_start: takes.Flag = False
+    n_jobs: takes.Jobs = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
+        self._check_parameters()
+        X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
+        weights = checked_weights(sample_weight, X)
+        with held_back() as interrupts:
+            regression = Regression(
+                Rows(X, check_finite=False),
+                np.asarray(values, np.float64),
+                self.C,
+                self.epsilon,
+                self.loss,
+                self._intercept_form(),
+                self.intercept_scaling,
+                weights,
+            )
+            models, coef = LinearFit(regression, self._running(), self._from_last_fit(regression)).solve()
+            self.coef_, self.n_iter_ = coef[0], max(1, models[0].steps)
+            self._set_proof(regression, models[0])
+        self._warn_of_shortfall()
+        return interrupts
+
+    def _check_parameters(self) -> None:
+        check_solver(self)
+        check_options(self)
+
+    def _intercept_form(self) -> Intercept:
+        if not self.fit_intercept:
+            return Intercept.NONE
+        return Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
+
+    def _from_last_fit(self, regression: Regression) -> Begin | None:
+        """The solution of the last fit, if there was one on such data and it is to be the start."""
+        rows = regression.rows
+        if not (self.warm_start and hasattr(self, "coef_")) or len(self.coef_) != rows.columns:
+            return None
+        alpha = getattr(getattr(self, "certificate_", None), "alpha", None)
+        known = alpha is not None and len(alpha) == rows.count
+        start = Solution(w=self.coef_, b=float(self.intercept_[0]), alpha=alpha if known else None)
+        return lambda k, problem: (start, None)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """``<w, x> + b`` of each row."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **MATRIX)
+        return np.asarray(X @ self.coef_ + self.intercept_[0], np.float64)
+
+    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        from maxmargin.estimators.sureness import linear_scales, refuse_changed
+
+        refuse_changed(self, [self.coef_])
+        scores = self.predict(X)[:, np.newaxis]
+        X = validate_data(self, X, reset=False, **MATRIX)
+        return scores, *linear_scales(self.coef_[np.newaxis], X)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The GPU: whether there is one, and the sentence that says what is missing where there is none."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from scipy import sparse
+
+from maxmargin.gpu.programs import FUNCTIONS, OPTIONS, Program
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.kernel_rows import CardData
+
+_LEAST_CAPABILITY = 75
+"""The compute capability, times ten, that the programs need: Turing, of 2018."""
+
+
+class NoCardError(ValueError):
+    """There is no GPU that can be used, and why."""
+
+
+class Card:
+    """One GPU, seen through CuPy.
+
+    Everything that the solver and the rows do there goes through this object, so that tests can put another
+    in its place that does the same with NumPy.
+    """
+
+    def __init__(self, cupy: Any) -> None:
+        self.arrays = cupy
+        """The functions of NumPy, for arrays on the card."""
+        properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+        self.name: str = properties["name"].decode()
+        self._functions: dict[Program, dict[str, Any]] = {}
+
+    def put(self, values: Any, dtype: Any = None) -> Any:
+        """An array on the card."""
+        return self.arrays.asarray(values, dtype)
+
+    def matrix(self, X: Any) -> Any:
+        """A matrix on the card with all its values, also those that are 0; one that lies there as it is."""
+        if not sparse.issparse(X):
+            return self.put(X)
+        from cupyx.scipy import sparse as on_card  # type: ignore[import-not-found]
+
+        return on_card.csr_matrix(X).toarray()
+
+    def contiguous(self, values: Any, dtype: Any) -> Any:
+        """The same values row by row."""
+        return self.arrays.ascontiguousarray(values, dtype)
+
+    def data(self, X: Any) -> CardData:
+        """The rows of a matrix on the card, for the problems of a fit."""
+        from maxmargin.gpu.kernel_rows import CardData
+
+        return CardData(self, X)
+
+    def get(self, values: Any) -> Any:
+        """An array of NumPy."""
+        return self.arrays.asnumpy(values)
+
+    @property
+    def free_bytes(self) -> int:
+        """Memory of the card that nothing is kept in."""
+        free = int(self.arrays.cuda.runtime.memGetInfo()[0])
+        return free + int(self.arrays.get_default_memory_pool().free_bytes())
+
+    def call(self, program: Program, function: str, blocks: Any, threads: int, *arguments: Any) -> None:
+        """Run a function of a program, which is compiled when it is first called."""
+        if program not in self._functions:
+            module = self.arrays.RawModule(code=program.source, options=OPTIONS)
+            self._functions[program] = {name: module.get_function(name) for name in FUNCTIONS[program.name]}
+        self._functions[program][function](blocks, (threads,), arguments)
+
+    def wait(self) -> None:
+        """Until all that was asked for is done."""
+        self.arrays.cuda.Device().synchronize()
+
+
+@cache
+def the_card() -> Card:
+    """The GPU in use, or a NoCardError that says what is missing and what to do."""
+    try:
+        import cupy  # type: ignore[import-not-found]
+    except ImportError:
+        raise NoCardError(
+            "device='cuda' needs CuPy, which is not installed. Install it with pip install "
+            "'maxmargin[gpu-cuda13]' (or gpu-cuda12, for drivers before 580), or use device='cpu'."
+        ) from None
+    try:
+        count = int(cupy.cuda.runtime.getDeviceCount())
+    except Exception as error:
+        raise NoCardError(
+            f"device='cuda' needs an NVIDIA GPU with its driver, and CUDA finds none: {error}. Look at "
+            "what nvidia-smi says: an old driver may need gpu-cuda12 in place of gpu-cuda13. Or use "
+            "device='cpu'."
+        ) from None
+    if count == 0:
+        raise NoCardError("device='cuda' needs an NVIDIA GPU, and there is none. Use device='cpu'.")
+    capability = int(cupy.cuda.Device().compute_capability)
+    if capability < _LEAST_CAPABILITY:
+        raise NoCardError(
+            f"device='cuda' needs a GPU of compute capability 7.5 or later (Turing). This one has "
+            f"{capability // 10}.{capability % 10}. Use device='cpu'."
+        )
+    return Card(cupy)
+
+
+def on_host(values: Any) -> Any:
+    """An array of NumPy, from one that may lie on a GPU."""
+    if not hasattr(values, "__cuda_array_interface__"):
+        return values
+    card = the_card()
+    return card.get(card.put(values))
+
+
+def like(values: Any, X: Any) -> Any:
+    """An answer of NumPy in the kind of X, which lies on a GPU; words, which have no place there, stay."""
+    if values.dtype.kind not in "biuf":
+        return values
+    there = the_card().put(values)
+    if hasattr(X, "__dlpack__") and not isinstance(X, type(there)):
+        import torch  # type: ignore[import-not-found]
+
+        return torch.from_dlpack(there)
+    return there

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sums of kernel values in double precision, in an order that does not change: the scores of a certificate.
+
+extern "C" {
+
+// out_i = sum_j coefficient_j k(x_i, x_j) for 64 targets i of each block of threads, and all sources j.
+__global__ void __launch_bounds__(256)
+    expand(const STORED* X, int columns, const double* numbers, const Index* targets, Index target_count,
+           const Index* sources, const double* coefficients, Index source_count, double* out) {
+  __shared__ REAL a[DEPTH][TILE + 4], b[DEPTH][TILE + 4];
+  __shared__ Index first[TILE], second[TILE];
+  __shared__ double weights[TILE];
+  __shared__ double partial[TILE][17];
+  int thread = threadIdx.x, x = thread % 16, y = thread / 16;
+  Index begin = (Index)blockIdx.x * TILE;
+  int count = (int)min((Index)TILE, target_count - begin);
+  if (thread < count) first[thread] = targets[begin + thread];
+  double sum[4] = {0, 0, 0, 0};
+  for (Index from = 0; from < source_count; from += TILE) {
+    int width = (int)min((Index)TILE, source_count - from);
+    __syncthreads();
+    if (thread < width) {
+      second[thread] = sources[from + thread];
+      weights[thread] = coefficients[from + thread];
+    }
+    __syncthreads();
+    Sums sums[4][4];
+    tile_of_sums(X, columns, first, count, second, width, sums, a, b);
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 4; ++j)
+        if (x * 4 + j < width) sum[i] += weights[x * 4 + j] * VALUE(sums[i][j]);
+  }
+  for (int i = 0; i < 4; ++i) partial[y * 4 + i][x] = sum[i];
+  __syncthreads();
+  if (thread < count) {
+    double total = 0;
+    for (int k = 0; k < 16; ++k) total += partial[thread][k];
+    out[begin + thread] = total;
+  }
+}
+
+// The kernel of every row of one matrix with every row of another, 64 x 64 values for each block of threads.
+// The rows of the second follow those of the first in X.
+__global__ void __launch_bounds__(256)
+    fill_values(const STORED* X, int columns, const double* numbers, Index rows, Index others, double* out) {
+  __shared__ REAL a[DEPTH][TILE + 4], b[DEPTH][TILE + 4];
+  __shared__ Index first[TILE], second[TILE];
+  int thread = threadIdx.x;
+  Index down = (Index)blockIdx.y * TILE, right = (Index)blockIdx.x * TILE;
+  int height = (int)min((Index)TILE, rows - down), width = (int)min((Index)TILE, others - right);
+  if (thread < height) first[thread] = down + thread;
+  if (thread < width) second[thread] = rows + right + thread;
+  __syncthreads();
+  Sums sums[4][4];
+  tile_of_sums(X, columns, first, height, second, width, sums, a, b);
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) {
+      int row = thread / 16 * 4 + i, column = thread % 16 * 4 + j;
+      if (row < height && column < width) out[(down + row) * others + right + column] = VALUE(sums[i][j]);
+    }
+}
+
+// Products of rows with others become values of the kernel, in place.
+__global__ void finish_values(double* products, const double* squares, const double* other_squares, Index others,
+                              const double* numbers) {
+  Index j = (Index)blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
+  if (j >= others) return;
+  double product = products[i * others + j];
+  Sums sums{product, fmax(squares[i] + other_squares[j] - 2 * product, 0.0), 0, 0};
+  products[i * others + j] = VALUE(sums);
+}
+
+}  // extern "C"

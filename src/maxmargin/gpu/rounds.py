@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The multipliers of a kernel problem on a card, and the four calls that one round of working sets makes.
+
+All arrays are in the order of the parts: blocks of rows that the kernel does not couple.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin.gpu.kernel_rows import CardKernelRows
+from maxmargin.gpu.programs import (
+    BY_PRODUCTS,
+    SHIFTED,
+    WORKING_SETS,
+    Program,
+    numbers_of,
+    program_for,
+    sums_of,
+)
+from maxmargin.gpu.scores import TILE
+from maxmargin.types import Indices, Vector
+
+SET = 1024
+"""Rows of a working set, as in cuda/working_sets.cu."""
+_FACTS = 8
+"""Numbers that a round tells of each part."""
+_RESIDENT_COLUMNS = 64
+"""Columns above which a matrix of all values is worth its time: with fewer they are computed as quickly."""
+_SHARE_FOR_MATRIX = 0.6
+"""The share of the card's free memory that this matrix may take."""
+_VALUES_AT_ONCE = 2**30
+"""Values of the matrix that are made by one product of matrices."""
+
+
+class Facts(NamedTuple):
+    """What the card tells of each part before a round; see cuda/working_sets.cu."""
+
+    up: Vector
+    """The largest slope of a multiplier beta that may rise."""
+    down: Vector
+    """The least slope of one that may fall."""
+    gap: Vector
+    """Of the part at the intercept ``b``."""
+    dual: Vector
+    fresh: Vector
+    """Rows that are new in its set."""
+    size: Vector
+    """Rows of its set."""
+    b: Vector
+    balance: Vector
+    """The sum of beta."""
+
+    @property
+    def violation(self) -> float:
+        """The largest of all multipliers, at the intercept of their part."""
+        return float(np.maximum(self.up - self.b, self.b - self.down).max())
+
+
+class Rounds:
+    """The state of a problem on the card, or of several ones.
+
+    order, begins
+        The rows of all parts, one part after the other, as places among the rows; where each part begins.
+    y, costs
+        In this order.
+    shared
+        Whether parts may have rows in common, as problems of several classes do; else they are blocks.
+    """
+
+    def __init__(
+        self,
+        rows: CardKernelRows,
+        order: Indices,
+        begins: Indices,
+        y: Vector,
+        costs: Vector,
+        *,
+        shared: bool = False,
+    ) -> None:
+        self.card = card = rows.on_card.card
+        arrays = card.arrays
+        self.parts, self.order = len(begins) - 1, order
+        self._program: Program = program_for(WORKING_SETS, rows.kernel, "float")
+        self._numbers = card.put(numbers_of(rows.kernel))
+        self._begins = card.put(begins, np.int64)
+        if shared:
+            self._values = self._single(rows, np.arange(rows.count), np.array([0, rows.count]))
+            self._rows = card.put(order, np.int64)
+        else:
+            self._values = self._single(rows, order, begins)
+            self._rows = arrays.arange(len(order), dtype=np.int64)
+        self._matrix = self._all_values(rows) if shared or self.parts == 1 else None
+        self._y, self._costs = card.put(y, np.float32), card.put(costs, np.float64)
+        self.alpha, self.scores = arrays.zeros(len(order)), arrays.zeros(len(order))
+        self._sets = arrays.full((self.parts, SET), -1, np.int32)
+        self._marked = arrays.zeros(len(order), np.uint8)
+        self._facts = arrays.zeros((self.parts, _FACTS))
+        self._matrices = arrays.empty((self.parts, SET, SET), np.float32)
+        self._changes = arrays.zeros((self.parts, SET), np.float32)
+        self._places = arrays.zeros((self.parts, SET), np.int32)
+        self._counts = arrays.zeros((self.parts, 2), np.int32)
+        self._price = arrays.zeros(1)
+        self._count = 0
+        """Rounds so far."""
+        each = TILE if self._matrix is None else 256
+        firsts = [np.arange(0, size, each) for size in np.diff(begins)]
+        parts = np.repeat(np.arange(self.parts), list(map(len, firsts)))
+        self._tasks = card.put(np.stack([parts, np.concatenate(firsts)], axis=1), np.int64)
+
+    def _single(self, rows: CardKernelRows, order: Indices, begins: Indices) -> Any:
+        """The rows in single precision, block by block.
+
+        Where the kernel sees differences alone, those of a block are moved to their mean first, which keeps
+        digits, and columns that are constant in every block are left out.
+        """
+        arrays, X = self.card.arrays, rows.on_card.X
+        which = self.card.put(rows.which[order])
+        if not sums_of(rows.kernel) <= SHIFTED:
+            return arrays.ascontiguousarray(X[which], np.float32)
+        values = arrays.empty((len(order), X.shape[1]), np.float32)
+        varied = arrays.zeros(X.shape[1], bool)
+        for begin, end in pairwise(begins.tolist()):
+            inside = slice(begin, end)
+            own = X[which[inside]]
+            varied |= own.max(axis=0) > own.min(axis=0)
+            values[inside] = own - own.mean(axis=0, dtype=np.float64)
+        return arrays.ascontiguousarray(values[:, varied]) if not bool(varied.all()) else values
+
+    def _all_values(self, rows: CardKernelRows) -> Any:
+        """The kernel of all pairs of rows, where rows are long and it fits; else None."""
+        arrays, (count, columns) = self.card.arrays, self._values.shape
+        fits = 4 * count**2 <= _SHARE_FOR_MATRIX * self.card.free_bytes
+        worth_it = columns > _RESIDENT_COLUMNS and sums_of(rows.kernel) <= BY_PRODUCTS
+        if not (worth_it and fits):
+            return None
+        matrix = arrays.empty((count, count), np.float32)
+        squares = (self._values * self._values).sum(axis=1)
+        some = max(1, _VALUES_AT_ONCE // count)
+        for first in range(0, count, some):
+            lines = matrix[first : first + some]
+            arrays.matmul(self._values[first : first + some], self._values.T, out=lines)
+            grid = (-(-count // 256), len(lines))
+            self._call(
+                "finish_values", grid, 256, lines, squares, np.int64(count), np.int64(first), self._numbers
+            )
+        return matrix
+
+    def _call(self, function: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
+        self.card.call(self._program, function, blocks, threads, *arguments)
+
+    @property
+    def beta(self) -> Vector:
+        """alpha_i y_i of each row of each part."""
+        return np.asarray(self.card.get(self.alpha * self._y))
+
+    @property
+    def free(self) -> int:
+        """How many multipliers are on neither wall."""
+        return int(((self.alpha > 0) & (self.alpha < self._costs)).sum())
+
+    def select(self, price: float | None) -> Facts:
+        """Choose the rows of the next sets; ``price`` is the intercept, where it is given."""
+        if price is not None:
+            self._price.fill(price)
+        self._call(
+            "select_rows",
+            (self.parts,),
+            SET,
+            self._begins,
+            self.alpha,
+            self.scores,
+            self._y,
+            self._costs,
+            self._sets,
+            self._marked,
+            self._facts,
+            np.uint32(self._count),
+            np.int32(price is not None),
+            self._price,
+        )
+        self._count += 1
+        return Facts(*self.card.get(self._facts).T)
+
+    def move(self, price: float | None, share: float, least: float, most: int) -> None:
+        """Move pairs of multipliers of the sets, at most ``most`` of each, and bring all scores up to date.
+
+        A set is left where its violation is a ``share`` of what it was, or at ``least``.
+        """
+        if price is not None:
+            self._price.fill(price)
+        seen: tuple[Any, ...]
+        if self._matrix is None:
+            seen = self._values, np.int32(self._values.shape[1]), self._numbers, self._begins, self._rows
+            grid = ((SET // TILE) ** 2, self.parts)
+            self._call("form_matrices", grid, 256, *seen, self._sets, self._facts, self._matrices)
+        else:
+            seen = self._matrix, np.int64(len(self._matrix)), self._begins, self._rows
+            self._call("gather_matrices", (SET, self.parts), 256, *seen, self._sets, self._matrices)
+        self._call(
+            "move_pairs",
+            (self.parts,),
+            SET,
+            self._matrices,
+            self._begins,
+            self._sets,
+            self.alpha,
+            self.scores,
+            self._y,
+            self._costs,
+            np.float32(share),
+            np.float32(least),
+            np.int32(most),
+            self._changes,
+            self._places,
+            self._counts,
+            np.int32(price is not None),
+            self._price,
+        )
+        changed = self._places, self._changes, self._counts, self._tasks, self.scores
+        if self._matrix is None:
+            self._call("update_scores", (len(self._tasks),), 256, *seen, *changed)
+        else:
+            self._call("update_from_matrix", (len(self._tasks),), SET, *seen, *changed)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rows on a GPU, as they are: the four things that rows can do, each a pass over the card's memory.
+
+Sums are in double precision, whatever the type of the values, so the bounds on rounding are those of every
+other kind of rows. Solvers that need whole passes alone take them (newton, augmented_lagrangian, ...).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.gpu.kernel_rows import CardData
+from maxmargin.gpu.programs import Program, passes_over
+from maxmargin.problem.rows import Matrix, RowSpace
+from maxmargin.types import Indices, Tell, Vector
+
+_ROWS_PER_BLOCK = 8
+"""Rows that a block of 256 threads takes products of: one for each warp."""
+_ROWS_AT_ONCE = 4096
+"""Rows that a block adds up, as in cuda/rows.cu."""
+_LANES = 32
+"""Columns that a block adds up."""
+_VALUES_AT_ONCE = 2**27
+"""Values that are copied to double precision for one product of matrices: 1 GB."""
+
+
+class CardRows(RowSpace):
+    """The rows of a matrix on a card."""
+
+    def __init__(self, data: CardData) -> None:
+        self.data, self.card = data, data.card
+        self._program: Program = passes_over(data.stored)
+        self.dtype = np.dtype(np.float64 if data.stored == "double" else np.float32)
+
+    @property
+    def count(self) -> int:
+        """Number of rows, n."""
+        return int(self.data.X.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """Number of entries of w, d."""
+        return self.data.columns
+
+    @property
+    def stored(self) -> int:
+        """Number of stored values."""
+        return self.count * self.columns
+
+    def _row_products(self, w: Any, *, squares: bool) -> Vector:
+        out = self.card.arrays.empty(self.count)
+        shape = np.int64(self.count), np.int32(self.columns)
+        blocks = (-(-self.count // _ROWS_PER_BLOCK),)
+        given = self.data.X, *shape, w, np.int32(squares), out
+        self.card.call(self._program, "row_products", blocks, 256, *given)
+        return np.asarray(self.card.get(out))
+
+    def scores(self, w: Vector, budget: core.Budget = core.ALL_CORES, tell: Tell | None = None) -> Vector:
+        """``<w, x_i>`` of every row."""
+        return self._row_products(self.card.put(w), squares=False)
+
+    @cached_property
+    def squared_norms(self) -> Vector:
+        """``|x_i|^2`` of every row."""
+        return self._row_products(self.card.arrays.zeros(1), squares=True)
+
+    def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
+        """``sum_i coefficient_i x_i``."""
+        groups = -(-self.count // _ROWS_AT_ONCE)
+        partial = self.card.arrays.empty((groups, self.columns))
+        shape = np.int64(self.count), np.int32(self.columns)
+        blocks = (-(-self.columns // _LANES), groups)
+        given = self.data.X, *shape, self.card.put(coefficients), partial
+        self.card.call(self._program, "column_sums", blocks, 1024, *given)
+        return np.asarray(self.card.get(partial.sum(axis=0)))
+
+    def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """``sum_i weight_i x_i x_i'``: products of matrices, of those rows that count."""
+        arrays, which = self.card.arrays, np.flatnonzero(weights)
+        out = arrays.zeros((self.columns, self.columns))
+        some = max(1, _VALUES_AT_ONCE // max(self.columns, 1))
+        for first in range(0, len(which), some):
+            place = which[first : first + some]
+            rows = self._dense(place)
+            out += arrays.matmul((rows * self.card.put(weights[place])[:, np.newaxis]).T, rows)
+        return np.asarray(self.card.get(out))
+
+    def _dense(self, which: Indices) -> Any:
+        return self.data.X[self.card.put(which)].astype(np.float64)
+
+    def dense(self, which: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """Some rows as a matrix."""
+        return np.asarray(self.card.get(self._dense(which)))
+
+    def block(self, first: Indices, second: Indices, budget: core.Budget = core.ALL_CORES) -> Matrix:
+        """``<x_i, x_j>`` for i in first and j in second."""
+        products = self.card.arrays.matmul(self._dense(first), self._dense(second).T)
+        return np.asarray(self.card.get(products))

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Values of a kernel on a GPU in double precision: of a certificate's rows, and of rows to be predicted."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from maxmargin.gpu.programs import BY_PRODUCTS, EXPANSIONS, numbers_of, program_for, sums_of
+from maxmargin.kernels.base import Kernel
+from maxmargin.kernels.rounding import DIRECT_COLUMNS
+from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
+    from maxmargin.reductions.kernel_scores import KernelScores
+
+TILE = 64
+"""Rows and columns of a tile of values: see cuda/values.cuh."""
+_VALUES_AT_ONCE = 2**28
+"""Values of the kernel that are held at a time: 2 GB."""
+_MOST_ROWS = 65535
+"""Rows of a grid of blocks of threads, at most: a limit of CUDA."""
+
+
+def by_products(kernel: Kernel, columns: int) -> bool:
+    """Whether values follow from a product of matrices, which is quicker than differences for long rows.
+
+    Differences keep more digits; the bounds of kernels/rounding.py count on them for short rows alone.
+    """
+    return columns > DIRECT_COLUMNS and sums_of(kernel) <= BY_PRODUCTS
+
+
+def values_on_card(card: Card, kernel: Kernel, X: Any, others: Any) -> Iterator[tuple[slice, Any]]:
+    """The kernel of all rows of X with all others, some rows at a time; both matrices are in float64."""
+    arrays, numbers = card.arrays, card.put(numbers_of(kernel))
+    program = program_for(EXPANSIONS, kernel, "double")
+    products = by_products(kernel, X.shape[1])
+    squares = (others * others).sum(axis=1) if products else None
+    some, count = min(max(1, _VALUES_AT_ONCE // max(len(others), 1)), _MOST_ROWS), np.int64(len(others))
+    for first in range(0, len(X), some):
+        rows = X[first : first + some]
+        if products:
+            values = arrays.matmul(rows, others.T)
+            own, grid = (rows * rows).sum(axis=1), (-(-len(others) // 256), len(rows))
+            card.call(program, "finish_values", grid, 256, values, own, squares, count, numbers)
+        else:
+            values = arrays.empty((len(rows), len(others)))
+            both, grid = (
+                arrays.concatenate([rows, others]),
+                (-(-len(others) // TILE), -(-len(rows) // TILE)),
+            )
+            columns, height = np.int32(X.shape[1]), np.int64(len(rows))
+            card.call(program, "fill_values", grid, 256, both, columns, numbers, height, count, values)
+        yield slice(first, first + len(rows)), values
+
+
+def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector) -> Any:
+    """What ``scores(X, intercepts)`` is, as an array on the card."""
+    arrays, begins = card.arrays, scores.segments.tolist()
+    X, support = (arrays.asarray(card.matrix(each), np.float64) for each in (X, scores.support))
+    coefficients = card.put(scores.coefficients)
+    out = arrays.empty((len(X), len(intercepts)))
+    for some, values in values_on_card(card, scores.kernel, X, support):
+        sums = [
+            arrays.matmul(coefficients[:, begin:end], values[:, begin:end].T)
+            for begin, end in itertools.pairwise(begins)
+        ]
+        joined = scores.kind.joined([[lines[k] for k in range(len(lines))] for lines in sums])
+        out[some] = arrays.stack(list(joined), axis=1)
+    return out + card.put(np.asarray(intercepts))

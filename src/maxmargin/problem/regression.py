@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Regression as an instance of the one problem.
+
+    minimise over (w, b)   1/2 |w|^2  +  sum_k C_k max(0, |y_k - <w, x_k> - b| - epsilon),     or its square
+
+A score is wrong by what it lies outside of the tube from ``y_k - epsilon`` to ``y_k + epsilon``: below its
+lower wall, or above its upper one, never both. So the loss of an example is the sum of the hinges of two
+rows on its data: one of sign 1 with the target ``y_k - epsilon``, and one of sign -1 with the target
+``-(y_k + epsilon)``. The walls are rounded to float64, and are then what the problem is about.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from maxmargin.problem.problem import Intercept, Problem
+from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.problem.twin_rows import TwinRows
+from maxmargin.types import Vector
+
+TUBE_LOSSES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
+"""The loss of a problem's rows for each loss of regression."""
+
+
+def regression_problem(
+    X: Any,
+    y: ArrayLike,
+    C: float = 1.0,
+    *,
+    epsilon: float = 0.1,
+    loss: str = "epsilon_insensitive",
+    intercept: str | Intercept = Intercept.EXACT,
+    weights: ArrayLike | None = None,
+    intercept_scaling: float = 1.0,
+) -> Problem:
+    """The problem of a regression: rows 2k and 2k + 1 are the two of example k, and share its data."""
+    examples = X if isinstance(X, RowSpace) else Rows(X)
+    values = np.asarray(y, dtype=np.float64)
+    if values.shape != (examples.count,):
+        raise ValueError(
+            f"y must hold one number for each of the {examples.count} rows of X. "
+            f"Got an array of shape {values.shape} instead."
+        )
+    if not (np.isfinite(epsilon) and epsilon >= 0.0):
+        raise ValueError(
+            f"epsilon must be a finite number of at least 0. Got {epsilon!r} instead. It is how far a "
+            "prediction may be off at no cost."
+        )
+    if loss not in TUBE_LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(TUBE_LOSSES)}. Got {loss!r} instead.")
+    return Problem.of(
+        TwinRows(examples),
+        signs(examples.count),
+        C,
+        loss=TUBE_LOSSES[loss],
+        intercept=intercept,
+        weights=None if weights is None else np.repeat(np.asarray(weights, np.float64), 2),
+        intercept_scaling=intercept_scaling,
+        targets=walls(values, epsilon),
+    )
+
+
+def signs(examples: int) -> Vector:
+    """The signs of the two rows of so many examples."""
+    return np.tile([1.0, -1.0], examples)
+
+
+def walls(y: Vector, epsilon: float) -> Vector:
+    """The targets of the two rows of every example."""
+    return np.column_stack([y - epsilon, -(y + epsilon)]).ravel()

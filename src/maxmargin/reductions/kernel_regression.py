@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A regression on rows that are seen through a kernel, and how it is solved."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from functools import cached_property
+from typing import Any
+
+from maxmargin.core import Budget
+from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.kernel_rows import KernelRows
+from maxmargin.kernels.rounding import rounding_of
+from maxmargin.problem import Problem
+from maxmargin.problem.magnitudes import refuse_extremes
+from maxmargin.problem.rows import Rows
+from maxmargin.proof.certificate import Certificate, certify
+from maxmargin.proof.model import Model, Status
+from maxmargin.proof.solution import Solution
+from maxmargin.reductions.class_problems import all_values
+from maxmargin.reductions.ladders import Running, solve_each
+from maxmargin.reductions.linear_kernel import solve_on_columns
+from maxmargin.reductions.regression import Regression
+from maxmargin.solvers import sizes
+from maxmargin.solving.loop import NO_LIMIT, solve
+from maxmargin.solving.ways import Way, find_way
+from maxmargin.tools.changed import changed
+from maxmargin.types import Vector
+
+
+class KernelRegression:
+    """One regression with a kernel: the rows, seen through it, and all that is known of their values."""
+
+    kernel_is_none = False
+    """Whether the function is not shown to be a kernel on these rows."""
+
+    def __init__(
+        self,
+        X: Any,
+        kernel: Kernel,
+        values: Vector,
+        C: float,
+        epsilon: float,
+        weights: Vector | None,
+        cache_size: float,
+    ) -> None:
+        self.kernel, self.X, self.cache_size = kernel, X, cache_size
+        self.matrix = None
+        """All values of the kernel, where only they are given."""
+        if isinstance(kernel, Precomputed | Function):
+            self.matrix = all_values(kernel, X, cache_size, 1)
+        given = self.matrix is not None
+        self.rows = Rows(self.matrix if given else X, check_finite=False, keep_zeros=given)
+        self._stated = (values, C, epsilon)
+        self.weights = weights
+        total = 2.0 * C * (len(values) if weights is None else float(weights.sum()))
+        lengths, self.value_error = rounding_of(
+            Precomputed() if given else kernel, self.rows.stored_data
+        ).simple
+        refuse_extremes(total, float(lengths.max(initial=0.0)), kernel=True)
+
+    @cached_property
+    def stated(self) -> Regression:
+        """The regression, stated on the rows seen through the kernel."""
+        rows = KernelRows(self.rows, Precomputed() if self.matrix is not None else self.kernel)
+        rows.kernel_is_none = self.kernel_is_none
+        return Regression(rows, *self._stated, weights=self.weights)
+
+    def solve(self, running: Running, *, shrinking: bool, start: Vector | None) -> Model:
+        """The model: proven to ``tol`` on the first way that does, or by the last one."""
+
+        def solve_one(k: int, budget: Budget) -> Model:
+            return self._solve(running, shrinking, start, budget)
+
+        return solve_each(1, solve_one, running.seconds, running.threads())[0]
+
+    def _solve(self, running: Running, shrinking: bool, start: Vector | None, budget: Budget) -> Model:
+        problem, told = self.stated.problem(), running.told_of(None)
+        known: Certificate | None = None
+        if start is not None:
+            known = certify(problem, Solution(alpha=start), budget=budget, tol=running.tol)
+        way = self._configured(find_way(running.solver, problem, running.tol), running, shrinking)
+        plain = self._plain_problem()
+        if plain is not None and running.automatic and running.max_steps == NO_LIMIT and start is None:
+            model = solve_on_columns(problem, plain, running.tol, running.seed, budget, told)
+            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
+            known = model.certificate
+            if ended or known.relative_gap <= running.tol:
+                return changed(model, certificate=known.without_problem(known.w))
+        model = solve(
+            problem,
+            way,
+            tol=0.0 if len(self.stated.values) <= sizes.TINY_ROWS else running.tol,
+            max_steps=running.max_steps,
+            start=None if known is None else Solution(alpha=known.alpha),
+            known=known,
+            callback=told,
+            budget=budget,
+        )
+        proof = model.certificate
+        if proof.relative_gap <= running.tol:
+            model = changed(model, status=Status.within_tol(proof))
+        return changed(model, certificate=proof.without_problem(proof.w))
+
+    def _configured(self, way: Way, running: Running, shrinking: bool) -> Way:
+        """A solver that was not configured by hand gets the memory that there is."""
+        solver: Any = way.solver.with_seed(running.seed)
+        if isinstance(running.solver, str):
+            ours = {"cache_size": self.cache_size, "shrinking": shrinking}
+            offered = {field.name for field in fields(solver)}
+            solver = replace(solver, **{name: ours[name] for name in ours if name in offered})
+        return changed(way, solver=solver)
+
+    def _plain_problem(self) -> Problem | None:
+        """The problem on the rows themselves, where the kernel is their inner product."""
+        if not isinstance(self.kernel, Linear):
+            return None
+        return replace(self.stated, examples=Rows(self.X, check_finite=False)).problem()

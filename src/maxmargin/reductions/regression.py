@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The problem of one regression, stated here for estimators, files and ``certify``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.regression import TUBE_LOSSES, regression_problem, signs, walls
+from maxmargin.problem.rows import RowSpace
+from maxmargin.reductions.class_problems import Part
+from maxmargin.types import Vector
+
+
+@dataclass
+class Regression:
+    """One regression: what is minimised, on which rows."""
+
+    examples: RowSpace | None
+    """The rows of the examples; None in an ``outline``."""
+    values: Vector
+    """y, one number for each example."""
+    C: float
+    epsilon: float
+    loss: str = "epsilon_insensitive"
+    """One of ``TUBE_LOSSES``."""
+    intercept: Intercept = Intercept.EXACT
+    intercept_scaling: float = 1.0
+    weights: Vector | None = None
+    """The factor on C of each example; None: all 1."""
+    lengths: Vector | None = None
+    """``|x_i|`` of the rows of the problem, or a little more; in an ``outline``."""
+    value_error: float = 0.0
+    """How far a value of the kernel can be off, in units of both lengths; in an ``outline``."""
+
+    several = False
+    hard = False
+
+    def __len__(self) -> int:
+        return 1
+
+    def name(self, k: int) -> Any:
+        """Nothing: there is no other to be told from."""
+        return None
+
+    @cached_property
+    def rows(self) -> RowSpace:
+        """The rows of the problem, two for each example."""
+        return self.problem(0).rows
+
+    def problem(self, k: int = 0) -> Problem:
+        """The regression as the one problem."""
+        return self._problem
+
+    @cached_property
+    def _problem(self) -> Problem:
+        assert self.examples is not None
+        return regression_problem(
+            self.examples,
+            self.values,
+            self.C,
+            epsilon=self.epsilon,
+            loss=self.loss,
+            intercept=self.intercept,
+            weights=self.weights,
+            intercept_scaling=self.intercept_scaling,
+        )
+
+    def statement(self) -> dict[str, Any]:
+        """What was minimised, in plain values."""
+        return {
+            "loss": self.loss,
+            "C": float(self.C),
+            "epsilon": float(self.epsilon),
+            "intercept": Intercept(self.intercept).value,
+            "intercept_scaling": float(self.intercept_scaling),
+            "sample_weights": self.weights is not None and bool((self.weights != 1.0).any()),
+        }
+
+    def outline(self, value_error: float = 0.0) -> Self:
+        """The same regression without the values of its rows, but for their lengths."""
+        return replace(self, examples=None, lengths=self.rows.lengths, value_error=value_error)
+
+    def part(self, k: int) -> Part:
+        """The signs and weights of the problem's rows."""
+        weights = np.ones(len(self.values)) if self.weights is None else self.weights
+        return Part(None, signs(len(self.values)), np.repeat(weights, 2))
+
+    @property
+    def targets(self) -> Vector:
+        """The targets of the problem's rows."""
+        return walls(self.values, self.epsilon)
+
+    @property
+    def loss_of_rows(self) -> str:
+        """The loss of the problem's rows."""
+        return TUBE_LOSSES[self.loss]

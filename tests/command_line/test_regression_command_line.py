@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``train --task regression``, and what the other commands make of its files."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("regression")
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 3))
+    y = X @ [1.0, -2.0, 0.5] + 3.25 + 0.1 * random.normal(size=80)
+    dump_svmlight_file(X, y, str(folder / "data.svm"), zero_based=False)
+    colours = np.where(X[:, 0] > 0.0, "red", "blue")
+    lines = [f"{c},{a:.5f},{p:.5f}\n" for c, a, p in zip(colours, X[:, 1], y, strict=True)]
+    (folder / "prices.csv").write_text("colour,area,price\n" + "".join(lines))
+    return folder
+
+
+@pytest.fixture
+def told(run, folder):
+    """(exit code, stdout, stderr) of a command; words that begin with @ are files."""
+    return lambda *words: run(*(folder / word[1:] if word.startswith("@") else word for word in words))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--epsilon", "0.1"],
+        ["--loss", "squared_epsilon_insensitive", "--intercept", "regularised"],
+        ["--kernel", "gaussian", "--epsilon", "0.05"],
+    ],
+    ids=" ".join,
+)
+def test_a_regressor_is_trained_certified_and_used(options, told):
+    code, out, _ = told(
+        "train", "@data.svm", "--task", "regression", "-o", "@m.mm", "-C", "5",
+        "--test", "@data.svm", *options,
+    )  # fmt: skip
+    assert code == 0
+    assert "Certified: the relative gap" in out
+    assert "rows of the test data predictions are off by" in out
+    code, out, _ = told("certify", "@m.mm", "@data.svm")
+    assert code == 0
+    assert "regression" in out
+    assert "Holds" in out
+    code, out, err = told("predict", "@m.mm", "@data.svm")
+    assert code == 0
+    assert len(np.array(out.split(), float)) == 80
+    assert "root mean square" in err
+    assert told("info", "@m.mm")[1].count("regression")
+
+
+def test_a_table_becomes_a_regressor(told):
+    words = "train", "@prices.csv", "--label", "price", "--task", "regression", "-o", "@t.mm", "--json"
+    code, out, _ = told(*words)
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["task"] == "regression"
+    assert answer["relative_gap"] <= 1e-4
+    assert answer["training"]["rows"] == 80
+    assert told("certify", "@t.mm", "@prices.csv", "--label", "price")[0] == 0
+    code, out, _ = told("predict", "@t.mm", "@prices.csv", "--label", "price", "--json")
+    assert json.loads(out)["root_mean_squared_error"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["@prices.csv", "--label", "colour", "--task", "regression"], "the labels must be numbers"),
+        (["@data.svm", "--task", "ranking"], "--task must be classification or regression"),
+        (["@data.svm", "--epsilon", "1"], "--epsilon is for --task regression"),
+        (["@data.svm", "--task", "regression", "--class-weight", "balanced"], "--class-weight is for"),
+        (["@data.svm", "--task", "regression", "--model-format", "libsvm"], "--model-format is for"),
+        (["@data.svm", "--task", "regression", "--loss", "hinge"], "--loss must be one of"),
+        (
+            ["@data.svm", "--task", "regression", "--kernel", "gaussian", "--intercept", "none"],
+            "--intercept must be exact",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(words, sentence, folder, told):
+    code, _, err = told("train", *words, "-o", "@refused.mm")
+    assert code == 2
+    assert sentence in err
+    assert not (folder / "refused.mm").exists()
+
+
+def test_commands_about_classes_refuse_a_regressor(told):
+    told("train", "@data.svm", "--task", "regression", "-o", "@m.mm")
+    code, _, err = told("report", "@m.mm", "@data.svm", "-o", "@page.html")
+    assert (code, "predicts numbers" in err) == (2, True)
+    code, _, err = told("predict", "@m.mm", "@data.svm", "--sure")
+    assert (code, "predicts numbers" in err) == (2, True)
+    code, _, err = told("certify", "@m.mm", "@data.svm", "--independent")
+    assert (code, "another problem" in err) == (2, True)
+    assert told("certify", "@m.mm", "@prices.csv", "--label", "colour")[0] != 0

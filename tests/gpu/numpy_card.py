@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""NumPy in CuPy's place: each function of the CUDA programs, said once more in the plainest way.
+
+What surrounds the programs (the solver, the rows, the estimators) can then be tested without a GPU; and
+where there is one, the programs are compared with these functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from maxmargin.gpu.kernel_rows import CardData
+from maxmargin.gpu.programs import Program
+from maxmargin.kernels.base import Kernel
+
+SET, NEW_OF_A_SIDE, BINS = 1024, 256, 1024
+
+
+class NumpyCard:
+    """A card of the name ``numpy`` that knows the one kernel of its programs."""
+
+    name = "numpy"
+    arrays = np
+    free_bytes = 10**9
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    def put(self, values: Any, dtype: Any = None) -> Any:
+        return np.array(values, dtype)
+
+    def matrix(self, X: Any) -> Any:
+        return X.toarray() if sparse.issparse(X) else self.put(X)
+
+    def contiguous(self, values: Any, dtype: Any) -> Any:
+        return np.ascontiguousarray(values, dtype)
+
+    def data(self, X: Any) -> CardData:
+        return CardData(self, X)
+
+    def get(self, values: Any) -> Any:
+        return np.array(values)
+
+    def call(self, program: Program, function: str, blocks: Any, threads: int, *arguments: Any) -> None:
+        assert function in program.source
+        getattr(self, function)(*arguments)
+
+    def values(self, X: Any, Z: Any) -> Any:
+        return self.kernel(X.astype(np.float64), Z.astype(np.float64))
+
+    # ---- scores in double precision -------------------------------------------------------------
+
+    def expand(self, X, columns, numbers, targets, n, sources, coefficients, m, out):
+        out[:] = self.values(X[targets], X[sources]) @ coefficients
+
+    def fill_values(self, X, columns, numbers, rows, others, out):
+        out[:] = self.values(X[:rows], X[rows:])
+
+    # ---- passes over rows ---------------------------------------------------------------------------
+
+    def row_products(self, X, count, columns, w, squares, out):
+        X = X.astype(np.float64)
+        out[:] = (X * X).sum(axis=1) if squares else X @ w
+
+    def column_sums(self, X, count, columns, coefficients, partial):
+        partial[:] = 0.0
+        partial[0] = X.astype(np.float64).T @ coefficients
+
+    # ---- working sets -----------------------------------------------------------------------------
+
+    def select_rows(self, begins, alpha, f, y, costs, sets, marked, facts, count, priced, price):
+        for part in range(len(begins) - 1):
+            some = slice(begins[part], begins[part + 1])
+            sets[part], facts[part] = _selected(
+                alpha[some], f[some], y[some], costs[some], sets[part], count, price[0] if priced else None
+            )
+
+    def form_matrices(self, X, columns, numbers, begins, rows, sets, facts, matrices):
+        for part in range(len(begins) - 1):
+            size = int(facts[part, 5])
+            which = rows[begins[part] + sets[part, :size]]
+            matrices[part, :size, :size] = self.values(X[which], X[which])
+
+    def gather_matrices(self, matrix, count, begins, rows, sets, matrices):
+        for part in range(len(begins) - 1):
+            which = rows[begins[part] + sets[part][sets[part] >= 0]]
+            matrices[part, : len(which), : len(which)] = matrix[np.ix_(which, which)]
+
+    def move_pairs(
+        self,
+        matrices,
+        begins,
+        sets,
+        alpha,
+        f,
+        y,
+        costs,
+        share,
+        least,
+        most,
+        changes,
+        places,
+        counts,
+        priced,
+        price,
+    ):
+        for part in range(len(begins) - 1):
+            set_ = sets[part][sets[part] >= 0]
+            at = begins[part] + set_
+            K = matrices[part, : len(set_), : len(set_)].astype(np.float64)
+            end, pairs = _moved(
+                K, alpha[at], f[at], y[at], costs[at], share, least, most, price[0] if priced else None
+            )
+            change = ((end - alpha[at]) * y[at]).astype(np.float32)
+            alpha[at] = end
+            moved = np.flatnonzero(change)
+            changes[part, : len(moved)], places[part, : len(moved)] = change[moved], set_[moved]
+            counts[part] = pairs, len(moved)
+
+    def update_scores(self, X, columns, numbers, begins, rows, places, changes, counts, tasks, f):
+        for part in range(len(begins) - 1):
+            many, own = counts[part, 1], slice(begins[part], begins[part + 1])
+            sources = rows[begins[part] + places[part, :many]]
+            f[own] += self.values(X[rows[own]], X[sources]) @ changes[part, :many]
+
+    def update_from_matrix(self, matrix, count, begins, rows, places, changes, counts, tasks, f):
+        for part in range(len(begins) - 1):
+            many, own = counts[part, 1], slice(begins[part], begins[part + 1])
+            sources = rows[begins[part] + places[part, :many]]
+            f[own] += matrix[np.ix_(rows[own], sources)].astype(np.float64) @ changes[part, :many]
+
+    def finish_values(self, products, *given):
+        """Products become values: of the solver's matrix, or of scores; both know their squares."""
+        rows_squares, other_squares = given[0], given[0] if given[1].ndim == 0 else given[1]
+        first = int(given[2]) if given[1].ndim == 0 else 0
+        squares = rows_squares[first : first + len(products), np.newaxis] + other_squares - 2.0 * products
+        (coefficient, factors), *rest = self.kernel.terms
+        assert not rest
+        ((common, shape, gamma, shift, degree),) = factors
+        assert common == "product"
+        if shape == "exponential":
+            products[:] = coefficient * np.exp(-gamma * np.maximum(squares, 0.0))
+        elif shape == "power":
+            products[:] = coefficient * (gamma * products + shift) ** degree
+        else:
+            products[:] = coefficient * np.tanh(gamma * products + shift)
+
+
+def _noise(rows, count):
+    """A number from 0 to 1 of each row in a round."""
+    with np.errstate(over="ignore"):
+        bits = rows.astype(np.uint32) * np.uint32(2654435761) + np.uint32(count) * np.uint32(2246822519)
+        bits = (bits ^ (bits >> np.uint32(15))) * np.uint32(2246822519)
+        bits = (bits ^ (bits >> np.uint32(13))) * np.uint32(3266489917)
+    return ((bits ^ (bits >> np.uint32(16))) >> np.uint32(8)).astype(np.float32) / np.float32(2**24)
+
+
+def _selected(alpha, f, y, costs, before, count, price):
+    """The working set of a part, and the eight facts."""
+    slope = (y.astype(np.float64) - f).astype(np.float32)
+    rises, falls = np.where(y > 0, alpha < costs, alpha > 0), np.where(y > 0, alpha > 0, alpha < costs)
+    up, down = slope.max(where=rises, initial=-np.inf), slope.min(where=falls, initial=np.inf)
+    middle = down if np.isinf(up) else up if np.isinf(down) else 0.5 * (float(up) + float(down))
+    b = middle if price is None else price
+    lacking = 1.0 - y * (f + b)
+    gap = float((costs * np.maximum(lacking, 0.0) - alpha * lacking).sum())
+    dual = float((alpha - 0.5 * alpha * y * f).sum())
+    take = np.zeros(len(y), bool)
+    for allowed, violation in ((rises, slope - np.float32(b)), (falls, np.float32(b) - slope)):
+        violators = allowed & (violation > 0)
+        if not violators.any():
+            continue
+        bins = np.full(len(y), -1)
+        width = np.float32(max(violation[violators].max(), 1e-30))
+        share = violation[violators] / width + np.float32(0.5) * _noise(np.flatnonzero(violators), count)
+        bins[violators] = np.minimum(BINS - 1, (share * np.float32(BINS / 1.5)).astype(int))
+        counts = np.bincount(bins[violators], minlength=BINS)
+        many, lowest = 0, BINS - 1
+        while lowest >= 0 and many + counts[lowest] <= NEW_OF_A_SIDE:
+            many += counts[lowest]
+            lowest -= 1
+        take |= bins > max(lowest, -1)
+        if lowest >= 0:
+            take[np.flatnonzero(bins == lowest)[: NEW_OF_A_SIDE - many]] = True
+    fresh = np.flatnonzero(take)
+    kept = [place for place in before if place >= 0 and not take[place]]
+    chosen = np.full(SET, -1)
+    both = np.concatenate([fresh, kept]).astype(int)[:SET]
+    chosen[: len(both)] = both
+    facts = up, down, gap, dual, len(fresh), len(both), b, float((alpha * y).sum())
+    return chosen, facts
+
+
+def _moved(K, alpha, f, y, costs, share, least, most, price):
+    """Multipliers after pairs of them have moved, and how many have."""
+    slope = y.astype(np.float64) - f
+    rise, fall = np.where(y > 0, costs - alpha, alpha), np.where(y > 0, alpha, costs - alpha)
+    own, enough = np.diag(K), None
+    pairs = 0
+    while pairs < most:
+        candidates = np.where(rise > 0, slope, -np.inf)
+        i = int(candidates.argmax())
+        up, down = candidates[i], np.where(fall > 0, slope, np.inf).min()
+        if price is not None:
+            if price > up:
+                up, i = price, -1
+            down = min(down, price)
+        enough = max(least, share * (up - down)) if enough is None else enough
+        if not up - down > enough:
+            break
+        with_i, of_i = (K[i], own[i]) if i >= 0 else (np.zeros(len(y)), 0.0)
+        lead, curve = up - slope, np.maximum(of_i + own - 2.0 * with_i, 1e-12)
+        gains = np.where((fall > 0) & (lead > 0), lead**2 / curve, -np.inf)
+        j = int(gains.argmax())
+        step = lead[j] / curve[j]
+        if price is not None and i >= 0 and up > price and (up - price) ** 2 / max(of_i, 1e-12) > gains[j]:
+            j, step = -1, (up - price) / max(of_i, 1e-12)
+        step = min(step, rise[i] if i >= 0 else np.inf, fall[j] if j >= 0 else np.inf)
+        if i >= 0:
+            rise[i], fall[i] = rise[i] - step, fall[i] + step
+        if j >= 0:
+            fall[j], rise[j] = fall[j] - step, rise[j] + step
+        slope = slope - step * (with_i - (K[j] if j >= 0 else 0.0))
+        pairs += 1
+    left, used = np.where(y > 0, rise, fall), np.where(y > 0, fall, rise)
+    return np.where(left <= 0, costs, np.clip(used, 0.0, costs)), pairs

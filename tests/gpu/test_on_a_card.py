@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What needs a GPU: the programs against their NumPy twins, fits, predictions, the same bits twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from maxmargin import SVC, LinearSVC
+from maxmargin.gpu.cards import NoCardError, the_card
+from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
+from maxmargin.gpu.rounds import Rounds
+from maxmargin.gpu.rows import CardRows
+from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from maxmargin.problem.rows import Rows
+from tests.gpu.numpy_card import NumpyCard
+
+try:
+    CARD = the_card()
+except NoCardError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+KERNELS = [
+    Gaussian(0.5),
+    Laplacian(0.3),
+    ChiSquared(0.2),
+    Polynomial(3, 0.5, 1.0),
+    Linear(),
+    Sigmoid(0.1, 0.2),
+    Linear() + 2.0 * Gaussian(0.5) * Laplacian(0.1),
+]
+
+
+def data(n: int = 700, d: int = 21, seed: int = 0):
+    random = np.random.default_rng(seed)
+    X = random.random((n, d))
+    y = np.where(X[:, 0] + X[:, 1] + 0.3 * random.normal(size=n) > 1.0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_are_those_of_the_cpu(kernel, dtype):
+    X, _ = data()
+    X = X.astype(dtype)
+    w = np.random.default_rng(1).normal(size=len(X))
+    w[::3] = 0.0
+    rows = CardKernelRows(CardData(CARD, X), Rows(X), kernel)
+    expected = kernel(X.astype(np.float64)) @ w
+    per_length, constant = rows.score_error(w)
+    error = np.abs(rows.scores(w) - expected)
+    assert (error <= 2.0 * (per_length * rows.lengths + constant)).all()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize(("priced", "shared"), [(False, False), (True, False), (False, True)])
+def test_rounds_are_those_of_numpy(kernel, priced, shared):
+    X, y = data(1500)
+    price = 0.1 if priced else None
+    order, costs = np.random.default_rng(0).permutation(len(y)), np.full(len(y), 2.0)
+    costs[::50] = 0.0
+    each = []
+    for card in (CARD, NumpyCard(kernel)):
+        rows = CardKernelRows(CardData(card, X), Rows(X), kernel)
+        rounds = Rounds(rows, order, np.array([0, 600, len(y)]), y[order], costs[order], shared=shared)
+        for _ in range(2):
+            facts = rounds.select(price)
+            rounds.move(price, 0.5, 1e-3, 40)
+        each.append((rounds, facts))
+    (there, told), (here, expected) = each
+    np.testing.assert_allclose(np.array(told), np.array(expected), rtol=2e-3, atol=1e-3)
+    np.testing.assert_allclose(CARD.get(there.scores), here.scores, rtol=1e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "laplacian", "chi2", "linear"])
+def test_fits_are_certified_and_confirmed(kernel):
+    X, y = data(3000, 30)
+    model = SVC(kernel=kernel, device="cuda").fit(X, y)
+    assert model.status_.certified
+    assert CARD.name in model.solver_
+    model.device = "cpu"
+    here = model.decision_function(X)
+    model.device = "cuda"
+    np.testing.assert_allclose(model.decision_function(X), here, rtol=1e-8, atol=1e-8)
+
+
+def test_the_same_bits_twice():
+    X, y = data(5000, 200)
+    for columns in (20, 200):  # values computed when needed, and a matrix of all of them
+        fits = [SVC(C=10.0, device="cuda", random_state=3).fit(X[:, :columns], y) for _ in range(2)]
+        np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
+
+
+def test_sparse_rows_and_several_classes():
+    random = np.random.default_rng(0)
+    X = sparse.random(2000, 50, 0.2, "csr", random_state=0)
+    y = random.integers(4, size=2000)
+    there, here = SVC(device="cuda").fit(X, y), SVC().fit(X, y)
+    assert there.status_.certified
+    assert (there.predict(X) == here.predict(X)).mean() > 0.98
+
+
+def test_arrays_that_lie_on_the_card():
+    X, y = data()
+    model = SVC().fit(CARD.put(X), CARD.put(y))
+    assert CARD.name in model.solver_
+    assert isinstance(model.dual_coef_, np.ndarray)
+    answer = model.predict(CARD.put(X))
+    np.testing.assert_array_equal(CARD.get(answer), model.predict(X))
+    torch = pytest.importorskip("torch")
+    tensor = torch.as_tensor(X, device="cuda")
+    np.testing.assert_array_equal(CARD.get(CARD.put(model.predict(tensor))), model.predict(X))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_passes_are_those_of_numpy(dtype):
+    X, _ = data(9001, 45)
+    X = X.astype(dtype)
+    there, here = (CardRows(CardData(card, X)) for card in (CARD, NumpyCard(Linear())))
+    random = np.random.default_rng(0)
+    w, c = random.normal(size=45), random.normal(size=9001)
+    c[::3] = 0.0
+    np.testing.assert_allclose(there.scores(w), here.scores(w), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(there.combine(c), here.combine(c), rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(there.gram(np.abs(c)), here.gram(np.abs(c)), rtol=1e-10)
+    np.testing.assert_allclose(there.squared_norms, here.squared_norms, rtol=1e-12)
+    np.testing.assert_array_equal(there.combine(c), there.combine(c))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_linear_fits(loss):
+    X, y = data(20000, 60)
+    here, there = LinearSVC(loss=loss, random_state=0).fit(X, y), LinearSVC(loss=loss).fit(CARD.put(X), y)
+    assert there.status_.certified
+    assert there.certificate_.dual <= here.certificate_.primal
+    assert here.certificate_.dual <= there.certificate_.primal
+    assert isinstance(there.predict(CARD.put(X)), type(CARD.put(y)))

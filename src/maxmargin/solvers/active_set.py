@@ -124,7 +124,7 @@ class ActiveSet(Solver[State]):
         if problem.loss.name == "squared_hinge":
             np.divide(0.5, problem.costs, out=own, where=problem.costs > 0.0)
         state = State(
-            products=RowProducts(problem.rows.compiled),
+            products=RowProducts(problem.rows),
             beta=np.zeros(problem.rows.count),
             low=np.where(y > 0.0, 0.0, -upper),
             high=np.where(y > 0.0, upper, 0.0),

@@ -20,6 +20,9 @@ ONE_THREAD_VALUES = 50_000
 FEW_VALUES = 130_000
 """Stored values up to which calls cost more than passes, so that second-order steps follow one another
 inside the core: a thousand rows of 128 columns have fewer."""
+CACHED_VALUES = 1_000_000
+"""Stored values of sparse rows up to which a cache of 16 MB holds them with their multipliers: beyond,
+every visit of a row in a shuffled order waits for the memory."""
 LARGE_VALUES = 30_000_000
 """Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates are made
 on the way, often enough to have a recent one."""

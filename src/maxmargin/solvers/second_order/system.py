@@ -39,6 +39,8 @@ from maxmargin.types import Indices, Vector
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
+_FEW_ROWS = 64
+"""Rows up to which copies for BLAS would take longer than their products."""
 _RIDGES = 12
 """Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
 anything definite that is so but for rounding."""
@@ -127,7 +129,7 @@ class NewtonSystem:
         data = compiled(self.problem.rows)
         if few and data is not None:
             if self._products is None:
-                self._products = RowProducts(data)
+                self._products = RowProducts(self.problem.rows)
             return _OnRows(self, self._products, curvatures, budget)
         if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
@@ -202,10 +204,12 @@ class _OnColumns:
 class RowProducts:
     """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
 
-    def __init__(self, data: CompiledRows) -> None:
-        self.data = data
+    def __init__(self, rows: RowSpace) -> None:
+        self.data: CompiledRows = rows.compiled
+        self.columns = rows.columns
+        self.full = nearly_full(rows) and rows.count > _FEW_ROWS
         self.kept: Indices = np.empty(0, np.int64)
-        self.place: Indices = np.full(data.count, -1)
+        self.place: Indices = np.full(rows.count, -1)
         """The place of every row in ``kept``; -1 where it has none."""
         self.products: Matrix = np.empty((0, 0))
 
@@ -231,12 +235,33 @@ class RowProducts:
         self.kept = np.concatenate([self.kept, new])
         self.place[new] = np.arange(old, len(self.kept))
         strip = np.empty((len(new), len(self.kept)))
-        core.inner_products(self.data, new, self.kept, strip, budget)
+        if self.full:
+            self._multiply_blocks(old, strip, budget)
+        else:
+            core.inner_products(self.data, new, self.kept, strip, budget)
         products = np.empty((len(self.kept), len(self.kept)))
         products[:old, :old] = self.products
         products[old:] = strip
         products[:old, old:] = strip[:, :old].T
         self.products = products
+
+    def _multiply_blocks(self, old: int, strip: Matrix, budget: Budget) -> None:
+        """BLAS multiplies rows that are nearly full, many at a time: those after ``old`` with all."""
+        for first in range(old, len(self.kept), _BLOCK):
+            block, row = self._gather(first, budget), first - old
+            for second in range(0, min(first + _BLOCK, len(self.kept)), _BLOCK):
+                end_if_stopped(budget)
+                other = block if second == first else self._gather(second, budget)
+                with one_blas_thread():
+                    strip[row : row + _BLOCK, second : second + _BLOCK] = block @ other.T
+            strip[:row, first : first + _BLOCK] = strip[row : row + _BLOCK, old:first].T
+
+    def _gather(self, first: int, budget: Budget) -> Matrix:
+        """The next kept rows as a matrix."""
+        some = self.kept[first : first + _BLOCK]
+        block = np.empty((len(some), self.columns))
+        core.gather(self.data, some, np.ones(len(some)), block, budget)
+        return block
 
 
 class _OnRows:

@@ -173,6 +173,7 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
 def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=intelex.DATA, repeat=3, longest=60.0)
     parser.add_argument("--rows", type=int, default=20_000, help="of larger data sets as many are drawn")
+    parser.add_argument("--fits", type=Path, help="a file that keeps what was measured, to go on from")
 
 
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
@@ -231,7 +232,9 @@ PAGES = {
     "intelex": Page(
         "kernel fits of thousands of rows against scikit-learn-intelex",
         _add_intelex_options,
-        lambda given, tell: intelex.measure(given.data, given.rows, given.longest, given.repeat, tell),
+        lambda given, tell: intelex.measure(
+            given.data, given.rows, given.longest, given.repeat, given.fits, tell
+        ),
         lambda given, found: intelex.markdown(found, given.rows, given.longest, given.repeat),
     ),
     "features": Page(
@@ -244,7 +247,7 @@ PAGES = {
         "kernel fits and predictions on a GPU",
         partial(_add_options, data=gpu.DATA, repeat=3),
         lambda given, tell: gpu.measure(given.data, given.repeat, tell),
-        lambda given, found, command, warning: gpu.markdown(found, command, given.repeat, warning),
+        lambda given, found: gpu.markdown(found, given.repeat),
     ),
     "sweep": Page(
         "every C from 2^-15 to 2^15: certified, and how fast",

@@ -196,8 +196,6 @@ def _predict(card: Any, model: Any, data: Any, repeat: int) -> tuple[float, floa
 _HOW = """\
 # Kernel SVMs on a GPU
 
-This page is written by `{command}`; do not edit it.
-
 Whole fits of `SVC(C, gamma, device="cuda")` from arrays of NumPy, with transfers and the proof: seconds,
 the best of {repeat}, certified to a relative gap of 1e-3. The first fit of a kind compiles its programs, or
 finds them on disk, and loads the libraries. The gap is proven on the card in double precision; "confirmed"
@@ -207,11 +205,10 @@ is the gap that the CPU proves for the same multipliers. The CPU's time is that 
 The tests that need a card were run on it on {date}: {tests}."""
 
 
-def markdown(found: Found, command: str, repeat: int, warning: str | None) -> str:
+def markdown(found: Found, repeat: int) -> str:
     """The whole page."""
     parts = [
         _HOW.format(
-            command=command,
             repeat=repeat,
             cores=machine.cores(),
             card=found.card,
@@ -220,8 +217,6 @@ def markdown(found: Found, command: str, repeat: int, warning: str | None) -> st
             tests=found.tests,
         )
     ]
-    if warning:
-        parts.append(warning)
     head = ["data", "rows x columns", "C, gamma", "GPU", "first fit", "CPU", "gap", "confirmed", "rounds"]
     lines = [
         [

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from benchmarks import along_costs, datasets, small, wide
-from benchmarks.__main__ import main
+from benchmarks import along_costs, datasets, machine, small, wide
+from benchmarks.__main__ import PAGES, main
 from maxmargin import Problem, solve
 
 
@@ -87,6 +89,14 @@ def test_unknown_names_are_refused(command, option, capsys):
     with pytest.raises(SystemExit):
         main([command, option, "nobody"])
     assert "nobody is not offered; choose from" in capsys.readouterr().err
+
+
+def test_every_page_is_written_from_the_options_and_what_was_found():
+    for name, page in PAGES.items():
+        assert len(inspect.signature(page.markdown).parameters) == 2, name
+    page = machine.with_note("# Title\n\nText.\n", "python -m benchmarks x", "The load average is 9.")
+    assert page.startswith("# Title\n\n<!-- Written by `python -m benchmarks x`; do not edit it.\n")
+    assert page.endswith("The load average is 9. -->\n\nText.\n")
 
 
 def test_wide_goes_on_from_its_file(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ def animate(
 
     Parameters
     ----------
-    run : Path, Recording, or what ``convergence`` takes
+    run : Path, Recording, or whatever convergence takes
         The answer of ``maxmargin.path``: how boundary, margin and support vectors move as C grows. The
         answer of ``record``: how a solver moves them, step by step, and how far from the optimum each step
         is. A fitted estimator, a Model, a Trace, or a dict of names and these: how the certified gap falls,

@@ -70,10 +70,11 @@ def decision_boundary(
 def support_vectors(
     estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None, *, greyscale: bool = False
 ) -> Axes:
-    """Draw ``decision_boundary`` and mark the support vectors, the rows with a multiplier above 0.
+    """Draw ``decision_boundary`` and mark the support vectors.
 
-    Two classes: a ring on the margin, a square inside it, a diamond where misclassified (004). More
-    classes: a ring around every row that supports any of the boundaries.
+    Two classes: a ring on the margin, a square inside it, a diamond where misclassified (004), as the
+    ``row_classes`` of the certificate say. More classes: a ring around every row that supports any of the
+    boundaries, by a multiplier above 0.
 
     Parameters
     ----------

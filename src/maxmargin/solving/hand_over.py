@@ -67,9 +67,10 @@ def active_set_cost(problem: Problem, inside: int) -> float:
     """What ``active_set`` is expected to cost where so many multipliers are inside their walls.
 
     Only for data of so many columns that no other method has a factor: else those know more of the rows.
+    It takes no targets.
     """
     rows = problem.rows
-    if inside > LARGEST_SIDE or rows.columns <= LARGEST_SIDE:
+    if inside > LARGEST_SIDE or rows.columns <= LARGEST_SIDE or problem.targets is not None:
         return math.inf
     width = rows.stored / max(rows.count, 1)
     in_common = width * width / max(rows.columns, 1)  # columns of two rows, if no column had more values
@@ -110,6 +111,7 @@ class HandOver(Solver[State]):
     """Dual coordinate ascent first, then ``second`` where that is cheaper; for the losses of both."""
 
     name: ClassVar[str] = "hand_over"
+    takes_targets: ClassVar[bool] = True
     second: AnySolver
     cost: float
     """What it costs to solve the problem by ``second``, in visits of a stored value."""

@@ -112,7 +112,7 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
     if refusal is not None:
         raise ValueError(refusal)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
-    then = _rotated if getattr(second, "resort", False) else None
+    then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
     return Way(solver, reason or f"{solver.name}: asked for.", then)
 
 

@@ -116,7 +116,7 @@ _VOICE = (
     ("verbose", Annotated[bool, typer.Option("-v", "--verbose", help="Every certificate of a fit.")]),
 )
 _PANELS = {
-    "Problem": "C loss intercept class_weight kernel gamma degree coef0 features",
+    "Problem": "task C loss epsilon intercept class_weight kernel gamma degree coef0 features",
     "Choice": "low high values gammas folds picture",
     "Training": "solver option tol max_time max_iter seed resume cache_size device threads",
     "Data": "label format columns zero_based skip_bad_lines test hold_out",

@@ -170,14 +170,27 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
     return 1 if page.failed(found) else 0
 
 
+def _add_choice_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=choice.DATA, losses=True, repeat=3, longest=10.0)
+    parser.add_argument("--shapes", type=int, default=200, help="how many problems are drawn")
+    parser.add_argument("--seed", type=int, default=2, help="of these")
+    parser.add_argument("--batches", type=Path, help="a file that keeps what was measured, to go on from")
+
+
 def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=intelex.DATA, repeat=3, longest=60.0)
     parser.add_argument("--rows", type=int, default=20_000, help="of larger data sets as many are drawn")
+    parser.add_argument("--fits", type=Path, help="a file that keeps what was measured, to go on from")
 
 
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, losses=True, repeat=50)
     parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
+
+
+def _add_wide_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0)
+    parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
 
 
 def _add_path_options(parser: argparse.ArgumentParser) -> None:
@@ -207,9 +220,9 @@ def _measure_path(options: argparse.Namespace, tell: Tell) -> tuple[Any, Any]:
 PAGES = {
     "choice": Page(
         "the automatic choice of solver against the best one",
-        partial(_add_options, data=choice.DATA, losses=True, repeat=3, longest=10.0),
-        lambda given, tell: choice.measure(given.data, given.loss, given.repeat, given.longest, tell),
-        lambda given, found: choice.markdown(found),
+        _add_choice_options,
+        choice.measure,
+        choice.markdown,
     ),
     "reading": Page(
         "LIBSVM text, against scikit-learn's reader",
@@ -226,7 +239,9 @@ PAGES = {
     "intelex": Page(
         "kernel fits of thousands of rows against scikit-learn-intelex",
         _add_intelex_options,
-        lambda given, tell: intelex.measure(given.data, given.rows, given.longest, given.repeat, tell),
+        lambda given, tell: intelex.measure(
+            given.data, given.rows, given.longest, given.repeat, given.fits, tell
+        ),
         lambda given, found: intelex.markdown(found, given.rows, given.longest, given.repeat),
     ),
     "features": Page(
@@ -249,8 +264,8 @@ PAGES = {
     ),
     "wide": Page(
         "wide sparse data at every C, beside scikit-learn",
-        partial(_add_options, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0),
-        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell),
+        _add_wide_options,
+        lambda given, tell: wide.measure(given.data, given.loss, given.longest, tell, given.batches),
         lambda given, found: wide.markdown(found, given.longest),
     ),
     "degree2": Page(

@@ -273,7 +273,8 @@ def examine(case: Case, number: int, found: Found) -> Iterator[Fault]:
         yield Fault("slow", seconds, f"{seconds:.1f} s")
     if not model.status_.certified:
         gap = max(proof.relative_gap for proof in each)
-        name = "rounding" if model.status_.name == "RULE_FIRED" else "uncertified"
+        said = model.status_.name in ("RULE_FIRED", "VALUES_ROUNDED")
+        name = "rounding" if said else "uncertified"
         yield Fault(name, gap, f"{model.status_.name}, gap {gap:.2e} after {seconds:.2f} s")
     if model.status_.name != "NOT_PROVEN":
         for k, proof in enumerate(each):

@@ -14,7 +14,7 @@ def boxes(figure):
         found[f"axes {k}"] = ax.get_window_extent()
         texts = [ax.title, ax.xaxis.label, ax.yaxis.label]
         for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
-            ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+            ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=False)
             texts += [label for place, label in ticks if low <= place <= high]
         for text in texts:
             if text.get_text():

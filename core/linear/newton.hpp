@@ -60,15 +60,26 @@ struct NewtonPoint {
     multipliers.assign(margins.size(), 0.0);
     curvatures.assign(margins.size(), 0.0);
     combined.assign(v.size(), 0.0);
+    peak = 0;
   }
 
-  // Takes over the margins: rows whose multiplier stays cost nothing but the look at them.
+  // Takes over the margins: rows whose multiplier stays cost nothing but the look at them. Where most
+  // change the sum is made anew, and where multipliers have become so small that the rounding of earlier,
+  // larger ones would be seen.
   template <class Piece>
   void refresh(const Piece& piece, System& system, const Budget& budget) {
     sums = maxmargin::refresh(piece, margins, terms.labels.data(), multipliers.data(), per_row.data(),
                               curvatures.data(), budget);
-    system.combine(per_row, per_column, budget);
-    for (std::size_t j = 0; j < v.size(); ++j) combined[j] += per_column[j];
+    constexpr double kMuch = 1e6;
+    peak = std::max(peak, sums.multipliers);
+    if (sums.changed < sums.supporting && peak <= kMuch * sums.multipliers) {
+      system.combine(per_row, per_column, budget);
+      for (std::size_t j = 0; j < v.size(); ++j) combined[j] += per_column[j];
+    } else {
+      for (std::size_t i = 0; i < per_row.size(); ++i) per_row[i] = terms.labels[i] * multipliers[i];
+      system.combine(per_row, combined, budget);
+      peak = sums.multipliers;
+    }
   }
 
   // per_column = R v - combined, the gradient of the sum of pieces.
@@ -119,6 +130,7 @@ struct NewtonPoint {
   std::vector<double> curvatures{};   // h_i = piece_i''(m_i), and a part of it where a row has just lost it
   std::vector<double> per_row{}, per_column{};  // room for a step's own numbers
   Refreshed sums{};                             // at the multipliers
+  double peak = 0;                              // of the multipliers' sum, since that of rows was last made
 };
 
 // A method in the middle of a run.

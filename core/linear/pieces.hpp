@@ -53,6 +53,8 @@ struct Refreshed {
   double loss = 0;         // sum_i C_i loss(m_i)
   double multipliers = 0;  // sum_i a_i
   double balance = 0;      // sum_i a_i y_i
+  double supporting = 0;   // rows whose multiplier is not 0
+  double changed = 0;      // rows whose multiplier is another one than before
 };
 
 // Multipliers and curvatures at the margins, and by how much the multipliers differ from the last ones
@@ -66,8 +68,8 @@ Refreshed refresh(const Piece& piece, std::span<const double> margins, const dou
   const Integer threads = budget.threads_for(count * kOperationsPerRow);
   std::vector<Refreshed> parts(static_cast<std::size_t>(threads));
   in_parallel(threads, count, [&](Integer thread, Integer begin, Integer end) {
-    double loss = 0, sum = 0, balance = 0;
-#pragma omp simd reduction(+ : loss, sum, balance)
+    double loss = 0, sum = 0, balance = 0, supporting = 0, changed = 0;
+#pragma omp simd reduction(+ : loss, sum, balance, supporting, changed)
     for (Integer i = begin; i < end; ++i) {
       const double multiplier = piece.multiplier(i, margins[i]);
       // Only what had its full curvature a step ago fades: there is no second time.
@@ -77,17 +79,21 @@ Refreshed refresh(const Piece& piece, std::span<const double> margins, const dou
       loss += piece.loss(i, margins[i]);
       sum += multiplier;
       balance += labels[i] * multiplier;
+      supporting += multiplier != 0 ? 1.0 : 0.0;
+      changed += multiplier != multipliers[i] ? 1.0 : 0.0;
       multiplier_changes[i] = labels[i] * (multiplier - multipliers[i]);
       multipliers[i] = multiplier;
       curvatures[i] = curvature;
     }
-    parts[thread] = {loss, sum, balance};
+    parts[thread] = {loss, sum, balance, supporting, changed};
   });
   Refreshed total;
   for (const Refreshed& part : parts) {
     total.loss += part.loss;
     total.multipliers += part.multipliers;
     total.balance += part.balance;
+    total.supporting += part.supporting;
+    total.changed += part.changed;
   }
   return total;
 }

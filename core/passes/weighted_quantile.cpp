@@ -105,14 +105,21 @@ std::pair<double, double> weighted_quantile(std::span<const double> values, std:
   }
   // The slope is not positive just left of this point, or this is the first point of all.
   const double at = begin->value;
+  const double left = begin == points.begin() ? found.last : std::max_element(points.begin(), begin)->value;
   if (ridge > 0) {
-    if (ridge * at + before > level) return {(level - before) / ridge, (level - before) / ridge};
-    const double beyond = (level - before - begin->weight) / ridge;
-    return {std::max(at, beyond), std::max(at, beyond)};
+    // Between two points the place is a quotient of differences, whose rounding must not lead beyond them.
+    if (ridge * at + before > level) {
+      const double place = std::clamp((level - before) / ridge, left, at);
+      return {place, place};
+    }
+    double right = end == points.end() ? INFINITY : end->value;
+    for (auto point = end; point != points.end(); ++point) right = std::min(right, point->value);
+    const double place = std::clamp((level - before - begin->weight) / ridge, at, right);
+    return {place, place};
   }
   if (end == points.end() && before + begin->weight <= level + rounding) return {at, INFINITY};
   if (before < level - rounding) return {at, at};
-  return {begin == points.begin() ? found.last : std::max_element(points.begin(), begin)->value, at};
+  return {left, at};
 }
 
 }  // namespace maxmargin

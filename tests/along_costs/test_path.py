@@ -20,6 +20,7 @@ from maxmargin.core import Budget
 from maxmargin.solvers import DualCoordinateAscent
 from maxmargin.solvers.base import Report
 from maxmargin.solvers.newton import Newton
+from maxmargin.solving.costs import Costs
 from maxmargin.solving.hand_over import HandOver
 from problems import INTERCEPTS, clouds, is_proof_of
 
@@ -288,15 +289,15 @@ def test_the_answer_is_never_worse_than_what_is_known():
 
 
 def test_an_ascent_that_begins_at_the_end_has_no_way_to_go():
-    hand_over = HandOver(Newton(), 100.0, 0.0)
+    hand_over = HandOver(Newton(), 0.0)
     assert hand_over.sweeps_left([0.0] * 9 + [1e-16]) == 0.0
 
 
 def test_an_ascent_from_a_start_is_judged_later():
     problem = problem_of("squared_hinge")
-    hand_over = HandOver(Newton(), 0.0, 1e-14)  # which would always be cheaper
+    hand_over = HandOver(Newton(), 1e-14, costs=lambda problem, tol, inside: Costs(0.0))
     start = Solution(w=np.zeros(8), alpha=np.full(300, 0.5))
-    for given, sweeps in ((None, 8), (start, 16)):
+    for given, sweeps in ((None, 4), (start, 16)):
         state = hand_over.init(problem, given)
         state.inner.stage = 0  # no warm-up
         while not state.handed_over:

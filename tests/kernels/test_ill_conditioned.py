@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, Problem, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES
@@ -133,3 +134,14 @@ def test_where_rounding_is_in_the_way_it_is_said_and_soon():
     assert time.process_time() - before < 20.0
     assert model.status_ is Status.VALUES_ROUNDED
     assert "rounding in float64" in str(caught[-1].message)
+
+
+def test_a_small_problem_whose_values_are_rounded_says_so():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20, 1)) + 300.0
+    y = random.integers(0, 2, 20)
+    model = SVC(kernel="poly", degree=4, gamma=1.0, coef0=1.0, C=1e5, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="rounding in float64"):
+        model.fit(X, y)
+    assert model.status_ is Status.VALUES_ROUNDED
+    assert model.certificate_.relative_gap > model.tol

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from maxmargin import Problem, Rows, Solution, certify, solve
+from maxmargin import Problem, Rows, Solution, certify, path, solve, solve_hard_margin
 from maxmargin.kernels import Gaussian, KernelRows, Linear
 from maxmargin.problem.regression import regression_problem
 from maxmargin.problem.twin_rows import TwinRows
@@ -100,6 +100,25 @@ def test_targets_of_1_say_nothing_new(loss, intercept):
     models = [solve(problem, tol=1e-8) for problem in (plain, told)]
     np.testing.assert_allclose(models[0].w, models[1].w, rtol=1e-6, atol=1e-9)
     assert models[0].certificate.primal == pytest.approx(models[1].certificate.primal, rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", REGRESSIONS)
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_wide_data_are_solved_by_the_ascent_or_what_takes_over(loss, C):
+    random = np.random.default_rng(0)
+    X = sparse.random(300, 3000, density=0.02, format="csr", random_state=0)
+    y = X @ random.normal(size=3000) + 1.0
+    model = solve(regression_problem(X, y, C, epsilon=0.05, loss=loss), tol=1e-4)
+    assert model.status.certified
+    assert "dual_coordinate_ascent" in model.solver
+
+
+def test_what_is_for_classification_alone_refuses_targets():
+    problem = arbitrary(1, "hinge", "exact")
+    with pytest.raises(ValueError, match="path takes problems of classification"):
+        path(problem, [1.0])
+    with pytest.raises(ValueError, match="hard margin is one of classification"):
+        solve_hard_margin(problem)
 
 
 def test_a_logistic_loss_has_targets_too():

@@ -7,10 +7,11 @@ import inspect
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from benchmarks import along_costs, datasets, machine, small
+from benchmarks import along_costs, datasets, machine, small, wide
 from benchmarks.__main__ import PAGES, main
 from maxmargin import Problem, solve
 
@@ -96,3 +97,22 @@ def test_every_page_is_written_from_the_options_and_what_was_found():
     page = machine.with_note("# Title\n\nText.\n", "python -m benchmarks x", "The load average is 9.")
     assert page.startswith("# Title\n\n<!-- Written by `python -m benchmarks x`; do not edit it.\n")
     assert page.endswith("The load average is 9. -->\n\nText.\n")
+
+
+def test_wide_goes_on_from_its_file(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    X = sparse.random_array((60, 80), density=0.1, format="csr", rng=random)
+    y = np.arange(60) % 3
+    monkeypatch.setattr(wide, "load", lambda name: (X, y))
+    monkeypatch.setattr(wide, "EXPONENTS", (0, 4))
+    file, told = tmp_path / "fits", []
+    fits = wide.measure(["counts"], ["hinge", "squared_hinge"], 5.0, told.append, file)
+    assert len(told) == len(fits) == len(file.read_text().splitlines()) == 4
+    assert all(
+        fit.relative_gap <= 1e-4 and (fit.kernel_ratio is None) == (fit.loss != "hinge") for fit in fits
+    )
+    assert wide.measure(["counts"], ["hinge", "squared_hinge"], 5.0, told.append, file) == fits
+    assert len(told) == 4
+    page = wide.markdown(fits, 5.0)
+    assert "Certified here: 4 of 4 fits" in page
+    assert page.count("x |") == 2

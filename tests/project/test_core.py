@@ -121,6 +121,17 @@ def test_weighted_quantile_minimises():
                 assert value(t) <= best + 1e-9
 
 
+def test_weighted_quantile_with_a_ridge_stays_between_its_neighbours():
+    """Between two values nothing but the ridge counts; the sums of large weights leave rounding there."""
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        values = np.sort(random.normal(size=20)) * 1e-9 + 1.0
+        weights = 10.0 ** random.uniform(0, 6, 20)
+        for ridge in (1e-12, 1e-6):
+            low, high = core.weighted_quantile(values, weights, float(weights[:7].sum()), ridge)
+            assert values[6] <= low == high <= values[7]
+
+
 @pytest.mark.parametrize("ridge", [0.0, 0.5, 300.0])
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "sample is unlike the rest", "few values"])
 def test_weighted_quantile_of_many_values(order, ridge):

@@ -70,7 +70,7 @@ def on_columns(system, curvatures):
 
 
 def on_rows(system, curvatures):
-    products = newton_system.RowProducts(system.problem.rows.compiled)
+    products = newton_system.RowProducts(system.problem.rows)
     return newton_system._OnRows(system, products, curvatures, ONE)
 
 
@@ -224,18 +224,20 @@ def test_sparse_rows_are_not_blocked():
     assert not newton_system.Hessian(system).blocked
 
 
-def test_products_are_kept_and_forgotten(monkeypatch):
-    X, y = random_data(2000, 12)
-    system = NewtonSystem(Problem.of(X, y))
-    products = newton_system.RowProducts(system.problem.rows.compiled)
+@pytest.mark.parametrize("rows_of", [np.asarray, sparse.csr_matrix], ids=["BLAS", "the core"])
+def test_products_are_kept_and_forgotten(monkeypatch, rows_of):
+    X, y = random_data(2000, 12, density=1.0 if rows_of is np.asarray else 0.2)
+    system = NewtonSystem(Problem.of(rows_of(X), y))
+    products = newton_system.RowProducts(system.problem.rows)
+    assert products.full == (rows_of is np.asarray)
     made = []
 
-    def counting(data, first, second, out, budget):
-        made.append(len(first))
-        core_inner_products(data, first, second, out, budget)
+    def counting(self, new, budget):
+        made.append(len(new))
+        add(self, new, budget)
 
-    core_inner_products = core.inner_products
-    monkeypatch.setattr(core, "inner_products", counting)
+    add = newton_system.RowProducts._add
+    monkeypatch.setattr(newton_system.RowProducts, "_add", counting)
 
     def look_at(free):
         made.clear()

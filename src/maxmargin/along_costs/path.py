@@ -258,11 +258,15 @@ class _Walk:
 
 
 def _refuse_data(problem: Any, name: str, costs: str) -> None:
-    """Refuse X in the place of a problem: the data and the labels make one together."""
+    """Refuse X in the place of a problem, since data and labels make one together; and targets."""
     if not isinstance(problem, Problem):
         raise TypeError(
             f"The first argument of {name} must be a Problem. Got {type(problem).__name__} instead. Make "
             f"one of the data and of labels that are 1 and -1: {name}(Problem.of(X, y), {costs})."
+        )
+    if problem.targets is not None:
+        raise ValueError(
+            f"{name} takes problems of classification, whose targets are 1. Use solve at each C."
         )
 
 

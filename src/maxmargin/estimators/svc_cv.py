@@ -176,7 +176,10 @@ class SVCCV(ClassifierMixin, ShowsProof):
         score = _Scorer(template, self.scoring, X, targets)
         found = np.empty((len(Cs), max(1, len(gammas)), len(folds)), object)
         upwards, doubts = np.argsort(Cs, kind="stable").tolist(), set[str]()
-        budget = Budget(math.inf, 1)
+        # Lines whose fits are short are side by side; in others every fit has all threads.
+        threads = template._threads()
+        workers = min(threads, found.shape[1]) if self._is_quick(len(codes)) else 1
+        budget = Budget(math.inf, threads if workers == 1 else 1)
 
         def fit_line(place: int, beside: int) -> None:
             if budget.stopped:
@@ -193,8 +196,6 @@ class SVCCV(ClassifierMixin, ShowsProof):
                     break
 
         with held_back(budget.stop) as interrupts:
-            # Lines whose fits are short are side by side; in others every fit has all threads.
-            workers = min(template._threads(), found.shape[1]) if self._is_quick(len(codes)) else 1
             if workers == 1:
                 for place in range(found.shape[1]):
                     fit_line(place, 1)

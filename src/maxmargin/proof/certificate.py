@@ -45,6 +45,8 @@ _OF_A_MARGIN, _UNSEEN = 1e-14, 1e-9
 """What rounding takes from a margin, at a guess; and what of the objective is too little to matter."""
 _TRIFLE, _LOOKS = 1e-9, 3
 """What a margin may lack for being 1 but for rounding; and how often that is looked for."""
+_EPSILON = float(np.finfo(np.float64).eps)
+"""The least share of a number that can be added to it: a w has to become longer by that at least."""
 _NO_ROUNDING = 1e-6
 """A dual value above the primal one by this share of it is no matter of rounding."""
 
@@ -431,7 +433,8 @@ def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Cert
         trifle = float(lacking.max(where=(lacking < _TRIFLE) & (problem.costs > 0.0), initial=0.0))
         if trifle == 0.0 or not problem.margins_scale:
             break
-        w, b = (1.0 + 2.0 * trifle) * w, (1.0 + 2.0 * trifle) * b
+        factor = 1.0 + 2.0 * max(trifle, _EPSILON)
+        w, b = factor * w, factor * b
     squared = rows.twofold_squared_norm_of(proposed.alpha * problem.y)
     lower = objective.twofold_dual(proposed.alpha, squared, problem.reach(best.primal))
     if not lower > proof.dual:
@@ -572,6 +575,7 @@ def certify_each(
     alpha: Vector,
     lengths: Vector,
     value_error: float,
+    budget: core.Budget,
     *,
     kernel_is_none: bool = False,
 ) -> SmallProofs:
@@ -582,7 +586,7 @@ def certify_each(
     both rows.
     """
     margins, values = np.empty(len(y)), np.empty((len(begins) - 1, 6))
-    problems.prove(alpha, margins, lengths, value_error, values, core.ALL_CORES)
+    problems.prove(alpha, margins, lengths, value_error, values, budget)
     each = []
     for b, low, high, primal, dual, violation in values.tolist():
         proven = not (kernel_is_none or contradictory(primal, dual))

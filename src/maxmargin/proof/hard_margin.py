@@ -177,7 +177,9 @@ def certify_hard_margin(
 
 
 def refuse_fixed_intercept(problem: Problem) -> None:
-    """A hard margin is scaled, and b with it."""
+    """A hard margin is scaled, and b with it; its margins are 1."""
+    if problem.targets is not None:
+        raise ValueError("The hard margin is one of classification, where every target is 1. Got targets.")
     if problem.fixed_intercept != 0.0:
         raise ValueError(
             f"The hard margin has no fixed intercept. Got fixed_intercept={problem.fixed_intercept:g}. Use "

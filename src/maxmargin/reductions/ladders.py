@@ -27,7 +27,7 @@ from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_u
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, RowSpace
-from maxmargin.proof.certificate import Certificate, certify
+from maxmargin.proof.certificate import Certificate, certify, feasible
 from maxmargin.proof.inseparable import InseparableError, equal_rows
 from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
@@ -270,8 +270,12 @@ class KernelFit:
         if self._on_card:
             self._threads = self._side_by_side = 1  # one problem has the whole card
         self._quick = self._at_will and running.unseen and not self._on_card
+        # Where nobody limits the steps, it is the ladder itself that has given up by their number.
+        self._ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self._at_will else set())
         self._at_once: SmallModels | None = None
         self._solved: Solved | None = None
+        self._shared_bytes = 0
+        """Of values of the kernel that all problems share, but for those of ``problems.matrix``."""
         self._memory = threading.local()
 
     @staticmethod
@@ -298,21 +302,14 @@ class KernelFit:
                 np.array(starts),
                 first.running.tol,
                 sizes.TINY_ROWS,
-                budget or Budget(math.inf, 1),
+                budget or Budget(math.inf, first.running.threads()),
                 rounds=first._rounds,
-                threads=first.running.threads() if len(zeros) > sizes.ONE_THREAD_ROWS else 1,
             )
             if budget is not None and budget.stopped:
                 return
             for fit, of_fit in zip(fits, solved, strict=True):
                 fit._solved = of_fit
         yield from (fit.solve() for fit in fits)
-
-    @property
-    def _is_small(self) -> bool:
-        """Whether one call may solve all problems, with all values of the kernel at hand."""
-        at_hand = self.problems.matrix is not None
-        return self._quick and at_hand and self._is_short(self.problems.largest)
 
     def _is_short(self, rows: int) -> bool:
         """Whether one call solves a problem of so many rows, or has solved it already."""
@@ -324,9 +321,9 @@ class KernelFit:
 
     def solve(self) -> Models:
         """A model of each problem."""
-        if self._is_small:
-            self._at_once = self._all_in_one_call(self.problems.matrix)
-            if Status.RULE_FIRED not in self._at_once.statuses:
+        if self._quick and self._is_short(self.problems.largest):
+            self._at_once = self._all_in_one_call()
+            if self._at_once is not None and Status.RULE_FIRED not in self._at_once.statuses:
                 return self._at_once
         if self._on_card and self._at_will and self._starts is None and self.problems.several:
             self._starts = self._side_by_side_on_card()
@@ -345,10 +342,24 @@ class KernelFit:
         offered = {field.name for field in fields(options)}
         return changed(way, solver=replace(options, **{n: ours[n] for n in ours if n in offered}))
 
-    def _all_in_one_call(self, matrix: Any) -> SmallModels:
-        """All problems at once, with all values of the kernel at hand."""
-        values = np.ascontiguousarray(matrix, np.float64)
-        return self._in_one_call(values, None, self.problems.in_a_row(), Budget(math.inf, 1))
+    def _all_in_one_call(self) -> SmallModels | None:
+        """All problems at once, with all values of the kernel at hand; None where these are too many."""
+        problems, count = self.problems, len(self.problems.codes)
+        if problems.matrix is not None:
+            values = np.ascontiguousarray(problems.matrix, np.float64)
+            return self._in_one_call(values, None, problems.in_a_row(), Budget(math.inf, 1))
+        if 8e-6 * count**2 > sizes.SHARE_OF_CACHE * self._cache_size:
+            return None
+        # In the order of the classes, so that those of a pair lie close together.
+        order, place = np.concatenate(problems.by_class), np.empty(count, np.intp)
+        place[order] = np.arange(count)
+        budget = Budget(math.inf, self._threads)
+        values, data = np.empty((count, count)), problems.rows.stored_data
+        with held_back(budget.stop):
+            core.kernel_block(problems.kernel.compiled, data, order, data, order, values, budget)
+        self._shared_bytes = values.nbytes
+        parts = problems.in_a_row()
+        return self._in_one_call(values, order, parts._replace(which=place[parts.which]), budget)
 
     def _side_by_side_on_card(self) -> list[Vector]:
         """Multipliers of all problems, each a part of the same rounds; some at a time."""
@@ -437,14 +448,18 @@ class KernelFit:
         assert known is not None
         if known is not model.certificate and known.relative_gap <= tol:
             model = replace(model, status=Status.within_tol(known))
-        elif model.status is Status.RULE_FIRED and self._is_rounding(attempt.problem, known):
+        elif model.status in self._ends and self._is_rounding(attempt.problem, known):
             model = replace(model, status=Status.VALUES_ROUNDED)
         return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
 
     def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
-        """Whether the rounding of the kernel's values can change the objective by more than ``tol``."""
+        """Whether the rounding of the kernel's values can change the objective by more than ``tol``.
+
+        At the multipliers that were proven; where nothing is better than 0, at those of C.
+        """
         rows = problem.rows
-        per_length, constant = rows.score_error(proof.alpha * problem.y)
+        alpha = proof.alpha if proof.alpha.any() else feasible(problem, problem.costs)
+        per_length, constant = rows.score_error(alpha * problem.y)
         lost = core.dot(problem.costs, per_length * rows.lengths + constant)
         return proof.relative_gap > self.running.tol and lost > self.running.tol * proof.primal
 
@@ -551,7 +566,8 @@ class KernelFit:
     def cache_use(self, models: Models, kernel: Kernel) -> CacheUse:
         """What has been made of ``cache_size``."""
         problems, solver = self.problems, self.running.solver
-        shared_bytes = shared_rows = 0
+        shared_bytes = self._shared_bytes
+        shared_rows = len(problems.codes) if shared_bytes else 0
         if problems.matrix is not None and not isinstance(kernel, Precomputed):
             shared_bytes, shared_rows = int(problems.matrix.nbytes), len(problems.codes)
         budget_bytes = bytes_of(self._cache_size)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -127,35 +126,22 @@ def solve_at_costs(
     budget: core.Budget,
     *,
     rounds: int = MOST_ROUNDS,
-    threads: int = 1,
 ) -> list[Solved]:
     """The problems of ``parts`` at several costs, one line each, from multipliers of as many lines.
 
-    Problems on the same rows follow one another, so that they share the values among these; ``threads``
-    have different problems.
+    Problems on the same rows follow one another, so that they share the values among these.
     """
-    lines, problems = len(costs), len(parts.begins) - 1
-    alpha, steps = np.zeros_like(starts), np.zeros((lines, problems), np.int64)
-
-    def solve(first: int, last: int) -> None:
-        ends = parts.begins[first : last + 1]
-        sizes = np.diff(ends)
-        place = np.concatenate([np.tile(np.arange(*pair), lines) for pair in pairwise(ends)])
-        line = np.concatenate([np.repeat(np.arange(lines), size) for size in sizes])
-        begins = np.concatenate([[0], np.cumsum(np.repeat(sizes, lines))])
-        own, of_costs = starts[line, place], costs[line, place]
-        some = core.SmallProblems(matrix, parts.which[place], begins, parts.y[place], of_costs)
-        taken = some.solve(own, tol, tiny, rounds, budget)
-        alpha[line, place] = own
-        steps[:, first:last] = np.reshape(taken, (-1, lines)).T
-
-    shares = list(pairwise(np.linspace(0, problems, min(threads, problems) + 1).astype(int).tolist()))
+    lines = len(costs)
+    counts = np.diff(parts.begins)
+    place = np.concatenate([np.tile(np.arange(*ends), lines) for ends in pairwise(parts.begins)])
+    line = np.concatenate([np.repeat(np.arange(lines), count) for count in counts])
+    begins = np.concatenate([[0], np.cumsum(np.repeat(counts, lines))])
+    own, alpha = starts[line, place], np.empty_like(starts)
+    every = core.SmallProblems(matrix, parts.which[place], begins, parts.y[place], costs[line, place])
     with held_back(budget.stop):
-        if len(shares) == 1:
-            solve(0, problems)
-        else:
-            with ThreadPoolExecutor(len(shares), "maxmargin") as pool:
-                list(pool.map(lambda share: solve(*share), shares))
+        taken = every.solve(own, tol, tiny, rounds, budget)
+    alpha[line, place] = own
+    steps = np.reshape(taken, (-1, lines)).T
     return [Solved(*line) for line in zip(alpha, steps.tolist(), strict=True)]
 
 
@@ -190,6 +176,6 @@ def solve_small(
             steps = problems.solve(alpha, tol, tiny, rounds, budget)
         status = Status.INTERRUPTED if budget.stopped else Status.RULE_FIRED
     proofs = certify_each(
-        problems, y, costs, begins, alpha, lengths, value_error, kernel_is_none=kernel_is_none
+        problems, y, costs, begins, alpha, lengths, value_error, budget, kernel_is_none=kernel_is_none
     )
     return SmallModels(proofs, steps, time.perf_counter() - start, tol, status)

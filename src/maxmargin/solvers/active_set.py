@@ -124,7 +124,7 @@ class ActiveSet(Solver[State]):
         if problem.loss.name == "squared_hinge":
             np.divide(0.5, problem.costs, out=own, where=problem.costs > 0.0)
         state = State(
-            products=RowProducts(problem.rows.compiled),
+            products=RowProducts(problem.rows),
             beta=np.zeros(problem.rows.count),
             low=np.where(y > 0.0, 0.0, -upper),
             high=np.where(y > 0.0, upper, 0.0),
@@ -310,8 +310,7 @@ class _Bordered:
             return
         self.place = np.cumsum(J) - 1
         """The place of a row among those of the factor."""
-        matrix = small.matrix[np.ix_(self.rows, self.rows)]
-        self.factor = cholesky(matrix, small.diagonal[self.rows])
+        self.factor = cholesky(lambda: _among(small.matrix, self.rows), small.diagonal[self.rows])
         self.border: dict[int, int] = {}
         """The columns of ``answers`` for rows that have come or gone."""
         self.answers: Matrix = solved_by(self.factor, np.ones((len(self.rows), 1)))
@@ -332,11 +331,11 @@ class _Bordered:
         gone, come = np.flatnonzero(self.first & ~J), np.flatnonzero(J & ~self.first)
         rest = ~(J | self.first)
         still = np.where(rest, change, 0.0)
-        right = -small.f - small.matrix @ still
+        right = -small.f - small.matrix @ still if still.any() else -small.f
         plain = solved_by(self.factor, right[rows])
         border = np.zeros((len(rows), len(gone) + len(come) + 1))
         border[self.place[gone], np.arange(len(gone))] = 1.0
-        border[:, len(gone) : -1] = small.matrix[np.ix_(rows, come)]
+        border[:, len(gone) : -1] = small.matrix[come][:, rows].T  # of a symmetric matrix
         border[:, -1] = 1.0
         answers = self._answers(np.concatenate([gone, come]), border)
         corner = np.zeros((border.shape[1], border.shape[1]))
@@ -364,6 +363,11 @@ class _Bordered:
             more = solved_by(self.factor, np.asfortranarray(border[:, new]))
             self.answers = np.concatenate([self.answers, more], axis=1)
         return self.answers[:, [self.border[int(row)] for row in rows] + [0]]
+
+
+def _among(matrix: Matrix, rows: Indices) -> Matrix:
+    """A copy of the part of a matrix that these rows have among themselves."""
+    return matrix.copy() if len(rows) == len(matrix) else matrix[np.ix_(rows, rows)]
 
 
 def _solve(matrix: Matrix, right: Vector) -> Vector:

@@ -20,6 +20,9 @@ ONE_THREAD_VALUES = 50_000
 FEW_VALUES = 130_000
 """Stored values up to which calls cost more than passes, so that second-order steps follow one another
 inside the core: a thousand rows of 128 columns have fewer."""
+CACHED_VALUES = 1_000_000
+"""Stored values of sparse rows up to which a cache of 16 MB holds them with their multipliers: beyond,
+every visit of a row in a shuffled order waits for the memory."""
 LARGE_VALUES = 30_000_000
 """Stored values from which two passes are too long to wait for after Ctrl-C, so that certificates are made
 on the way, often enough to have a recent one."""
@@ -60,8 +63,6 @@ would cost more than the solution."""
 QUICK_SHARED_ROWS = 4_000
 """The same where several fits on the same rows share the values among them, as those of a cross-validation:
 a copy of 4,000 x 4,000 values takes 128 MB for each thread, and a tenth of a second."""
-ONE_THREAD_ROWS = 2_000
-"""Rows of all problems of a fit together, up to which they take less time than to start a thread."""
 MOST_ROUNDS, FEW_ROUNDS = 100, 20
 """Rounds of at most 20 steps for each row in such a call; harder problems are left to the loop. A linear
 kernel gets the few: what is not easy then is soon solved on the columns."""

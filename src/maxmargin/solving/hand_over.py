@@ -3,19 +3,25 @@
 
 All keep w and alpha, so the second goes on where the first stands. After every sweep the way on costs
 
-    ascent          sweeps that the decay of its gap still asks for  x  what a sweep costs
-    second order    ``cost``, which solving/ways.py estimates
-    active_set      some factors of a matrix with a row for each multiplier that is inside its walls now
+    ascent              sweeps that the decay of its gap still asks for  x  what a sweep costs
+    second order        ``augmented_lagrangian`` or ``newton``
+    active_set          on the multipliers that are inside their walls now
+    interior_point      always about the same
 
-all in visits of a stored value and never in seconds: the same data and seed give the same run everywhere.
-The ascent's warm-up tells more. While multipliers grow with C, so do the sweeps: a warm-up that is long
-beside the other's cost is given up. Where they cease to grow, the data are nearly separable; then sweeps
-hardly depend on C, and the second-order method takes several times as many steps as on data that overlap.
+all in visits of a stored value (solving/costs.py) and never in seconds: the same data and seed give the
+same run everywhere. The ascent's warm-up tells more. While multipliers grow with C, so do the sweeps: a
+warm-up that is long beside the other's cost is given up. Where they cease to grow, the data are nearly
+separable; then sweeps hardly depend on C, and the second-order method takes several times as many steps as
+on data that overlap.
+
+A method that has cost more than was expected of it hands over once more, to the cheapest that has not had
+its turn; the steps of the interior point are always about as many.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -25,55 +31,43 @@ from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.active_set import ActiveSet
-from maxmargin.solvers.ascent.state import COST
 from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from maxmargin.solvers.sizes import LARGEST_SIDE
+from maxmargin.solvers.interior_point import InteriorPoint
+from maxmargin.solving.costs import NONE, Costs, costs_of_ways, second_order_steps, sweep_cost
 from maxmargin.tools.changed import changed
 
-PASS = 0.7
-"""Visits that a value in a pass costs: rows come in order, and nothing is written."""
-FLOP = 0.06
-"""Visits that a multiply-add of a dense factorisation costs: BLAS, with one thread."""
-CALL = 40_000.0
-"""A step beside its passes, in visits of a stored value: calls from Python, and what they allocate."""
-_ROW = 30.0
-"""What it costs to come to a row and to leave it, in visits of a stored value."""
 _SWEEPS_TO_JUDGE_BY = 8
-"""Sweeps after which the decay of the gap can be judged."""
+"""Sweeps after which the decay of the gap can be judged well."""
+_SWEEPS_BETWEEN = 4
+"""Sweeps from one judgement to the next: it takes as long as a sweep of a few hundred rows."""
 _SWEEPS_FROM_A_START = 16
 """The gap of a good start rises at first: sweeps change its best rows before they have seen the others."""
 _LEAST_SPENT = 0.2
 """The share of the second-order method's cost that the ascent may spend before it is judged: a wrong guess
 then costs little more than the way it led away from."""
+_LEAST_SPENT_OF_OTHERS = 0.3
+"""The same share for active sets and the interior point, which take over from any gap: by then it is known
+better how the ascent goes."""
+_LEAST_SPENT_EARLY = 0.5
+"""The same share while there are fewer sweeps to judge by than one would wish."""
 _ROUNDING = 1e-15
 """The relative gap below which sweeps can gain nothing in float64."""
-_LEAST_SPENT_OF_SETS = 0.1
-"""The same share for active sets, which need no more of the ascent than most of the rows inside."""
-_FACTORS, _PRODUCTS, _PASSES, _CALLS = 6.0, 60.0, 12.0, 1500.0
-"""What ``active_set`` takes as a rule: factors of its matrix, products with it, passes over the data, and
-``CALL``."""
 _SEPARABLE = 5.0
 """The factor on the cost of the second-order method where the data are nearly separable."""
-
-
-def sweep_cost(problem: Problem, visited: int) -> float:
-    """What a sweep over so many rows costs, in visits of a stored value."""
-    return (problem.rows.stored / max(problem.rows.count, 1) + _ROW) * visited + CALL
-
-
-def active_set_cost(problem: Problem, inside: int) -> float:
-    """What ``active_set`` is expected to cost where so many multipliers are inside their walls.
-
-    Only for data of so many columns that no other method has a factor: else those know more of the rows.
-    """
-    rows = problem.rows
-    if inside > LARGEST_SIDE or rows.columns <= LARGEST_SIDE:
-        return math.inf
-    width = rows.stored / max(rows.count, 1)
-    in_common = width * width / max(rows.columns, 1)  # columns of two rows, if no column had more values
-    matrix = inside**2 * (min(width, 10.0 * in_common + 1.0) + _PRODUCTS * FLOP)
-    return matrix + _FACTORS * FLOP * inside**3 / 6.0 + _PASSES * PASS * rows.stored + _CALLS * CALL
+_MANY_ROWS = 10.0
+"""Rows to a column: data are then seldom separable, and ``newton`` needs few steps from any start."""
+_SET_STEPS = 4.0
+"""Steps of ``active_set``, as a rule."""
+_OVERRUN = 2.0
+"""How many times its expected cost a method may cost before the next one takes over; and at least as much
+as that costs."""
+_NEARLY = 30.0
+"""A relative gap of so many times tol is nearly there: second-order methods are fastest at the end."""
+_FAR = 0.5
+"""A relative gap above which it hardly moves, while the dual value may climb at a steady pace."""
+_PROXIMAL = 1e-8
+"""The first r of ``active_set``: where the ascent stands, most rows are on their side already."""
 
 
 @dataclass
@@ -84,8 +78,6 @@ class State:
     """The state of the solver that is running."""
     solver: AnySolver
     """The solver that is running."""
-    cost: float
-    """What the second-order method would cost, as far as is known."""
     gaps: list[float] = field(default_factory=list[float])
     """The relative gaps that the ascent estimated, sweep by sweep after its warm-up."""
     smallest: list[float] = field(default_factory=list[float])
@@ -95,33 +87,45 @@ class State:
     sweeps: int = 0
     least_sweeps: int = 0
     """Sweeps before there is anything to judge by."""
+    separable: bool = False
+    """Whether the warm-up has ended early."""
     spent: float = 0.0
-    """What the sweeps so far have cost, in visits."""
+    """What the sweeps, or the steps of the method that has taken over, have cost so far, in visits."""
+    step_cost: float = 0.0
+    """What a step of that method costs."""
+    allowed: float = math.inf
+    """What it may cost."""
+    costs: Costs = NONE
+    """What the methods cost that have not had their turn."""
+    steps: int = 0
+    """The steps that it has taken."""
+    before: tuple[str, ...] = ()
+    """What ran before, and for how long."""
 
     @property
     def handed_over(self) -> bool:
-        """Whether the second-order method is running."""
+        """Whether another method than the ascent is running."""
         return not isinstance(self.solver, DualCoordinateAscent)
 
 
 @dataclass(frozen=True)
 class HandOver(Solver[State]):
-    """Dual coordinate ascent first, then ``second`` where that is cheaper; for the losses of both."""
+    """Dual coordinate ascent first, then ``second`` or another where that is cheaper; for their losses."""
 
     name: ClassVar[str] = "hand_over"
+    takes_targets: ClassVar[bool] = True
     second: AnySolver
-    cost: float
-    """What it costs to solve the problem by ``second``, in visits of a stored value."""
     tol: float = 1e-4
     """The relative gap up to which costs are counted."""
-    by_rows: float = 0.0
-    """The part of ``cost`` that counts all rows, where only those with a multiplier above 0 take it. Then
-    there are many rows to a column, and ``second`` begins best where the ascent stands, whatever its C."""
+    at_first: AnySolver | None = None
+    """What begins where it is so cheap that no sweep is worth its time; None: the ascent."""
+    costs: Callable[[Problem, float, int | None], Costs] = costs_of_ways
+    """What the ways on cost, given ``tol`` and the number of multipliers inside their walls."""
     seed: int = 0
 
     @property
     def first(self) -> DualCoordinateAscent:
-        """The solver that begins."""
+        """The ascent."""
         return DualCoordinateAscent(seed=self.seed)
 
     def accepts(self, problem: Problem) -> str | None:
@@ -129,84 +133,135 @@ class HandOver(Solver[State]):
         return self.first.accepts(problem) or self.second.accepts(problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """The state of the ascent before its first sweep."""
-        least = _SWEEPS_TO_JUDGE_BY if start is None else _SWEEPS_FROM_A_START
+        """The state of what begins, before its first step."""
         first = self.first
-        return State(first.init(problem, start), first, self.cost, least_sweeps=least)
+        state = State(None, first)
+        if self.at_first is not None:
+            costs = self.costs(problem, self.tol, None)
+            self._begin(problem, state, self.at_first, costs, start)
+            return state
+        state.inner = first.init(problem, start)
+        state.least_sweeps = _SWEEPS_BETWEEN if start is None else _SWEEPS_FROM_A_START
+        return state
 
     def resume(self, problem: Problem, start: Solution | None, before: State) -> State:
-        """Go on with the second-order method where that had taken over: it has a Hessian to go on with."""
+        """Go on with the method that had taken over: it has a matrix to go on with."""
         if not before.handed_over:
             return self.init(problem, start)
         solver = before.solver
-        return State(solver.resume(problem, start, before.inner), solver, self.cost)
+        return State(solver.resume(problem, start, before.inner), solver)
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
-        """One step of the solver that is running; after a sweep, a look whether to hand over."""
+        """One step of the solver that is running, and a look whether to hand over."""
         if state.handed_over:
-            state.inner = state.solver.step(problem, state.inner, budget)
-            return state
+            return self._step_of_other(problem, state, budget)
         stage, visited = state.inner.stage, len(state.inner.visits.order)
         state.inner = state.solver.step(problem, state.inner, budget)
         state.sweeps += 1
         state.spent += sweep_cost(problem, visited)
-        if state.inner.stage < stage - 1:
-            state.cost *= _SEPARABLE
+        state.separable |= state.inner.stage < stage - 1
         gap = state.solver.report(state.inner).gap
         if math.isfinite(gap):
             state.gaps.append(gap)
             state.smallest.append(min([gap, *state.smallest[-1:]]))
             state.duals.append(state.inner.dual)
-        cost = state.cost
-        if self.by_rows > 0.0:
-            held = np.count_nonzero(state.inner.alpha) / problem.rows.count
-            cost -= (1.0 - held) * self.by_rows
         if state.inner.stage > 0:
-            if state.spent <= _LEAST_SPENT * cost:
-                return state
-            if self.by_rows > 0.0:
-                if state.inner.stage_sweeps > 0:  # when C has just been raised, alpha is too large
-                    self._hand_over(problem, state, self.second, self.solution(problem, state, budget))
-            elif state.inner.stage < stage:
-                # Multipliers of a smaller C are no start.
-                self._hand_over(problem, state, self.second, None)
-        elif len(state.gaps) >= state.least_sweeps:
-            left = self.sweeps_left(state.gaps)
-            left *= sweep_cost(problem, len(state.inner.visits.order))
-            second = self._cheaper(problem, state, cost, left)
-            if second is not None:
-                start = state.solver.solution(problem, state.inner, budget)
-                self._hand_over(problem, state, second, start)
+            self._judge_warm_up(problem, state, budget, state.inner.stage < stage)
+        elif len(state.gaps) >= state.least_sweeps and len(state.gaps) % _SWEEPS_BETWEEN == 0:
+            self._judge(problem, state, budget)
         return state
 
-    def _cheaper(self, problem: Problem, state: State, cost: float, left: float) -> AnySolver | None:
-        """The way on if it is cheaper than the sweeps that are left; ``second`` costs so much."""
-        second = self.second if state.spent > _LEAST_SPENT * cost and left > cost else None
-        if problem.rows.columns <= LARGEST_SIDE or state.sweeps % _SWEEPS_TO_JUDGE_BY:
-            return second
-        alpha = state.inner.alpha
-        upper = state.inner.coordinates[:, COST] if problem.loss.name == "hinge" else np.inf
-        of_sets = active_set_cost(problem, int(np.count_nonzero((alpha > 0.0) & (alpha < upper))))
-        if cost <= of_sets:
-            return second
-        # At large C the dual value climbs at a steady pace, while the relative gap hardly moves. What was
-        # spent in vain counts, lest a wrong guess goes on for long.
-        left = (
-            min(self.sweeps_left(state.smallest), self.sweeps_of_climb(state)) * state.spent / state.sweeps
-        )
-        cheap = max(of_sets - state.spent, _LEAST_SPENT * of_sets)
-        begun = state.spent > _LEAST_SPENT_OF_SETS * of_sets
-        return ActiveSet() if begun and left > cheap else None
+    def _judge_warm_up(self, problem: Problem, state: State, budget: Budget, stage_ended: bool) -> None:
+        """Give up a warm-up that has become long beside another way."""
+        rows, squared = problem.rows, problem.loss.name == "squared_hinge"
+        many = squared and rows.count >= _MANY_ROWS * rows.columns
+        costs = self._costs(problem, state, _inside(problem, state) if many else None)
+        if many:
+            # ``newton`` begins best where the ascent stands, whatever its C; but alpha is too large when C
+            # has just been raised.
+            if state.spent > _LEAST_SPENT * costs.second and state.inner.stage_sweeps > 0:
+                start = self.solution(problem, state, budget)
+                self._hand_over(problem, state, self.second, costs, start)
+        elif stage_ended:
+            solver, cost, least = self._cheapest(costs._replace(interior_point=math.inf))
+            if state.spent > least * cost:
+                self._hand_over(
+                    problem, state, solver, costs, None
+                )  # multipliers of a smaller C are no start
 
-    def _hand_over(self, problem: Problem, state: State, solver: AnySolver, start: Solution | None) -> None:
+    def _judge(self, problem: Problem, state: State, budget: Budget) -> None:
+        """Hand over where sweeps would be the more expensive way on."""
+        costs = self._costs(problem, state, _inside(problem, state))
+        solver, cost, least = self._cheapest(costs)
+        early = len(state.gaps) < _SWEEPS_TO_JUDGE_BY
+        if state.spent <= (_LEAST_SPENT_EARLY if early else least) * cost:
+            return
+        left = self.sweeps_left(state.smallest)
+        if state.gaps[-1] > _FAR:
+            left = min(left, self.sweeps_of_climb(state))
+        # What was spent in vain counts, lest a wrong guess goes on for long.
+        cheap = cost if early else max(cost - state.spent, _LEAST_SPENT * cost)
+        if left * sweep_cost(problem, len(state.inner.visits.order)) > cheap:
+            start = None if isinstance(solver, InteriorPoint) else self.solution(problem, state, budget)
+            self._hand_over(problem, state, solver, costs, start)
+
+    def _cheapest(self, costs: Costs) -> tuple[AnySolver, float, float]:
+        """The cheapest way on, its cost, and the share of it that the ascent has before it is judged."""
+        cost = min(costs)
+        if cost == costs.second:
+            return self.second, cost, _LEAST_SPENT
+        other: AnySolver = ActiveSet() if cost == costs.active_set else InteriorPoint()
+        return other, cost, _LEAST_SPENT_OF_OTHERS
+
+    def _costs(self, problem: Problem, state: State, inside: int | None) -> Costs:
+        costs = self.costs(problem, self.tol, inside)
+        return costs._replace(second=_SEPARABLE * costs.second) if state.separable else costs
+
+    def _hand_over(
+        self, problem: Problem, state: State, solver: AnySolver, costs: Costs, start: Solution | None
+    ) -> None:
+        steps = f"{state.steps} steps of" if state.handed_over else f"{state.sweeps} sweeps of"
+        state.before = (*state.before, f"{steps} {state.solver.name}")
+        self._begin(problem, state, solver, costs, start)
+
+    def _begin(
+        self, problem: Problem, state: State, solver: AnySolver, costs: Costs, start: Solution | None
+    ) -> None:
+        solver = solver.with_seed(self.seed)
+        if isinstance(solver, ActiveSet) and start is not None:
+            solver = changed(solver, proximal=_PROXIMAL)
         state.inner, state.solver = solver.init(problem, start), solver
+        state.spent, state.steps = 0.0, 0
+        taken = self._costs_of(solver, costs)
+        steps = _SET_STEPS if isinstance(solver, ActiveSet) else second_order_steps(problem, self.tol)
+        others = [math.inf if cost == taken else cost for cost in costs]
+        if state.separable:
+            others[0] /= _SEPARABLE  # where others fail, the guess may have been wrong
+        state.costs = Costs(*others)
+        state.step_cost = taken / steps
+        state.allowed = max(_OVERRUN * taken, min(state.costs))
+
+    def _costs_of(self, solver: AnySolver, costs: Costs) -> float:
+        if isinstance(solver, InteriorPoint):
+            return costs.interior_point
+        return costs.active_set if isinstance(solver, ActiveSet) else costs.second
+
+    def _step_of_other(self, problem: Problem, state: State, budget: Budget) -> State:
+        """A step of the method that has taken over; where it costs too much, the next one's turn."""
+        state.inner = state.solver.step(problem, state.inner, budget)
+        report = state.solver.report(state.inner)
+        state.steps += report.steps
+        state.spent += report.steps * state.step_cost
+        if state.spent > state.allowed and report.gap > _NEARLY * self.tol and not report.finished:
+            self._hand_over(problem, state, self._cheapest(state.costs)[0], state.costs, None)
+        return state
 
     def sweeps_left(self, gaps: list[float]) -> float:
         """The sweeps until tol, if the gap goes on shrinking as in the later half of the sweeps so far.
 
         A sweep that thinks itself there is asked for another while no proof says so: then until a tenth.
         """
-        if len(gaps) < _SWEEPS_TO_JUDGE_BY:
+        if len(gaps) < _SWEEPS_BETWEEN:
             return 0.0
         half, gap = len(gaps) // 2, gaps[-1]
         goal = max(self.tol if gap > self.tol else 0.1 * gap, _ROUNDING)
@@ -231,15 +286,25 @@ class HandOver(Solver[State]):
         return state.solver.report(state.inner)._replace(story=self._story(state))
 
     def at_once(self, tol: float) -> HandOver:
-        """The solver with a second-order method that takes several steps in a call."""
-        return changed(self, second=self.second.at_once(tol))
+        """The solver with second-order methods that take several steps in a call."""
+        at_first = None if self.at_first is None else self.at_first.at_once(tol)
+        return changed(self, second=self.second.at_once(tol), at_first=at_first)
 
     def _story(self, state: State) -> str:
-        if not state.handed_over:
-            return ""
-        if state.sweeps == 0:
+        if state.before:
+            return (
+                f"{state.solver.name}, after {' and '.join(state.before)}: more of them would have been "
+                "the more expensive way."
+            )
+        if state.handed_over and self.at_first is None:
             return f"{state.solver.name}: it had taken over from dual_coordinate_ascent at the last C."
-        return (
-            f"{state.solver.name}, after {state.sweeps} sweeps of dual_coordinate_ascent: more of them "
-            "would have been the more expensive way."
-        )
+        return ""
+
+
+def _inside(problem: Problem, state: State) -> int | None:
+    """The multipliers of the ascent that are inside their walls once balanced; None: nobody asks for it."""
+    if problem.targets is not None:
+        return None
+    alpha = state.inner.alpha.copy()
+    problem.objective.make_feasible(alpha)  # as active sets begin
+    return int(np.count_nonzero((alpha > 0.0) & (alpha < problem.upper)))

@@ -301,11 +301,9 @@ class _Run:
         self.lookout.saw(self.steps, self.relative_gap, self.report.gap)
         if self.relative_gap <= self.limits.tol:
             self.status = Status.CERTIFIED
-        elif self.limits.max_steps == NO_LIMIT and self._gets_nowhere():
-            self.status = Status.RULE_FIRED
         elif (next_way := self._next_way()) is not None:
             self._change_to(next_way)
-        elif self.report.finished:
+        elif self.report.finished or (self.limits.max_steps == NO_LIMIT and self._gets_nowhere()):
             self.status = Status.RULE_FIRED
         elif self.wants_to_stop:
             self.status = Status.STOPPED

@@ -9,10 +9,9 @@ sweeps are cheap beside the other way, it is tried, and judged by what they gain
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Problem
@@ -21,6 +20,7 @@ from maxmargin.solvers import (
     ActiveSet,
     AnySolver,
     AugmentedLagrangian,
+    InteriorPoint,
     KernelDualAscent,
     Newton,
     Subgradient,
@@ -29,45 +29,17 @@ from maxmargin.solvers import (
 from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
-from maxmargin.solvers.second_order.opening import sample_size
-from maxmargin.solvers.second_order.system import is_compiled, nearly_full
-from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS, UNBLOCKED_COLUMNS_OF_FEW
+from maxmargin.solvers.sizes import LARGEST_SIDE
 from maxmargin.solving import hand_over
+from maxmargin.solving.costs import costs_of_ways, sweep_cost, takes_steps_at_once
+from maxmargin.solving.rotated import Rotated
 from maxmargin.tools.changed import changed
 
 TRIAL = 8.0
 """Sweeps that tell how the ascent goes: it is tried where they cost less than the other way, and twice as
 many where C is so large that it needs a warm-up."""
-MANY_ROWS = 10.0
-"""Rows to a column: data are then seldom separable, and ``newton`` needs few steps from any start."""
-
-
-class _Steps(NamedTuple):
-    """Second-order steps: (base + per_digit digits of tol) (1 + scarcity sqrt(columns / rows)).
-
-    The fewer rows there are to a column, the longer it takes to find the rows that are free.
-    """
-
-    base: float
-    per_digit: float
-    scarcity: float
-
-
-_STEPS = {"hinge": _Steps(4.0, 2.0, 8.0)}
-_STEPS_OF_SMOOTH = _Steps(2.0, 0.5, 2.0)
-_STEPS_AFTER_SAMPLE = 0.5
-"""The share of these steps that is left where the solution of a sample of the rows is the start."""
-_DIGITS = 1.0, 12.0
-"""Digits of tol, at least and at most."""
-_FREE_OF_HINGE = 0.1, 0.7
-"""Rows on the margin, as a share of all rows, and at least of the smaller side: of many short rows few end
-up there, of few long ones nearly as many as there are columns."""
-_FREE_OF_SMOOTH = 0.6
-"""Rows with a loss, as a share of all rows."""
-_CHANGES_OF_HINGE = 0.02
-"""Rows that come to the margin or leave it in a step, as a share of all rows."""
-_COMPILED, _COMPILED_OF_HINGE = 0.8, 0.5
-"""The share that is left of all this on rows that are nearly full, whose steps the core takes whole."""
+ROWS_IN_ACTIVE_SET = 2
+"""Rows to a column up to which active sets are the last way: of more, most depend on the others."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +79,7 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
     if refusal is not None:
         raise ValueError(refusal)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
-    then = _interior_point if getattr(second, "resort", False) else None
+    then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
     return Way(solver, reason or f"{solver.name}: asked for.", then)
 
 
@@ -131,7 +103,9 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             "there."
         )
     if loss == "logistic":
-        return Newton(), "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
+        return Newton(resort=True), (
+            "newton: the logistic loss is smooth, and a few steps are enough whatever C is."
+        )
     second: AnySolver = AugmentedLagrangian(resort=True) if loss == "hinge" else Newton(resort=True)
     if not problem.rows.offers_single_rows:
         return second, f"{second.name}: these rows only offer whole passes, and it needs no more."
@@ -141,57 +115,21 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             f"{second.name}: for {size} its steps follow one another inside the core, and their number "
             "hardly depends on C."
         )
-    cost, by_rows = second_order_cost(problem, tol)
-    sweep = hand_over.sweep_cost(problem, problem.rows.count)
+    costs, sweep = costs_of_ways(problem, tol), sweep_cost(problem, problem.rows.count)
+    chosen = hand_over.HandOver(second, tol)
+    at_first, cost = second, costs.second
+    if costs.active_set < cost:
+        at_first, cost = ActiveSet(), costs.active_set
     if cost <= TRIAL * sweep * (2.0 if warm_up_stages(problem) > 0 else 1.0):
-        return second, (
-            f"{second.name}: for {size} its steps are cheap, and their number hardly depends on C; it is "
+        return changed(chosen, at_first=at_first), (
+            f"{at_first.name}: for {size} its steps are cheap, and their number hardly depends on C; it is "
             f"expected to cost as much as {cost / sweep:.0f} sweeps of dual_coordinate_ascent, which would "
             "need more."
         )
-    return hand_over.HandOver(second, cost, tol, by_rows), (
-        f"dual_coordinate_ascent: for {size} sweeps are cheap; {second.name} takes over if they get too "
-        "many."
+    return chosen, (
+        f"dual_coordinate_ascent: for {size} sweeps are cheap; {second.name} or another takes over if they "
+        "get too many."
     )
-
-
-def takes_steps_at_once(problem: Problem) -> bool:
-    """Whether second-order steps follow one another in the core; each sweep of the ascent is a call."""
-    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < UNBLOCKED_COLUMNS_OF_FEW
-
-
-def second_order_cost(problem: Problem, tol: float) -> tuple[float, float]:
-    """Visits that ``augmented_lagrangian`` (hinge) or ``newton`` (the smooth losses) is expected to cost.
-
-    The second number is what the Hessian of the squared hinge takes of it, where many rows decide on each
-    column: it counts all rows, and only those with a loss will be in it.
-    """
-    rows, loss = problem.rows, problem.loss.name
-    n, d, stored = rows.count, rows.columns, max(rows.stored, rows.count)
-    width = stored / max(n, 1)
-    digits = min(max(-math.log10(max(tol, 1e-300)), _DIGITS[0]), _DIGITS[1])
-    base, per_digit, scarcity = _STEPS.get(loss, _STEPS_OF_SMOOTH)
-    steps = (base + per_digit * digits) * (1.0 + scarcity * math.sqrt(min(1.0, d / max(n, 1))))
-    if loss == "hinge":
-        free = max(_FREE_OF_HINGE[0] * n, _FREE_OF_HINGE[1] * min(n, d))
-        changes = _CHANGES_OF_HINGE * n * steps
-    else:
-        free, changes = _FREE_OF_SMOOTH * n, n * (1.0 if loss == "squared_hinge" else steps)
-    if sample_size(problem) > 0:
-        steps *= _STEPS_AFTER_SAMPLE
-    side = min(free, float(d))
-    if side > LARGEST_SIDE:
-        return math.inf, 0.0  # no factor: conjugate gradients may need any number of passes
-    full = nearly_full(rows)
-    outer_product = 0.5 * (hand_over.FLOP * d * d if full else width * width)
-    matrix = free * free * width if free < d else changes * outer_product
-    factor = hand_over.FLOP * side**3 / 6.0
-    call = 0.0 if takes_steps_at_once(problem) else hand_over.CALL
-    by_rows = matrix if loss == "squared_hinge" and n >= MANY_ROWS * d else 0.0
-    part = 1.0
-    if d > UNBLOCKED_COLUMNS and full and is_compiled(problem):
-        part = _COMPILED_OF_HINGE if loss == "hinge" else _COMPILED
-    return part * (steps * (2.0 * hand_over.PASS * stored + factor + call) + matrix), part * by_rows
 
 
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:
@@ -214,25 +152,32 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     return solver.accepts(problem)
 
 
-def _interior_point(problem: Problem, state: Any) -> Way | None:
+def _rotated(problem: Problem, state: Any) -> Way | None:
     """The way on where rounding ends the second-order methods, if its steps are affordable.
 
     An ascent that goes on needs it not: its gap may rise for some sweeps.
     """
     if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
         return None
+    inner: AnySolver = InteriorPoint()
+    if problem.loss.name == "logistic" or problem.targets is not None:
+        inner = AugmentedLagrangian() if problem.loss.name == "hinge" else Newton()
+    rotated = Rotated(inner)
+    if rotated.accepts(problem) is None:
+        return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)
     solver = affordable(problem)
-    return _active_set(problem, state) if solver is None else Way(solver, _resort_to(solver), _active_set)
+    if solver is None or _refusal(solver, problem) is not None:
+        return _active_set(problem, state)
+    return Way(solver, _resort_to(solver), _active_set)
 
 
 def _active_set(problem: Problem, state: Any) -> Way | None:
-    """The last way, for few rows: products of rows keep what squares of badly scaled columns lose."""
-    solver = ActiveSet()
-    if problem.rows.count > LARGEST_SIDE or solver.accepts(problem) is not None:
-        return None
-    return Way(solver, _resort_to(solver))
+    """The last way, for few rows: it knows which of them are inside their walls."""
+    solver, rows = ActiveSet(), problem.rows
+    few = rows.count <= min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
+    return Way(solver, _resort_to(solver)) if few and _refusal(solver, problem) is None else None
 
 
-def _resort_to(solver: AnySolver) -> str:
+def _resort_to(solver: AnySolver, where: str = "") -> str:
     steps = "the {steps} steps of other methods before it gained no more at a relative gap of {gap:.1e}."
-    return f"{solver.name}: {steps}"
+    return f"{solver.name}{where}: {steps}"

@@ -62,7 +62,7 @@ class SecondOrder(Solver[Opening | State], Generic[State]):
     until: NotNegative | None = None
     """Steps on small data follow one another inside the core until this relative gap. None: one by one."""
     resort: bool = False
-    """Whether interior_point goes on where rounding ends this method short of the goal."""
+    """Whether another way goes on where rounding ends this method short of the goal."""
     seed: Seed = 0
     """The seed of the order of the sweeps."""
 

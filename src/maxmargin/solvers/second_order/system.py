@@ -16,6 +16,7 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import TypeAlias
 
@@ -38,9 +39,14 @@ from maxmargin.types import Indices, Vector
 
 _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
+_FEW_ROWS = 64
+"""Rows up to which copies for BLAS would take longer than their products."""
 _RIDGES = 12
 """Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
 anything definite that is so but for rounding."""
+_VISIBLE = 1e-12
+"""What can be seen with some digits beside 1: steps on the rows' side are differences of such numbers. The
+line search makes up for steps that are too short."""
 TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
@@ -123,7 +129,7 @@ class NewtonSystem:
         data = compiled(self.problem.rows)
         if few and data is not None:
             if self._products is None:
-                self._products = RowProducts(data)
+                self._products = RowProducts(self.problem.rows)
             return _OnRows(self, self._products, curvatures, budget)
         if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
@@ -198,10 +204,12 @@ class _OnColumns:
 class RowProducts:
     """``<x_i, x_j>`` of the free rows; those of rows that were free before are kept."""
 
-    def __init__(self, data: CompiledRows) -> None:
-        self.data = data
+    def __init__(self, rows: RowSpace) -> None:
+        self.data: CompiledRows = rows.compiled
+        self.columns = rows.columns
+        self.full = nearly_full(rows) and rows.count > _FEW_ROWS
         self.kept: Indices = np.empty(0, np.int64)
-        self.place: Indices = np.full(data.count, -1)
+        self.place: Indices = np.full(rows.count, -1)
         """The place of every row in ``kept``; -1 where it has none."""
         self.products: Matrix = np.empty((0, 0))
 
@@ -227,12 +235,33 @@ class RowProducts:
         self.kept = np.concatenate([self.kept, new])
         self.place[new] = np.arange(old, len(self.kept))
         strip = np.empty((len(new), len(self.kept)))
-        core.inner_products(self.data, new, self.kept, strip, budget)
+        if self.full:
+            self._multiply_blocks(old, strip, budget)
+        else:
+            core.inner_products(self.data, new, self.kept, strip, budget)
         products = np.empty((len(self.kept), len(self.kept)))
         products[:old, :old] = self.products
         products[old:] = strip
         products[:old, old:] = strip[:, :old].T
         self.products = products
+
+    def _multiply_blocks(self, old: int, strip: Matrix, budget: Budget) -> None:
+        """BLAS multiplies rows that are nearly full, many at a time: those after ``old`` with all."""
+        for first in range(old, len(self.kept), _BLOCK):
+            block, row = self._gather(first, budget), first - old
+            for second in range(0, min(first + _BLOCK, len(self.kept)), _BLOCK):
+                end_if_stopped(budget)
+                other = block if second == first else self._gather(second, budget)
+                with one_blas_thread():
+                    strip[row : row + _BLOCK, second : second + _BLOCK] = block @ other.T
+            strip[:row, first : first + _BLOCK] = strip[row : row + _BLOCK, old:first].T
+
+    def _gather(self, first: int, budget: Budget) -> Matrix:
+        """The next kept rows as a matrix."""
+        some = self.kept[first : first + _BLOCK]
+        block = np.empty((len(some), self.columns))
+        core.gather(self.data, some, np.ones(len(some)), block, budget)
+        return block
 
 
 class _OnRows:
@@ -242,11 +271,16 @@ class _OnRows:
         self.system, self.data, self.budget = system, products.data, budget
         self.free = np.flatnonzero(curvatures)
         self.root = np.sqrt(curvatures[self.free])
+        self.pull = 1.0
+        """What stands for the identity in R, on w's places."""
         if len(self.free):
             matrix = products.of(self.free, budget)
             matrix *= self.root[:, np.newaxis]
             matrix *= self.root
-            self.factor = cholesky(matrix, np.ones(len(self.free)))
+            if system.problem.loss.name == "logistic":
+                # Far from the end curvatures are too large for the identity to be seen beside them.
+                self.pull = max(1.0, _VISIBLE * float(np.einsum("ii->i", matrix).max()))
+            self.factor = cholesky(matrix, np.full(len(self.free), self.pull))
 
     def solve(self, gradient: Vector) -> Vector:
         system, root, columns = self.system, self.root, self.system.columns
@@ -260,14 +294,14 @@ class _OnRows:
         q = -solved[:, 0]
         step = gradient.copy()
         if system.has_intercept:
-            ridge = system.regulariser[-1] + core.dot(root, solved[:, 1])
+            ridge = system.regulariser[-1] + self.pull * core.dot(root, solved[:, 1])
             step[-1] = (core.dot(root, solved[:, 0]) - gradient[-1]) / ridge
-            q += step[-1] * solved[:, 1]
+            q += self.pull * step[-1] * solved[:, 1]
         coefficients = np.zeros(system.problem.rows.count)
         coefficients[self.free] = root * q
         core.combine(self.data, coefficients, step[:columns], self.budget)
         step[:columns] += gradient[:columns]
-        step[:columns] *= -1.0
+        step[:columns] /= -self.pull
         return step
 
 
@@ -324,15 +358,19 @@ def solved_by(factor: Matrix, right: Matrix) -> Matrix:
     return np.asarray(solved)
 
 
-def cholesky(lower: Matrix, diagonal: Vector) -> Matrix:
-    """The factor of this lower triangle plus the diagonal, positive definite but for rounding."""
-    largest = float(np.einsum("ii->i", lower).max())
+def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector) -> Matrix:
+    """The factor of this lower triangle plus the diagonal, positive definite but for rounding.
+
+    The triangle may be a function that makes it, where that is no more work than to copy it.
+    """
+    make = lower.copy if isinstance(lower, np.ndarray) else lower
     ridge = 0.0
     for _ in range(_RIDGES):
+        matrix = make()
+        on_diagonal = np.einsum("ii->i", matrix)
+        largest = float(on_diagonal.max())
         if not (math.isfinite(largest) and math.isfinite(ridge)):
             break
-        matrix = lower.copy()
-        on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += diagonal + ridge
         # Where no row has curvature and the intercept is exact, any scale will do for it.
         on_diagonal[on_diagonal <= 0.0] = 1.0

@@ -180,6 +180,7 @@ def _add_choice_options(parser: argparse.ArgumentParser) -> None:
 def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=intelex.DATA, repeat=3, longest=60.0)
     parser.add_argument("--rows", type=int, default=20_000, help="of larger data sets as many are drawn")
+    parser.add_argument("--fits", type=Path, help="a file that keeps what was measured, to go on from")
 
 
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
@@ -238,7 +239,9 @@ PAGES = {
     "intelex": Page(
         "kernel fits of thousands of rows against scikit-learn-intelex",
         _add_intelex_options,
-        lambda given, tell: intelex.measure(given.data, given.rows, given.longest, given.repeat, tell),
+        lambda given, tell: intelex.measure(
+            given.data, given.rows, given.longest, given.repeat, given.fits, tell
+        ),
         lambda given, found: intelex.markdown(found, given.rows, given.longest, given.repeat),
     ),
     "features": Page(

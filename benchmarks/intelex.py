@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks import machine
@@ -60,34 +60,61 @@ class Pair:
 
 
 def measure(
-    names: list[str], most_rows: int, longest: float, repeat: int, tell: Callable[[str], None]
+    names: list[str],
+    most_rows: int,
+    longest: float,
+    repeat: int,
+    kept: Path | None,
+    tell: Callable[[str], None],
 ) -> list[Pair]:
-    """The best of some fits of each, in processes of their own that end after ``longest`` seconds."""
+    """The best of some fits of each, in processes of their own that end after ``longest`` seconds.
+
+    A file that is ``kept`` gets a line for each problem that is done, and what it has is not measured
+    again: a run that was cut short goes on.
+    """
+    known = {(pair.data, pair.C, pair.gamma): pair for pair in _kept_in(kept)}
     pairs = []
     for name in names:
         for C, gamma in PARAMETERS:
             tell(f"{name}, C = {C:g}, gamma = {gamma:g} of scale")
-            asked = {"data": name, "rows": most_rows, "C": C, "gamma": gamma, "repeat": repeat}
-            theirs = _in_time(asked | {"which": "theirs"}, longest)
-            ours = _in_time(asked | {"which": "ours"}, longest)
-            known = ours or theirs
-            if known is None:
+            pair = known.get((name, C, gamma)) or _measured(name, C, gamma, most_rows, longest, repeat)
+            if pair is None:
                 continue
-            pairs.append(
-                Pair(
-                    name,
-                    int(known["rows"]),
-                    int(known["columns"]),
-                    int(known["classes"]),
-                    C,
-                    gamma,
-                    math.nan if ours is None else ours["seconds"],
-                    math.nan if theirs is None else theirs["seconds"],
-                    math.nan if ours is None else ours["relative_gap"],
-                    0 if ours is None else int(ours["support"]),
-                )
-            )
+            pairs.append(pair)
+            if kept is not None and (name, C, gamma) not in known:
+                with kept.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(pair)) + "\n")
     return pairs
+
+
+def _kept_in(file: Path | None) -> list[Pair]:
+    if file is None or not file.exists():
+        return []
+    return [Pair(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _measured(
+    name: str, C: float, gamma: float, most_rows: int, longest: float, repeat: int
+) -> Pair | None:
+    """One problem; None where neither of the two was in time."""
+    asked = {"data": name, "rows": most_rows, "C": C, "gamma": gamma, "repeat": repeat}
+    theirs = _in_time(asked | {"which": "theirs"}, longest)
+    ours = _in_time(asked | {"which": "ours"}, longest)
+    known = ours or theirs
+    if known is None:
+        return None
+    return Pair(
+        name,
+        int(known["rows"]),
+        int(known["columns"]),
+        int(known["classes"]),
+        C,
+        gamma,
+        math.nan if ours is None else ours["seconds"],
+        math.nan if theirs is None else theirs["seconds"],
+        math.nan if ours is None else ours["relative_gap"],
+        0 if ours is None else int(ours["support"]),
+    )
 
 
 def _in_time(asked: dict[str, object], longest: float) -> dict[str, float] | None:

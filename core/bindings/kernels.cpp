@@ -193,8 +193,11 @@ void bind_values(nb::module_& m) {
         require(out.shape(0) == ours.size() && out.shape(1) == theirs.size(),
                 "a place for every pair is needed");
         const Pair rows = pair_for(kernel, first, second);
-        kernel_block(kernel, rows.encoding, {rows.first, ours}, {rows.second(), theirs}, out.data(),
-                     budget);
+        interruptibly(budget, [&](Watch& watch) {
+          kernel_block(kernel, rows.encoding, {rows.first, ours}, {rows.second(), theirs}, out.data(),
+                       budget, watch);
+          return true;
+        });
       });
   m.def(
       "kernel_expansions",
@@ -316,6 +319,7 @@ void bind_matrix(nb::module_& m) {
       .def_prop_ro("cached_bytes", [](BoundMatrix& self) { return self->cached_bytes(); })
       .def_prop_ro("computed_rows", [](BoundMatrix& self) { return self->computed(); })
       .def_prop_ro("expensive", [](BoundMatrix& self) { return self->expensive(); })
+      .def_prop_ro("coupled_share", [](BoundMatrix& self) { return self->coupled_share(); })
       .def_prop_ro("keeps_all", [](BoundMatrix& self) { return self->keeps_all(); });
   define_loop(matrix, "subset", {"which"}, [](BoundMatrix& self, const ConstIndices& which) {
     return BoundMatrix{self.data, self->subset(self.sorted_rows(which))};

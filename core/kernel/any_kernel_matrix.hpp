@@ -66,6 +66,8 @@ class AnyKernelMatrix {
   virtual Integer computed() const = 0;
   // Whether values take long enough to compute for it to pay to remember or to do without them.
   virtual bool expensive() const = 0;
+  // The share of all pairs of rows that are in one block.
+  virtual double coupled_share() const = 0;
   // Whether every row that is computed is still there when it is needed again.
   virtual bool keeps_all() const = 0;
   // The matrix of some of the rows, in ascending order; what was kept of their rows moves there.
@@ -102,9 +104,9 @@ struct SomeRows {
 
 // out_i = k(x_i, x_i)
 void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<double> out);
-// out[a][b] = k(row a of the first, row b of the second)
+// out[a][b] = k(row a of the first, row b of the second); not all of them where the budget is spent
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
-                  double* out, const Budget& budget);
+                  double* out, const Budget& budget, Watch& watch);
 
 // Some numbers for each row of the support of `expansions`, values[r][s].
 struct Coefficients {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <variant>
 
 #if defined(__AVX512F__)
@@ -110,7 +112,9 @@ class Encoded {
     return part;
   }
 
-  // Up to kQueries rows, ready to be compared with rows of a like encoding.
+  static constexpr int kMostQueries = std::max(kQueries, kSparseQueries<T>);
+
+  // Some rows, up to queries_at_once() of them, ready to be compared with rows of a like encoding.
   class Queries {
    public:
     void read(const Encoded& source, std::span<const Integer> which) {
@@ -126,7 +130,8 @@ class Encoded {
           own_[common][q] = source.own_[common].empty() ? T{} : source.own_[common][which[q]];
         }
       }
-      std::fill(ones_, ones_ + kQueries, 0);  // a table has no place for counts of rows that are not there
+      std::fill(ones_, ones_ + kMostQueries,
+                0);  // a table has no place for counts of rows that are not there
       most_ones_ = source.most_ones_;
       for (std::size_t q = 0; source.table_ && q < which.size(); ++q) ones_[q] = source.ones_[which[q]];
     }
@@ -136,21 +141,75 @@ class Encoded {
     std::variant<BitTiles::Queries, ByteTiles::Queries, typename DenseTiles<T>::Queries, SparseQueries<T>,
                  typename GivenTiles<T>::Queries>
         held_;
-    T own_[kCommons][kQueries] = {};
-    std::int32_t ones_[kQueries] = {};
+    T own_[kCommons][kMostQueries] = {};
+    std::int32_t ones_[kMostQueries] = {};
     std::int32_t most_ones_ = 0;
   };
 
-  // out[q][lane] = k(query q, row lane of the tile)
-  void values(const KernelSum& kernel, const Queries& queries, Integer tile, TileSums<T>& out) const {
-    if (table_) return table_values(queries, tile, out);
-    alignas(64) CommonSums<T> commons;
-    alignas(64) T own[kTile];
+  // Calls use(query, tile, values) for the tiles first .. last - 1, and for every kQueries queries:
+  // values[q][lane] = k(query + q, row lane of the tile)
+  template <class Use>
+  void for_each_tile(const KernelSum& kernel, const Queries& queries, Integer first, Integer last,
+                     const Use& use) const {
+    alignas(64) TileSums<T> out;
+    if (table_) {
+      for (Integer tile = first; tile < last; ++tile) {
+        table_values(queries, tile, out);
+        use(0, tile, out);
+      }
+      return;
+    }
     std::visit(
         [&]<class Tiles>(const Tiles& tiles) {
-          tiles.commons(kernel, std::get<typename Tiles::Queries>(queries.held_), tile, commons);
+          const auto& held = std::get<typename Tiles::Queries>(queries.held_);
+          const auto shape = [&](int query, Integer tile, const CommonSums<T>& commons) {
+            values(kernel, queries, query, tile, commons, out);
+            use(query, tile, out);
+          };
+          if constexpr (std::is_same_v<typename Tiles::Queries, SparseQueries<T>>) {
+            tiles.for_each_tile(kernel, held, first, last, shape);
+          } else {
+            alignas(64) CommonSums<T> commons;
+            for (Integer tile = first; tile < last; ++tile) {
+              tiles.commons(kernel, held, tile, commons);
+              shape(0, tile, commons);
+            }
+          }
         },
         kind_);
+  }
+
+  Integer count() const { return static_cast<Integer>(count_); }
+  Integer tiles() const { return tiles_of(count_); }
+  // How many rows may be read as queries together.
+  Integer queries_at_once() const { return is_sparse() ? kSparseQueries<T> : kQueries; }
+  // How many tiles are best looked at one after the other, by one of so many threads: with sparse rows,
+  // to begin somewhere has its price.
+  Integer tiles_at_once(Integer threads) const {
+    return is_sparse() ? std::max<Integer>(kLeastSparseTiles, tiles() / (kSharesPerThread * threads)) : 1;
+  }
+  // What the value of one pair takes, in operations.
+  Integer work() const {
+    return 2 + std::visit([](const auto& tiles) { return tiles.work(); }, kind_) / 16;
+  }
+
+ private:
+  using Kind = std::variant<BitTiles, ByteTiles, DenseTiles<T>, SparseTiles<float, T>,
+                            SparseTiles<double, T>, GivenTiles<float>, GivenTiles<double>>;
+
+  static constexpr Integer kLeastSparseTiles = 16, kSharesPerThread = 4;
+
+  bool is_sparse() const {
+    return std::holds_alternative<SparseTiles<float, T>>(kind_) ||
+           std::holds_alternative<SparseTiles<double, T>>(kind_);
+  }
+
+  Encoded(Kind kind, std::size_t count) : kind_(std::move(kind)), count_(count) {}
+
+  // The values of a tile, given its common sums.
+  void values(const KernelSum& kernel, const Queries& queries, int query, Integer tile,
+              const CommonSums<T>& commons, TileSums<T>& out) const {
+    alignas(64) T own[kTile];
     const bool single = kernel.terms.size() == 1 && kernel.terms[0].factors.size() == 1;
     for (int q = 0; q < kQueries; ++q) {
       if (!single) std::fill(out[q], out[q] + kTile, T{});
@@ -161,7 +220,7 @@ class Encoded {
         for (const Factor& factor : term.factors) {
           const int common = static_cast<int>(factor.common);
           if (factor.shape == Shape::exponential) {
-            const T mine = queries.own_[common][q];
+            const T mine = queries.own_[common][query + q];
             const T* theirs = own_[common].data() + tile * kTile;
             for (int lane = 0; lane < kTile; ++lane) own[lane] = mine + theirs[lane];
           }
@@ -180,28 +239,6 @@ class Encoded {
       }
     }
   }
-
-  Integer count() const { return static_cast<Integer>(count_); }
-  Integer tiles() const { return tiles_of(count_); }
-  // How many rows may be read as queries without much memory.
-  Integer queries_at_once() const {
-    return std::visit(
-        [](const auto& tiles) {
-          if constexpr (requires { tiles.columns(); }) return sparse_queries(tiles.columns());
-          return std::numeric_limits<Integer>::max();
-        },
-        kind_);
-  }
-  // What the value of one pair takes, in operations.
-  Integer work() const {
-    return 2 + std::visit([](const auto& tiles) { return tiles.work(); }, kind_) / 16;
-  }
-
- private:
-  using Kind = std::variant<BitTiles, ByteTiles, DenseTiles<T>, SparseTiles<float, T>,
-                            SparseTiles<double, T>, GivenTiles<float>, GivenTiles<double>>;
-
-  Encoded(Kind kind, std::size_t count) : kind_(std::move(kind)), count_(count) {}
 
   void table_values(const Queries& queries, Integer tile, TileSums<T>& out) const {
     alignas(64) TileSums<std::int32_t> counts;
@@ -296,30 +333,37 @@ class Encoded {
 };
 
 // Calls put(a, b, k(row a, column b)) for all pairs. `once`, for columns that are the rows themselves: only
-// one of k(x, z) and k(z, x) is computed beyond the tile on the diagonal, and put in both places.
-template <class T, class Put>
+// one of k(x, z) and k(z, x) is computed beyond the tile on the diagonal, and put in both places. Some
+// pairs are left out where `ended`, which the calling thread is asked now and then with the work done, is
+// true.
+template <class T, class Put, class Ended>
 void for_each_pair(const KernelSum& kernel, const Encoded<T>& rows, const Encoded<T>& columns, bool once,
-                   const Budget& budget, const Put& put) {
-  const Integer n = rows.count(), items = (n + kQueries - 1) / kQueries;
+                   const Budget& budget, const Put& put, const Ended& ended) {
+  const Integer n = rows.count(), batch = rows.queries_at_once(), items = (n + batch - 1) / batch;
+  const auto caller = std::this_thread::get_id();
+  std::atomic<bool> over{false};
   share_out(budget.threads_for(n * columns.count() * rows.work()), items, [&](Integer item) {
-    const Integer begin = item * kQueries, end = std::min<Integer>(begin + kQueries, n);
-    std::array<Integer, kQueries> numbers;
+    if (std::this_thread::get_id() == caller && ended(batch * columns.count() * rows.work())) over = true;
+    if (over) return;
+    const Integer begin = item * batch, size = std::min<Integer>(batch, n - begin);
+    std::vector<Integer> numbers(static_cast<std::size_t>(size));
     std::iota(numbers.begin(), numbers.end(), begin);
     typename Encoded<T>::Queries queries;
-    queries.read(rows, std::span(numbers).first(static_cast<std::size_t>(end - begin)));
-    alignas(64) TileSums<T> values;
+    queries.read(rows, numbers);
     const Integer diagonal = begin / kTile;
-    for (Integer tile = once ? diagonal : 0; tile < columns.tiles(); ++tile) {
-      columns.values(kernel, queries, tile, values);
-      const Integer first = tile * kTile, lanes = std::min<Integer>(kTile, columns.count() - first);
-      for (Integer q = 0; q < end - begin; ++q) {
-        for (Integer lane = 0; lane < lanes; ++lane) put(begin + q, first + lane, values[q][lane]);
-      }
-      if (!once || tile == diagonal) continue;
-      for (Integer lane = 0; lane < lanes; ++lane) {
-        for (Integer q = 0; q < end - begin; ++q) put(first + lane, begin + q, values[q][lane]);
-      }
-    }
+    columns.for_each_tile(
+        kernel, queries, once ? diagonal : 0, columns.tiles(),
+        [&](int query, Integer tile, const TileSums<T>& values) {
+          const Integer first = tile * kTile, lanes = std::min<Integer>(kTile, columns.count() - first);
+          const Integer row = begin + query, some = std::min<Integer>(kQueries, size - query);
+          for (Integer q = 0; q < some; ++q) {
+            for (Integer lane = 0; lane < lanes; ++lane) put(row + q, first + lane, values[q][lane]);
+          }
+          if (!once || tile == diagonal) return;
+          for (Integer lane = 0; lane < lanes; ++lane) {
+            for (Integer q = 0; q < some; ++q) put(first + lane, row + q, values[q][lane]);
+          }
+        });
   });
 }
 

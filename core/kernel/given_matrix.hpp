@@ -18,6 +18,10 @@ class GivenMatrix {
       : values_(values), size_(size), order_(order) {}
 
   Integer count() const { return static_cast<Integer>(order_.size()); }
+  // As KernelMatrix has them: it is one block.
+  Integer blocks() const { return 1; }
+  Integer block_of(Integer) const { return 0; }
+  Integer most_of_block() const { return count(); }
 
   // As KernelMatrix has it: f_j += sum_q changes_q K(which_q, j), and what that takes.
   void add(std::span<const Integer> which, std::span<const double> changes, double* f, const Budget&,

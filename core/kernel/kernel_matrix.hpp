@@ -105,14 +105,6 @@ class KernelMatrix final : public AnyKernelMatrix {
 
   void add(std::span<const Integer> which, std::span<const double> changes, double* f, const Budget& budget,
            bool goes_on = false) override {
-    std::size_t most = which.size();
-    for (const Block& block : blocks_)
-      most = std::min(most, static_cast<std::size_t>(block.rows.queries_at_once()));
-    for (std::size_t begin = 0; most < which.size() && begin < which.size(); begin += most) {
-      const std::size_t size = std::min(most, which.size() - begin);
-      add(which.subspan(begin, size), changes.subspan(begin, size), f, budget, goes_on || begin > 0);
-    }
-    if (most < which.size()) return;
     if (caching_ && cache_.is_of_no_use()) {
       cache_.forget();
       caching_ = false;
@@ -135,8 +127,9 @@ class KernelMatrix final : public AnyKernelMatrix {
         share.changes.push_back(changes[q]);
         share.kept.push_back(keep(row, block.rows.count()));
       }
-      for (std::size_t first = 0; first < fresh.size(); first += kQueries) {
-        const std::size_t size = std::min<std::size_t>(kQueries, fresh.size() - first);
+      const std::size_t batch = static_cast<std::size_t>(block.rows.queries_at_once());
+      for (std::size_t first = 0; first < fresh.size(); first += batch) {
+        const std::size_t size = std::min(batch, fresh.size() - first);
         share.batches.emplace_back().read(block.rows, std::span(fresh).subspan(first, size));
       }
       cache_.count_computed(static_cast<Integer>(fresh.size()));
@@ -144,13 +137,20 @@ class KernelMatrix final : public AnyKernelMatrix {
                                     static_cast<Integer>(share.known.size()));
       shares.push_back(std::move(share));
     }
-    std::vector<std::pair<const Share*, Integer>> items;
+    struct Item {
+      const Share* share;
+      Integer first, last;  // tiles
+    };
+    const Integer threads = budget.threads_for(work);
+    std::vector<Item> items;
     for (const Share& share : shares) {
-      for (Integer tile = 0; tile < share.block->rows.tiles(); ++tile) items.emplace_back(&share, tile);
+      const Integer tiles = share.block->rows.tiles(), step = share.block->rows.tiles_at_once(threads);
+      for (Integer tile = 0; tile < tiles; tile += step)
+        items.push_back({&share, tile, std::min(tile + step, tiles)});
     }
-    share_out(budget.threads_for(work), static_cast<Integer>(items.size()), [&](Integer item) {
-      const auto& [share, tile] = items[item];
-      add_tile(*share, tile, f + share->block->begin);
+    share_out(threads, static_cast<Integer>(items.size()), [&](Integer number) {
+      const Item& item = items[number];
+      add_tiles(*item.share, item.first, item.last, f + item.share->block->begin);
     });
   }
 
@@ -197,20 +197,35 @@ class KernelMatrix final : public AnyKernelMatrix {
     Queries queries;
     queries.read(block.rows, std::span(&local, 1));
     const Integer threads = budget.threads_for(block.rows.count() * block.rows.work() * kQueries);
-    share_out(threads, block.rows.tiles(), [&](Integer tile) {
-      alignas(64) TileSums<T> values;
-      block.rows.values(kernel_, queries, tile, values);
-      const Integer lanes = std::min<Integer>(kTile, block.rows.count() - tile * kTile);
-      std::copy(values[0], values[0] + lanes, kept + tile * kTile);
+    const Integer tiles = block.rows.tiles(), step = block.rows.tiles_at_once(threads);
+    share_out(threads, (tiles + step - 1) / step, [&](Integer item) {
+      const Integer begin = item * step, end = std::min(begin + step, tiles);
+      block.rows.for_each_tile(
+          kernel_, queries, begin, end, [&](int, Integer tile, const TileSums<T>& values) {
+            const Integer lanes = std::min<Integer>(kTile, block.rows.count() - tile * kTile);
+            std::copy(values[0], values[0] + lanes, kept + tile * kTile);
+          });
     });
     return {kept, length};
   }
   Integer first(Integer i) const { return blocks_[block_of_[i]].begin; }
 
+  Integer blocks() const { return static_cast<Integer>(blocks_.size()); }
+  Integer block_of(Integer i) const { return block_of_[i]; }
+  // How many rows of a block a working set should have at most.
+  Integer most_of_block() const { return blocks_.size() == 1 ? count_ : kMostOfBlock; }
+  double coupled_share() const override {
+    double pairs = 0;
+    for (const Block& block : blocks_)
+      pairs += static_cast<double>(block.rows.count() * block.rows.count());
+    return pairs / (static_cast<double>(count_) * static_cast<double>(count_));
+  }
+
  private:
   // Up to this much work per value, computing it again is faster than finding it: values lie far apart in
   // memory, both in rows that are kept and across the diagonal.
   static constexpr Integer kCheap = 4;
+  static constexpr Integer kMostOfBlock = 2048;  // values among so many stay in the third-level cache
 
   using Queries = typename Encoded<T>::Queries;
   struct Block {
@@ -262,8 +277,10 @@ class KernelMatrix final : public AnyKernelMatrix {
                        const Budget& budget) const {
     const Encoded<T> part = block.rows.subset(members.missing);
     const Integer* places = members.missing_places.data();
-    for_each_pair(kernel_, part, part, part.work() > kCheap, budget,
-                  [=](Integer a, Integer b, T value) { out[places[a] * stride + places[b]] = value; });
+    for_each_pair(
+        kernel_, part, part, part.work() > kCheap, budget,
+        [=](Integer a, Integer b, T value) { out[places[a] * stride + places[b]] = value; },
+        [](Integer) { return false; });
   }
 
   // What one call of `add` does in one block.
@@ -275,29 +292,34 @@ class KernelMatrix final : public AnyKernelMatrix {
     std::vector<T*> kept;         // where their values go, or null
   };
 
-  void add_tile(const Share& share, Integer tile, double* f) const {
-    const Integer first = tile * kTile;
-    const Integer lanes = std::min<Integer>(kTile, share.block->rows.count() - first);
-    double sums[kTile] = {};
+  void add_tiles(const Share& share, Integer begin, Integer end, double* f) const {
+    thread_local std::vector<double> kept_sums;  // as there is no time to ask for memory
+    kept_sums.assign(static_cast<std::size_t>((end - begin) * kTile), 0.0);
+    double* const sums = kept_sums.data();
+    const Integer first = begin * kTile, count = share.block->rows.count();
+    const Integer width = std::min(end * kTile, count) - first;
     for (const auto& [row, change] : share.known) {
-      for (Integer lane = 0; lane < lanes; ++lane)
-        sums[lane] += change * static_cast<double>(row[first + lane]);
+      for (Integer k = 0; k < width; ++k) sums[k] += change * static_cast<double>(row[first + k]);
     }
-    alignas(64) TileSums<T> values;
-    for (std::size_t batch = 0; batch < share.batches.size(); ++batch) {
-      share.block->rows.values(kernel_, share.batches[batch], tile, values);
-      const std::size_t begin = batch * kQueries;
-      const std::size_t size = std::min<std::size_t>(kQueries, share.changes.size() - begin);
-      for (std::size_t q = 0; q < size; ++q) {
-        const double change = share.changes[begin + q];
-        for (int lane = 0; lane < kTile; ++lane)
-          sums[lane] += change * static_cast<double>(values[q][lane]);
-        if (share.kept[begin + q] != nullptr) {
-          std::copy(values[q], values[q] + lanes, share.kept[begin + q] + first);
+    std::size_t start = 0;
+    for (const Queries& batch : share.batches) {
+      const auto add = [&](int query, Integer tile, const TileSums<T>& values) {
+        const std::size_t from = start + static_cast<std::size_t>(query);
+        const std::size_t size = std::min<std::size_t>(kQueries, share.changes.size() - from);
+        const Integer lanes = std::min<Integer>(kTile, count - tile * kTile);
+        double* const own = sums + (tile - begin) * kTile;
+        for (std::size_t q = 0; q < size; ++q) {
+          const double change = share.changes[from + q];
+          for (int lane = 0; lane < kTile; ++lane)
+            own[lane] += change * static_cast<double>(values[q][lane]);
+          T* const kept = share.kept[from + q];
+          if (kept != nullptr) std::copy(values[q], values[q] + lanes, kept + tile * kTile);
         }
-      }
+      };
+      share.block->rows.for_each_tile(kernel_, batch, begin, end, add);
+      start += static_cast<std::size_t>(share.block->rows.queries_at_once());
     }
-    for (Integer lane = 0; lane < lanes; ++lane) f[first + lane] += sums[lane];
+    for (Integer k = 0; k < width; ++k) f[first + k] += sums[k];
   }
 
   T* keep(Integer row, Integer length) { return caching_ ? cache_.keep(row, length) : nullptr; }

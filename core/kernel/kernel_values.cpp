@@ -11,6 +11,8 @@
 namespace maxmargin {
 namespace {
 
+constexpr Integer kTargetTiles = 4;            // of targets that are held at once
+constexpr Integer kSparseTargets = 1 << 15;    // and of those with few values
 constexpr Integer kValues = Integer{1} << 27;  // of a kernel, between two calls of who wants to know
 
 // All sums are in double; the values of the kernel are computed in T.
@@ -18,12 +20,11 @@ template <class T>
 void expansions_in(const KernelSum& kernel, const Encoding& encoding, SomeRows support,
                    const Coefficients& coefficients, SomeRows targets, double* out, const Budget& budget,
                    const std::function<void()>& between) {
-  constexpr Integer target_chunk = 4 * kTile;
+  const bool sparse = encoding.holding == Holding::sparse;
   const Integer n = static_cast<Integer>(targets.which.size());
-  Integer chunk =
+  const Integer chunk =
       std::clamp<Integer>(kValues / std::max<Integer>(n, 1) / kTile * kTile, 4 * kTile, 32 * kTile);
   const KeptColumns columns = all_columns(support.rows);
-  if (encoding.holding == Holding::sparse) chunk = std::min(chunk, sparse_queries(columns.count));
   const Integer s = static_cast<Integer>(support.which.size());
   const std::span<const Integer> segments = coefficients.segments;
   const Integer parts = static_cast<Integer>(segments.size()) - 1;
@@ -31,43 +32,61 @@ void expansions_in(const KernelSum& kernel, const Encoding& encoding, SomeRows s
   std::vector<Integer> numbers(static_cast<std::size_t>(chunk));
   std::iota(numbers.begin(), numbers.end(), Integer{0});
   std::vector<typename Encoded<T>::Queries> batches;
-  for (Integer begin = 0; begin < s; begin += chunk) {
-    const Integer count = std::min(chunk, s - begin);
-    const Encoded<T> held(support.rows, support.which.subspan(begin, count), kernel, encoding, columns);
-    batches.resize(static_cast<std::size_t>((count + kQueries - 1) / kQueries));
-    for (Integer q = 0; q < count; q += kQueries) {
-      const Integer size = std::min<Integer>(kQueries, count - q);
-      if (size < kQueries) batches[q / kQueries] = {};  // lest rows of the last chunk fill its places
-      batches[q / kQueries].read(held, std::span(numbers).subspan(q, size));
-    }
-    const Integer items = (n + target_chunk - 1) / target_chunk;
-    share_out(budget.threads_for(n * count * held.work()), items, [&](Integer item) {
-      const Integer first = item * target_chunk, last = std::min(first + target_chunk, n);
-      const Encoded<T> these(targets.rows, targets.which.subspan(first, last - first), kernel, encoding,
-                             columns);
-      alignas(64) TileSums<T> values;
-      for (Integer tile = 0; tile < these.tiles(); ++tile) {
-        const Integer lanes = std::min<Integer>(kTile, last - first - tile * kTile);
-        for (std::size_t batch = 0; batch < batches.size(); ++batch) {
-          these.values(kernel, batches[batch], tile, values);
-          for (int q = 0; q < kQueries; ++q) {
-            const Integer place = begin + static_cast<Integer>(batch) * kQueries + q;
-            if (place >= begin + count) break;
-            const Integer part =
-                std::upper_bound(segments.begin(), segments.end(), place) - segments.begin() - 1;
-            for (Integer r = 0; r < coefficients.rows; ++r) {
-              const double coefficient = coefficients.values[r * s + place];
-              if (coefficient == 0) continue;
-              double* target = out + (part * coefficients.rows + r) * n + first + tile * kTile;
-              for (Integer lane = 0; lane < lanes; ++lane) {
-                target[lane] += coefficient * static_cast<double>(values[q][lane]);
-              }
+  // Adds the values of a chunk of the support, which begins there, to tiles of the targets from `first` on.
+  const auto add = [&](Integer begin, Integer count, Integer batch, const Encoded<T>& these, Integer first,
+                       Integer tile, Integer last_tile) {
+    for (std::size_t number = 0; number < batches.size(); ++number) {
+      const auto add_values = [&](int query, Integer now, const TileSums<T>& values) {
+        const Integer lanes = std::min<Integer>(kTile, these.count() - now * kTile);
+        for (int q = 0; q < kQueries; ++q) {
+          const Integer place = begin + static_cast<Integer>(number) * batch + query + q;
+          if (place >= begin + count) break;
+          const Integer part =
+              std::upper_bound(segments.begin(), segments.end(), place) - segments.begin() - 1;
+          for (Integer r = 0; r < coefficients.rows; ++r) {
+            const double coefficient = coefficients.values[r * s + place];
+            if (coefficient == 0) continue;
+            double* target = out + (part * coefficients.rows + r) * n + first + now * kTile;
+            for (Integer lane = 0; lane < lanes; ++lane) {
+              target[lane] += coefficient * static_cast<double>(values[q][lane]);
             }
           }
         }
+      };
+      these.for_each_tile(kernel, batches[number], tile, last_tile, add_values);
+    }
+  };
+  const auto encoded = [&](Integer first, Integer last) {
+    return Encoded<T>(targets.rows, targets.which.subspan(first, last - first), kernel, encoding, columns);
+  };
+  // Of sparse rows as many as possible are held at once, else a few that stay in the cache.
+  const Integer piece = sparse ? kSparseTargets : std::max<Integer>(n, 1);
+  for (Integer piece_begin = 0; piece_begin < n; piece_begin += piece) {
+    const Integer piece_end = std::min(piece_begin + piece, n);
+    std::optional<Encoded<T>> whole;
+    if (sparse) whole.emplace(encoded(piece_begin, piece_end));
+    for (Integer begin = 0; begin < s; begin += chunk) {
+      const Integer count = std::min(chunk, s - begin);
+      const Encoded<T> held(support.rows, support.which.subspan(begin, count), kernel, encoding, columns);
+      const Integer batch = held.queries_at_once();
+      batches.resize(static_cast<std::size_t>((count + batch - 1) / batch));
+      for (Integer q = 0; q < count; q += batch) {
+        const Integer size = std::min(batch, count - q);
+        if (size < batch) batches[q / batch] = {};  // lest rows of the last chunk fill its places
+        batches[q / batch].read(held, std::span(numbers).subspan(q, size));
       }
-    });
-    if (begin + chunk < s) between();
+      const Integer threads = budget.threads_for((piece_end - piece_begin) * count * held.work());
+      const Integer step = sparse ? whole->tiles_at_once(threads) : kTargetTiles;
+      const Integer tiles = tiles_of(static_cast<std::size_t>(piece_end - piece_begin));
+      share_out(threads, (tiles + step - 1) / step, [&](Integer item) {
+        const Integer first = item * step, last = std::min(first + step, tiles);
+        if (sparse) return add(begin, count, batch, *whole, piece_begin, first, last);
+        const Encoded<T> few = encoded(first * kTile, std::min(last * kTile, n));
+        for (Integer tile = 0; tile < few.tiles(); ++tile)
+          add(begin, count, batch, few, first * kTile, tile, tile + 1);
+      });
+      if (begin + chunk < s) between();
+    }
   }
 }
 
@@ -105,7 +124,7 @@ void kernel_diagonal(const KernelSum& kernel, const StoredRows& rows, std::span<
 }
 
 void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows first, SomeRows second,
-                  double* out, const Budget& budget) {
+                  double* out, const Budget& budget, Watch& watch) {
   const KeptColumns all = all_columns(first.rows);
   const Encoded<double> columns(second.rows, second.which, kernel, encoding, all);
   // Values that are given may differ from those across the diagonal.
@@ -114,8 +133,10 @@ void kernel_block(const KernelSum& kernel, const Encoding& encoding, SomeRows fi
   std::optional<Encoded<double>> others;
   if (!symmetric) others.emplace(first.rows, first.which, kernel, encoding, all);
   const Integer m = columns.count();
-  for_each_pair(kernel, symmetric ? columns : *others, columns, symmetric, budget,
-                [=](Integer a, Integer b, double value) { out[a * m + b] = value; });
+  for_each_pair(
+      kernel, symmetric ? columns : *others, columns, symmetric, budget,
+      [=](Integer a, Integer b, double value) { out[a * m + b] = value; },
+      [&](Integer work) { return watch.spend(work); });
 }
 
 void expansions(const KernelSum& kernel, const Encoding& encoding, SomeRows support,

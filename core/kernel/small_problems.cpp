@@ -2,38 +2,76 @@
 #include "kernel/small_problems.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
 #include <memory>
+#include <thread>
 
 #include "kernel/working_set.hpp"
+#include "machine/threads.hpp"
 #include "passes/proof.hpp"
 
 namespace maxmargin {
 
+namespace {
+
+// Calls solve(p, watch) for 0 .. count - 1 on several threads. Only the thread that calls can be asked
+// whether somebody interrupts: it goes on to ask while others are at work, and they hear of it.
+template <class Solve>
+void solve_side_by_side(Integer threads, Integer count, const Budget& budget, Watch& watch,
+                        const Solve& solve) {
+  struct Shared {
+    std::atomic<Integer> next{0}, at_work{0};
+    std::atomic<bool> over{false};
+  } shared;
+  const auto caller = std::this_thread::get_id();
+  in_parallel(std::max<Integer>(1, std::min(threads, count)), count, [&](Integer, Integer, Integer) {
+    const bool asks = std::this_thread::get_id() == caller;
+    Watch hears(
+        budget, [](void* over) { return static_cast<std::atomic<bool>*>(over)->load(); }, &shared.over);
+    ++shared.at_work;
+    for (Integer p; (p = shared.next.fetch_add(1)) < count;) solve(p, asks ? watch : hears);
+    --shared.at_work;
+    while (asks && shared.at_work > 0) {
+      if (watch.spend(std::numeric_limits<Integer>::max() / 2)) shared.over = true;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+}
+
+}  // namespace
+
 std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha, double tol,
                                  Integer tiny, Integer most_rounds, const Budget& budget, Watch& watch) {
-  Integer largest = 2;
-  for (Integer p = 0; p < all.count(); ++p) largest = std::max(largest, all.rows(p));
-  // Kept between calls: to get so much memory anew can take longer than to solve the problems.
-  thread_local std::shared_ptr<SmallDual<double>> small;
-  if (!small || small->stride() < largest) small = std::make_shared<SmallDual<double>>(largest);
-  std::vector<Integer> steps(all.count(), 0);
+  Integer largest = 2, work = 0;
   for (Integer p = 0; p < all.count(); ++p) {
+    largest = std::max(largest, all.rows(p));
+    work += all.rows(p) * all.rows(p);
+  }
+  std::vector<Integer> steps(all.count(), 0);
+  solve_side_by_side(budget.threads_for(work), all.count(), budget, watch, [&](Integer p, Watch& own) {
+    // Kept between calls: to get so much memory anew can take longer than to solve the problems.
+    thread_local std::shared_ptr<SmallDual<double>> small;
+    if (!small || !small->has_room_for(largest)) small = std::make_shared<SmallDual<double>>(largest);
     const Integer m = all.rows(p);
     GivenMatrix matrix = all.matrix_of(p);
     KernelDual dual(all.part(p, all.labels), all.part(p, all.costs));
     WorkingSet set(matrix, m, 0, small);
-    steps[p] = set.solve(dual, tol, m <= tiny, most_rounds, budget, watch);
+    steps[p] = set.solve(dual, tol, m <= tiny, most_rounds, budget, own);
     for (Integer i = 0; i < m; ++i) all.part(p, alpha)[i] = std::abs(dual.beta[i]);
-  }
+  });
   return steps;
 }
 
 void prove_small(const SmallProblems& all, std::span<double> alpha, std::span<double> margins,
                  std::span<const double> lengths, double value_error, std::span<SmallProof> proofs,
                  const Budget& budget) {
-  std::vector<Integer> support;
-  std::vector<double> beta, own_lengths;
-  for (Integer p = 0; p < all.count(); ++p) {
+  Integer work = 0;
+  for (Integer p = 0; p < all.count(); ++p) work += all.rows(p) * all.rows(p);
+  share_out(budget.threads_for(work), all.count(), [&](Integer p) {
+    thread_local std::vector<Integer> support;
+    thread_local std::vector<double> beta, own_lengths;
     const Objective objective{Hinge{}, all.part(p, all.labels), all.part(p, all.costs)};
     const auto own = all.part(p, alpha), scores = all.part(p, margins);
     objective.make_feasible(own);
@@ -51,7 +89,7 @@ void prove_small(const SmallProblems& all, std::span<double> alpha, std::span<do
     const auto [best, primal, dual] = prove(objective, own, scores, own_lengths, value_error);
     proofs[p] = {best.b, best.low, best.high,
                  primal, dual,     objective.largest_violation(scores, own, best.b)};
-  }
+  });
 }
 
 }  // namespace maxmargin

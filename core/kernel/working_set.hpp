@@ -23,54 +23,84 @@
 
 namespace maxmargin {
 
-// Sequential minimal optimisation (004) on a small dense matrix, the pair chosen by second-order gain.
+// Sequential minimal optimisation (004) on small dense matrices, the pair chosen by second-order gain.
+//
+// The rows of a set come in parts; between two of them all values of the kernel are 0. Each part has a
+// matrix, and knows its own extremes of the gradient: a step costs as much as the parts that it moves.
 template <class T>
 class SmallDual {
  public:
-  SmallDual(Integer most)
-      : stride_((most + kLine - 1) / kLine * kLine | kLine),
-        matrix_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(stride_ * stride_))) {
-    for (auto* array : {&f_, &beta_, &low_, &high_, &width_, &diagonal_, &grow_, &fall_}) {
-      array->resize(static_cast<std::size_t>(stride_));
-    }
+  explicit SmallDual(Integer most) : memory_(stride_of(most) * stride_of(most)) {}
+
+  // Whether a set of one part with so many rows needs no more memory.
+  bool has_room_for(Integer rows) const {
+    return stride_of(rows) * stride_of(rows) <= static_cast<Integer>(memory_.size());
   }
 
-  T* matrix() { return matrix_.get(); }
-  Integer stride() const { return stride_; }
-  double beta(Integer k) const { return beta_[k]; }
+  // Takes apart a set of rows, of which parts of these sizes follow each other.
+  void arrange(std::span<const Integer> sizes) {
+    parts_.clear();
+    slots_.clear();
+    Integer begin = 0, values = 0;
+    for (const Integer size : sizes) {
+      const Integer padded = (size + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
+      parts_.push_back({begin, begin + padded, stride_of(size), values});
+      for (Integer k = 0; k < size; ++k) slots_.push_back(begin + k);
+      begin += padded;
+      values += size * stride_of(size);
+    }
+    if (values > static_cast<Integer>(memory_.size())) memory_ = Memory(values + values / 4);
+    for (auto* array : {&f_, &beta_, &low_, &high_, &width_, &diagonal_, &grow_, &fall_}) {
+      array->resize(static_cast<std::size_t>(begin));
+    }
+    for (auto* array : {&least_, &greatest_}) array->resize(parts_.size());
+    for (auto* array : {&where_least_, &where_greatest_}) array->resize(parts_.size());
+    part_of_.resize(static_cast<std::size_t>(begin));
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      std::fill(part_of_.begin() + parts_[p].begin, part_of_.begin() + parts_[p].end, p);
+  }
+
+  // The matrix of a part.
+  T* matrix(std::size_t part = 0) { return memory_.data() + parts_[part].values; }
+  Integer stride(std::size_t part = 0) const { return parts_[part].stride; }
+  // Of row k of the set.
+  double beta(Integer k) const { return beta_[slots_[k]]; }
 
   void load(const KernelDual& dual, std::span<const Integer> which) {
-    const Integer size = static_cast<Integer>(which.size());
-    padded_ = (size + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
-    for (Integer k = 0; k < padded_; ++k) {
-      const bool real = k < size;
-      const Integer i = real ? which[k] : 0;
-      f_[k] = real ? dual.f[i] : 0;
-      beta_[k] = real ? dual.beta[i] : 0;
-      low_[k] = real ? dual.low[i] : 0;
-      high_[k] = real ? dual.high[i] : 0;
-      width_[k] = real ? dual.widths[i] : 0;
-      diagonal_[k] = real ? static_cast<double>(matrix_[k * stride_ + k]) : 1;
-      mark(k);
+    for (std::size_t slot = 0; slot < f_.size(); ++slot) {
+      f_[slot] = beta_[slot] = low_[slot] = high_[slot] = width_[slot] = 0;
+      diagonal_[slot] = 1;
     }
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const Integer slot = slots_[k], i = which[k];
+      f_[slot] = dual.f[i];
+      beta_[slot] = dual.beta[i];
+      low_[slot] = dual.low[i];
+      high_[slot] = dual.high[i];
+      width_[slot] = dual.widths[i];
+      const Part& part = parts_[part_of_[slot]];
+      diagonal_[slot] = static_cast<double>(row(slot)[slot - part.begin]);
+    }
+    for (std::size_t slot = 0; slot < f_.size(); ++slot) mark(static_cast<Integer>(slot));
   }
 
-  // f = K beta - y for the rows of the set, where these are all rows.
+  // f = K beta - y for the rows of a set of one part, where these are all rows.
   void restore_gradient(KernelDual& dual) const {
     for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.wanted[j];
     double* f = dual.f.data();
     for (Integer i = 0; i < dual.count(); ++i) {
       const double beta = dual.beta[i];
       if (beta == 0) continue;
-      const T* row = matrix_.get() + i * stride_;
+      const T* values = row(i);
 #pragma omp simd
-      for (Integer j = 0; j < dual.count(); ++j) f[j] += beta * static_cast<double>(row[j]);
+      for (Integer j = 0; j < dual.count(); ++j) f[j] += beta * static_cast<double>(values[j]);
     }
   }
 
   // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
   // number.
   Integer run(double share, double smallest, Integer most, Watch& watch) {
+    for (std::size_t p = 0; p < parts_.size(); ++p) move<true>(p, row(parts_[p].begin), nullptr, 0.0);
     Extremes ends = extremes();
     const double stop = std::max(share * (ends.greatest - ends.least), smallest);
     Integer steps = 0;
@@ -78,15 +108,23 @@ class SmallDual {
       const Integer i = ends.where_least;
       const Integer j = partner(i, ends.least);
       if (j < 0) break;
-      const T* row_i = matrix_.get() + i * stride_;
-      const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], static_cast<double>(row_i[j]));
+      const std::size_t part_i = part_of_[i], part_j = part_of_[j];
+      const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
+      const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], K_ij);
       const double step = PairStep::take(f_[j] + fall_[j] - ends.least, eta, beta_[i],
                                          KernelDual::ceiling(beta_[i], high_[i], width_[i]), beta_[j],
                                          KernelDual::floor(beta_[j], low_[j], width_[j]));
       mark(i);
       mark(j);
-      ends = move(row_i, matrix_.get() + j * stride_, step);
-      if (watch.spend(3 * padded_)) return steps + 1;
+      if (part_i == part_j) {
+        move<false>(part_i, row(i), row(j), step);
+      } else {
+        move<true>(part_i, row(i), nullptr, step);
+        move<true>(part_j, row(j), nullptr, -step);
+      }
+      ends = extremes();
+      const Integer moved = parts_[part_i].size() + (part_i == part_j ? 0 : parts_[part_j].size());
+      if (watch.spend(2 * moved + parts_[part_i].size())) return steps + 1;
     }
     return steps;
   }
@@ -95,14 +133,38 @@ class SmallDual {
   using D = Lanes<double>;
   typedef T Few __attribute__((vector_size(kLanes<double> * sizeof(T))));
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  // Rows are an odd number of lines apart: lines of a column then share the processor's cache.
   static constexpr Integer kLine = 64 / sizeof(T);
 
+  struct Part {
+    Integer begin, end;      // slots; room for whole registers
+    Integer stride, values;  // of its matrix, and where that begins
+
+    Integer size() const { return end - begin; }
+  };
   struct Extremes {
     double least, greatest;
     Integer where_least;
   };
+  // Numbers that are not initialised.
+  class Memory {
+   public:
+    explicit Memory(Integer size)
+        : values_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(size))), size_(size) {}
+    T* data() const { return values_.get(); }
+    Integer size() const { return size_; }
 
+   private:
+    std::unique_ptr<T[]> values_;
+    Integer size_;
+  };
+
+  // Rows are an odd number of lines apart: lines of a column then share the processor's cache.
+  static Integer stride_of(Integer rows) { return (rows + kLine - 1) / kLine * kLine | kLine; }
+
+  const T* row(Integer slot) const {
+    const Part& part = parts_[part_of_[slot]];
+    return memory_.data() + part.values + (slot - part.begin) * part.stride;
+  }
   // What is added to f where beta may grow or fall: the slope of e |beta| on that side, or infinity.
   void mark(Integer k) {
     grow_[k] = !(beta_[k] < high_[k]) ? kInfinity : beta_[k] < 0 ? -width_[k] : width_[k];
@@ -113,55 +175,80 @@ class SmallDual {
     std::memcpy(&few, from, sizeof(few));
     return __builtin_convertvector(few, D);
   }
-  static D counting() {
+  static D counting(Integer from) {
     D numbers;
-    for (int lane = 0; lane < kLanes<double>; ++lane) numbers[lane] = lane;
+    for (int lane = 0; lane < kLanes<double>; ++lane) numbers[lane] = static_cast<double>(from + lane);
     return numbers;
   }
 
-  Extremes extremes() { return move(matrix_.get(), matrix_.get(), 0.0); }
-
-  // f += step (K_i - K_j), and the new extremes, in one pass.
-  Extremes move(const T* row_i, const T* row_j, double step) {
-    D least = all<double>(kInfinity), greatest = all<double>(-kInfinity);
-    D where{}, number = counting();
-    for (Integer k = 0; k < padded_; k += kLanes<double>) {
-      D f = maxmargin::load<double>(f_.data() + k);
-      f += step * (load_few(row_i + k) - load_few(row_j + k));
-      store<double>(f_.data() + k, f);
-      const D growing = f + maxmargin::load<double>(grow_.data() + k);
-      where = growing < least ? number : where;
-      least = growing < least ? growing : least;
-      const D falling = f + maxmargin::load<double>(fall_.data() + k);
-      greatest = falling > greatest ? falling : greatest;
-      number += static_cast<double>(kLanes<double>);
-    }
+  // Those of all parts.
+  Extremes extremes() const {
     Extremes ends{kInfinity, -kInfinity, 0};
-    for (int lane = 0; lane < kLanes<double>; ++lane) {
-      if (least[lane] < ends.least) {
-        ends.least = least[lane];
-        ends.where_least = static_cast<Integer>(where[lane]);
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      if (least_[p] < ends.least) {
+        ends.least = least_[p];
+        ends.where_least = where_least_[p];
       }
-      ends.greatest = std::max(ends.greatest, static_cast<double>(greatest[lane]));
+      ends.greatest = std::max(ends.greatest, greatest_[p]);
     }
     return ends;
   }
 
-  // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature.
+  // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass.
+  template <bool alone>
+  void move(std::size_t number, const T* row_i, const T* row_j, double step) {
+    const Part& part = parts_[number];
+    D least = all<double>(kInfinity), greatest = all<double>(-kInfinity);
+    D where_least{}, where_greatest{}, slots = counting(part.begin);
+    for (Integer k = 0; k < part.size(); k += kLanes<double>) {
+      D f = maxmargin::load<double>(f_.data() + part.begin + k);
+      if constexpr (alone) {
+        f += step * load_few(row_i + k);
+      } else {
+        f += step * (load_few(row_i + k) - load_few(row_j + k));
+      }
+      store<double>(f_.data() + part.begin + k, f);
+      const D growing = f + maxmargin::load<double>(grow_.data() + part.begin + k);
+      where_least = growing < least ? slots : where_least;
+      least = growing < least ? growing : least;
+      const D falling = f + maxmargin::load<double>(fall_.data() + part.begin + k);
+      where_greatest = falling > greatest ? slots : where_greatest;
+      greatest = falling > greatest ? falling : greatest;
+      slots += static_cast<double>(kLanes<double>);
+    }
+    least_[number] = kInfinity;
+    greatest_[number] = -kInfinity;
+    for (int lane = 0; lane < kLanes<double>; ++lane) {
+      if (least[lane] < least_[number]) {
+        least_[number] = least[lane];
+        where_least_[number] = static_cast<Integer>(where_least[lane]);
+      }
+      if (greatest[lane] > greatest_[number]) {
+        greatest_[number] = greatest[lane];
+        where_greatest_[number] = static_cast<Integer>(where_greatest[lane]);
+      }
+    }
+  }
+
+  // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature. Of the parts that i is not
+  // in, only the rows with the largest f are looked at.
   Integer partner(Integer i, double f_i) const {
-    const T* row = matrix_.get() + i * stride_;
+    const std::size_t own_part = part_of_[i];
+    const Part& part = parts_[own_part];
+    const T* values = row(i);
     const double own = diagonal_[i];
-    D best = all<double>(0.0), where = all<double>(-1.0), number = counting();
-    for (Integer k = 0; k < padded_; k += kLanes<double>) {
+    D best = all<double>(0.0), where = all<double>(-1.0), slots = counting(part.begin);
+    for (Integer k = 0; k < part.size(); k += kLanes<double>) {
+      const Integer slot = part.begin + k;
       const D difference =
-          maxmargin::load<double>(f_.data() + k) + maxmargin::load<double>(fall_.data() + k) - f_i;
-      D curvature = own + maxmargin::load<double>(diagonal_.data() + k) - 2.0 * load_few(row + k);
+          maxmargin::load<double>(f_.data() + slot) + maxmargin::load<double>(fall_.data() + slot) - f_i;
+      D curvature = own + maxmargin::load<double>(diagonal_.data() + slot) - 2.0 * load_few(values + k);
       curvature = larger<double>(curvature, all<double>(PairStep::kLeastCurvature));
       const D positive = larger<double>(difference, D{});
       const D gain = positive * positive / curvature;
-      where = gain > best ? number : where;
+      where = gain > best ? slots : where;
       best = gain > best ? gain : best;
-      number += static_cast<double>(kLanes<double>);
+      slots += static_cast<double>(kLanes<double>);
     }
     double most = 0;
     Integer found = -1;
@@ -171,12 +258,26 @@ class SmallDual {
         found = static_cast<Integer>(where[lane]);
       }
     }
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      const double difference = greatest_[p] - f_i;
+      if (p == own_part || !(difference > 0)) continue;
+      const Integer j = where_greatest_[p];
+      const double gain = difference * difference / PairStep::curvature(own, diagonal_[j], 0.0);
+      if (gain > most) {
+        most = gain;
+        found = j;
+      }
+    }
     return found;
   }
 
-  Integer stride_, padded_ = 0;
-  std::unique_ptr<T[]> matrix_;
-  std::vector<double> f_, beta_, low_, high_, width_, diagonal_, grow_, fall_;
+  Memory memory_;
+  std::vector<Part> parts_;
+  std::vector<Integer> slots_;                                                  // of each row of the set
+  std::vector<std::size_t> part_of_;                                            // of each slot
+  std::vector<double> f_, beta_, low_, high_, width_, diagonal_, grow_, fall_;  // of each slot
+  std::vector<double> least_, greatest_;                                        // of each part
+  std::vector<Integer> where_least_, where_greatest_;                           // slots
 };
 
 // Rounds of: choose, solve on the chosen, tell all the others. A set that has all rows is chosen once, and
@@ -192,7 +293,7 @@ class WorkingSet final : public AnyWorkingSet {
   // `small` is memory for a matrix of `size` rows, where there is some already.
   WorkingSet(Matrix& matrix, Integer size, std::uint64_t seed, std::shared_ptr<Small> small = nullptr)
       : matrix_(matrix), size_(std::min(size, matrix.count())), random_(seed), small_(std::move(small)) {
-    if (!small_) small_ = std::make_shared<Small>(size_);
+    if (!small_) small_ = std::make_shared<Small>(std::min(size_, matrix.most_of_block()));
     chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
   }
 
@@ -286,7 +387,7 @@ class WorkingSet final : public AnyWorkingSet {
     if (!at_hand_) {
       choose(dual);
       if (chosen_.size() < 2) return 0;
-      matrix_.square(chosen_, small_->matrix(), small_->stride(), budget);
+      compute_values(budget);
       at_hand_ = has_all();
     }
     small_->load(dual, chosen_);
@@ -297,6 +398,22 @@ class WorkingSet final : public AnyWorkingSet {
       if (small_->beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
     }
     return changed_.empty() ? 0 : steps;
+  }
+
+  // The values of the kernel among the rows of the set that are in one block: a part for each.
+  void compute_values(const Budget& budget) {
+    sizes_.clear();
+    for (std::size_t k = 0; k < chosen_.size(); ++k) {
+      if (k == 0 || matrix_.block_of(chosen_[k]) != matrix_.block_of(chosen_[k - 1])) sizes_.push_back(0);
+      ++sizes_.back();
+    }
+    small_->arrange(sizes_);
+    std::span<const Integer> left = chosen_;
+    for (std::size_t part = 0; part < sizes_.size(); ++part) {
+      const std::size_t size = static_cast<std::size_t>(sizes_[part]);
+      matrix_.square(left.first(size), small_->matrix(part), small_->stride(part), budget);
+      left = left.subspan(size);
+    }
   }
 
   // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it
@@ -355,6 +472,7 @@ class WorkingSet final : public AnyWorkingSet {
     previous_ = chosen_;
     for (const Integer i : chosen_) chosen_mark_[i] = 0;
     chosen_.clear();
+    taken_.assign(static_cast<std::size_t>(matrix_.blocks()), 0);
     const Integer fresh = previous_.empty() ? size_ : static_cast<Integer>(kFresh * size_);
     take(growing_, fresh / 2);
     take(falling_, fresh - static_cast<Integer>(chosen_.size()));
@@ -374,7 +492,9 @@ class WorkingSet final : public AnyWorkingSet {
     for (std::size_t k = 0; k < most && chosen_.size() < target; ++k) pick(candidates[k].second);
   }
   void pick(Integer i) {
-    if (chosen_mark_[i]) return;
+    Integer& taken = taken_[static_cast<std::size_t>(matrix_.block_of(i))];
+    if (chosen_mark_[i] || taken >= matrix_.most_of_block()) return;
+    ++taken;
     chosen_mark_[i] = 1;
     chosen_.push_back(i);
   }
@@ -387,6 +507,8 @@ class WorkingSet final : public AnyWorkingSet {
   bool at_hand_ = false;  // whether it has the matrix of all rows
   FreeMultipliers free_;
   std::vector<Integer> chosen_, previous_, rows_;
+  std::vector<Integer> sizes_;        // of the parts of the set
+  std::vector<Integer> taken_;        // rows of each block that are in it
   std::vector<std::size_t> changed_;  // places in the set
   std::vector<double> changes_;
   std::vector<char> chosen_mark_;

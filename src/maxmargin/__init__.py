@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from maxmargin.solving.loop import solve as solve
     from maxmargin.solving.ways import choose_solver as choose_solver
     from maxmargin.tables.transformer import Table as Table
+    from maxmargin.telling.doubts import DoubtfulModelWarning as DoubtfulModelWarning
 
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
     "Certificate": "proof.certificate",
+    "DoubtfulModelWarning": "telling.doubts",
     "HardMarginCertificate": "proof.hard_margin",
     "InseparabilityProof": "proof.inseparable",
     "InseparableError": "proof.inseparable",
@@ -72,7 +74,7 @@ _HOME = {
 
 __all__ = list(_HOME)
 
-_MODULES = ("features", "files", "kernels", "plot", "solvers")
+_MODULES = ("features", "files", "kernels", "onnx", "plot", "solvers")
 """The modules that are for everybody, too."""
 
 _get, _names = lazy_names(__name__, _HOME)

@@ -15,13 +15,13 @@ from scipy import sparse
 import maxmargin
 from maxmargin.command_line import main
 from maxmargin.command_line.shared.answer import print_table
-from maxmargin.command_line.shared.progress import ClassesDone, TimeLeft, gap_now, share_done
 from maxmargin.command_line.shared.survey import Survey
-from maxmargin.command_line.shared.words import bytes_in_words, seconds_in_words, some
 from maxmargin.files import DataSet, load_model, save_model
 from maxmargin.files.data.labels import class_codes, label_text
 from maxmargin.solvers import LINEAR_SOLVERS
 from maxmargin.solving.loop import Progress
+from maxmargin.telling.progress import ClassesDone, TimeLeft, gap_now, share_done
+from maxmargin.tools.words import bytes_in_words, seconds_in_words, some
 from written_files import write_libsvm
 
 # newton needs a smooth loss.

@@ -233,7 +233,6 @@ def test_wrong_tables_are_refused_with_cause_and_cure(run, frame, table, tmp_pat
         ([table, "--label", "churn", "--delimiter", ";;"], "--delimiter must be one character"),
         ([table, "--label", "churn", "--model-format", "liblinear"], "--model-format must be maxmargin"),
         ([numbers, "--drop", "a"], "--drop is for tables"),
-        ([numbers, "--scale", "standard"], "--scale is for tables"),
     ):
         code, out, err = run("train", *arguments, "-o", tmp_path / "m.mm")
         assert (code, out) == (2, ""), arguments

@@ -10,10 +10,11 @@ import pytest
 import sklearn
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-from maxmargin import LinearSVC
+from maxmargin import SVC, LinearSVC
 from maxmargin.estimators.summary import fitted_summary
 from well_formed import read
 
@@ -114,6 +115,13 @@ def test_parameters_set_after_the_fit_do_not_change_what_is_shown(cancer):
     assert fitted_summary(model.set_params(tol=1e-12)) == before
 
 
-def test_inside_a_pipeline_scikit_learn_draws_it(cancer):
-    pipeline = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(*cancer)
-    assert "LinearSVC" in pipeline._repr_html_()
+@pytest.mark.parametrize("of", [LinearSVC(random_state=0), SVC()], ids=["LinearSVC", "SVC"])
+def test_inside_a_pipeline_it_is_unfolded_from_the_box_of_the_estimator(cancer, of):
+    pipeline = make_pipeline(StandardScaler(), of)
+    assert "maxmargin-certificate" not in pipeline._repr_html_()
+    html, model = pipeline.fit(*cancer)._repr_html_(), pipeline[-1]
+    assert html.count(fitted_summary(model)) == 1
+    assert f"certified, relative gap {model.certificate_.relative_gap:.1e}" in html
+    searched = GridSearchCV(make_pipeline(StandardScaler(), of), {}, cv=2).fit(*cancer)
+    assert fitted_summary(searched.best_estimator_[-1]) in searched._repr_html_()
+    assert model._repr_html_().count(fitted_summary(model)) == 1

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
@@ -66,9 +67,9 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
     ("kernel", "way"), [("linear", "on the columns"), ("rbf", "a factor of the kernel")]
 )
 def test_few_rows_that_the_quick_way_fails_on_are_proven_all_the_same(kernel, way, monkeypatch):
-    def hopeless(self, matrix):
+    def hopeless(self):
         # No gap is below 0, so all of them fall short.
-        parts = self.problems.in_a_row()
+        matrix, parts = self.problems.matrix, self.problems.in_a_row()
         return solve_small(matrix, parts, -1.0, 0, NO_LIMIT, *self.problems.rounding.simple, rounds=1)
 
     monkeypatch.setattr(KernelFit, "_all_in_one_call", hopeless)
@@ -76,6 +77,22 @@ def test_few_rows_that_the_quick_way_fails_on_are_proven_all_the_same(kernel, wa
     model = SVC(kernel=kernel, C=100.0).fit(X, y)
     assert model.status_ is Status.CERTIFIED
     assert way in model.solver_
+
+
+@pytest.mark.parametrize("stored", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_pairs_of_classes_that_share_values_get_the_models_they_have_alone(stored, jobs, monkeypatch):
+    random = np.random.default_rng(3)
+    X, y = random.normal(size=(300, 70)) * (random.random((300, 70)) < 0.1), np.arange(300) % 12
+    monkeypatch.setattr(sizes, "ALL_KERNEL_VALUES", 10)
+    together = SVC(n_jobs=jobs).fit(stored(X), y)
+    monkeypatch.setattr(sizes, "SHARE_OF_CACHE", 0.0)
+    alone = SVC(n_jobs=jobs).fit(stored(X), y)
+    ours, theirs = (sparse.csr_matrix(model.dual_coef_).toarray() for model in (together, alone))
+    assert_array_equal(ours, theirs)
+    assert_array_equal(together.intercept_, alone.intercept_)
+    assert together.cache_use_.peak_bytes == 8 * 300**2 > alone.cache_use_.peak_bytes
+    assert together.cache_use_.rows_computed == 300
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(0.3), Polynomial(2, 0.5, 1.0)], ids=str)

@@ -123,7 +123,9 @@ def test_a_pipeline_is_one_file(frame, tmp_path, model):
     assert saved.encoding == pipeline[0].encoding_
     np.testing.assert_array_equal(saved.predict(frame), pipeline.predict(frame))
     np.testing.assert_array_equal(saved.predict(pipeline[0].transform(frame)), pipeline.predict(frame))
-    with pytest.raises(ModelError, match=r"a maxmargin.Table followed by a LinearSVC or SVC"):
+    with pytest.raises(
+        ModelError, match=r"can be saved where it is made of a maxmargin.Table.* Got a Table"
+    ):
         save_model(make_pipeline(Table(), Table(), model), tmp_path / "m.mm")
 
 

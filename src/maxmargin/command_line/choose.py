@@ -16,10 +16,11 @@ from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
 from maxmargin.command_line.shared.grid_search import GridSearch
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
-from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
-from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
+from maxmargin.telling.progress import Clock
+from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,8 +158,8 @@ def choose(
                 warned = _fit(model, data_set)
             seconds["train"] = clock.lap()
             with no_interrupt():
-                best = options.with_encoding(model.best_estimator_, data_set)
-                files.save_model(best, output, data=files.fingerprint(data_set.X, data_set.y))
+                best = options.with_columns(model.best_estimator_, training_set)
+                files.save_model(best, output, data=training_set.fingerprint)
         seconds["write"] = clock.lap()
     choice = Choice(model, data_set.X.shape[0], picture, ends)
     warned += choice.doubts
@@ -212,8 +213,8 @@ def _choose_with_kernel(
             if data_set.feature_names is not None:
                 found.best.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
             with no_interrupt():
-                best = options.with_encoding(found.best, data_set)
-                files.save_model(best, output, data=files.fingerprint(data_set.X, data_set.y))
+                best = options.with_columns(found.best, training_set)
+                files.save_model(best, output, data=training_set.fingerprint)
         seconds["write"] = clock.lap()
     training = Training(
         found.best,
@@ -292,13 +293,15 @@ def _fit(model: maxmargin.LinearSVCCV, data_set: files.DataSet) -> list[str]:
     """Fit; what it warned of. How the model of all rows ended is said in words later."""
     import numpy as np
 
+    from maxmargin.telling.doubts import DoubtfulModelWarning
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(data_set.X, data_set.y)
     model.best_estimator_.set_params(callback=None)
     if data_set.feature_names is not None:
         model.best_estimator_.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
-    return [str(one.message) for one in caught]
+    return [str(one.message) for one in caught if not issubclass(one.category, DoubtfulModelWarning)]
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from maxmargin.command_line.shared.features import (
 from maxmargin.command_line.shared.picture import check_picture, draw
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, entrants
-from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
+from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,8 +12,8 @@ import typer
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
 from maxmargin.command_line.shared.options import Json, Reading
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import bytes_in_words, percent, some
 from maxmargin.files.data.labels import label_text
+from maxmargin.tools.words import bytes_in_words, percent, some
 
 if TYPE_CHECKING:
     from maxmargin.command_line.shared.survey import Survey
@@ -41,7 +41,7 @@ def info(
 
     Example: maxmargin info data.svm
     """
-    from maxmargin.command_line.shared.doubts import scale_doubts
+    from maxmargin.telling.doubts import IN_THE_DATA, scale_doubts
 
     if reading.format is None and _is_model(file):
         from maxmargin.command_line.shared.model_info import tell
@@ -56,7 +56,7 @@ def info(
     else:
         survey = _survey(file, reading, quiet=as_json)
         warnings = _label_warnings(survey)
-        warnings += scale_doubts(survey.scales, partial(_name, survey), option=False)
+        warnings += scale_doubts(survey.scales, partial(_name, survey), IN_THE_DATA)
     if survey.columns and (contradictions := survey.contradictions()):
         warnings.append(
             f"{contradictions} rows have the values of another row and a different label: no classifier "

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
@@ -21,8 +21,8 @@ from maxmargin.command_line.shared.columns import made_up_in_words
 from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.voice import VOICE
-from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
+from maxmargin.tools.words import percent, some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,9 +135,8 @@ def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray
             "the model with maxmargin train, whose files do."
         )
     kind: Any = maxmargin.SVC if isinstance(model, files.SavedKernelModel) else maxmargin.LinearSVC
-    estimator = to_estimator(model, kind)
-    vars(estimator).pop("feature_names_in_", None)  # columns are brought into their order before
-    return lambda X: estimator.is_sure(widened(X, model.features))
+    estimator = to_estimator(replace(model, encoding=None, preparation=None, feature_names=None), kind)
+    return lambda X: estimator.is_sure(model.prepared(widened(X, model.features)))
 
 
 def predictions(

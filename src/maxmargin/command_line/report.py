@@ -15,7 +15,7 @@ from maxmargin.command_line.predict import aligned
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import bytes_in_words
+from maxmargin.tools.words import bytes_in_words
 
 _NO_MATTER = {"threads", "max_time"}
 """Options that change nothing in what is found."""

@@ -12,7 +12,7 @@ import typer
 
 from maxmargin.command_line.shared.answer import DONE, Failure, in_words, print_json, print_table
 from maxmargin.command_line.shared.options import Json
-from maxmargin.command_line.shared.words import seconds_in_words
+from maxmargin.tools.words import seconds_in_words
 
 if TYPE_CHECKING:
     from maxmargin.reproduce import Result

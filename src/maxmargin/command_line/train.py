@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -14,8 +15,9 @@ from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
-from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
+from maxmargin.telling.progress import Clock
 from maxmargin.tools.interrupts import held_back
 
 if TYPE_CHECKING:
@@ -190,16 +192,15 @@ def train(
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        known = None if earlier is None else earlier.encoding
-        training_set = reading.read_for_training(data, bars.reading(data.name), known)
+        training_set = reading.read_for_training(data, bars.reading(data.name), earlier)
         data_set = training_set.data
         bars.waiting("looking at the data")
-        _check_table(data_set, model_format)
+        _check_columns(training_set, model_format)
         classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
             estimator.set_params(class_weight=options.class_weight_of(class_weight, classes))
-        fingerprint = _checked_fingerprint(data_set, data, earlier)
+        fingerprint = _checked_fingerprint(training_set.as_read, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
         seconds["read"] = clock.lap()
         held_out = None
@@ -214,7 +215,7 @@ def train(
             seconds["train"] = clock.lap()
             bars.waiting("writing")
             files.save_model(
-                options.with_encoding(estimator, data_set),
+                options.with_columns(estimator, training_set),
                 target,
                 data=fingerprint,
                 proof=not no_proof,
@@ -250,7 +251,8 @@ def _estimator(
     if earlier is None:
         estimator = kind(**((_KERNEL_DEFAULTS if with_kernel else _DEFAULTS) | changes))
     else:
-        estimator = to_estimator(earlier, kind).set_params(**changes, warm_start=True)
+        alone = replace(earlier, encoding=None, preparation=None, feature_names=None)
+        estimator = to_estimator(alone, kind).set_params(**changes, warm_start=True)
     estimator._check_parameters()  # now, and not after an hour of reading
     return estimator
 
@@ -294,9 +296,14 @@ def _refuse_features(earlier: files.StoredModel | None, asked: bool, model_forma
         )
 
 
-def _check_table(data_set: files.DataSet, model_format: str) -> None:
+def _check_columns(training_set: options.TrainingSet, model_format: str) -> None:
     """Refuse now what the text of others has no room for."""
-    if data_set.encoding is not None and model_format != "maxmargin":
+    if training_set.preparation is not None and model_format != "maxmargin":
+        raise Failure(
+            f"--model-format must be maxmargin for columns that are scaled. Got {model_format!r} instead, "
+            "which has no room for that. Leave --scale out."
+        )
+    if training_set.data.encoding is not None and model_format != "maxmargin":
         raise Failure(
             f"--model-format must be maxmargin for a table whose columns are scaled, filled or made of "
             f"texts. Got {model_format!r} instead, which has no room for that. With a table of numbers "
@@ -344,6 +351,7 @@ def _fit(
     from sklearn.exceptions import ConvergenceWarning
 
     from maxmargin.proof.inseparable import InseparableError
+    from maxmargin.telling.doubts import DoubtfulModelWarning
 
     count = len(np.unique(data_set.y))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
@@ -368,7 +376,8 @@ def _fit(
     estimator.set_params(callback=None, warm_start=False)
     if data_set.feature_names is not None:
         estimator.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
-    warned = [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
+    told_later = (ConvergenceWarning, DoubtfulModelWarning)
+    warned = [str(one.message) for one in caught if not issubclass(one.category, told_later)]
     return warned, max(blocks, default=None)
 
 

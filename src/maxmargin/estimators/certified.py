@@ -9,7 +9,8 @@ import os
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -18,12 +19,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.core import default_threads
-from maxmargin.estimators.summary import fitted_summary
+from maxmargin.estimators.kept_callback import KeptCallback
+from maxmargin.estimators.summary import Unfolded, caption, fitted_summary
+from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
@@ -38,6 +40,13 @@ logger = logging.getLogger("maxmargin")
 
 _SMALLEST_TOL = 1e-14
 """The relative gap below which float64 has nothing to tell apart any more."""
+_LOSS_OF_ERROR = math.log(2.0)
+"""The least logistic loss of a row on the wrong side; the other losses have 1."""
+_FEW_VALUES = 20_000
+"""Values of X up to which columns are looked at only where something else is suspicious: such a fit takes
+some hundred microseconds, and to look takes ten."""
+_MOST_SCORES = 1_000_000
+"""Pairs of rows and support vectors, at most, of which values of the kernel are computed for a warning."""
 
 
 class ShowsProof(BaseEstimator):
@@ -51,15 +60,44 @@ class ShowsProof(BaseEstimator):
     """The problem of the last fit in plain values."""
 
     def _repr_html_inner(self) -> str:
-        """scikit-learn's picture of the estimator and, once fitted, the certificate."""
-        usual: str = super()._repr_html_inner()
-        return usual + fitted_summary(self)
+        """scikit-learn's picture of the estimator and, once fitted, the certificate below it."""
+        usual, card = super()._repr_html_inner(), fitted_summary(self)
+        return usual.replace(card, "") + card if card else str(usual)
+
+    def _get_params_html(self, *args: Any, **kwargs: Any) -> Unfolded:
+        """What scikit-learn, from 1.7 on, unfolds of the estimator: parameters, and the certificate.
+
+        So it is there in the pictures of a Pipeline, and of others that hold the estimator.
+        """
+        return Unfolded(super()._get_params_html(*args, **kwargs), fitted_summary(self))
+
+    def _sk_visual_block_(self) -> Any:
+        """The box in scikit-learn's pictures, with the gap below the name; without, where it has no room.
+
+        What is private in scikit-learn may go: it draws its usual box where this raises anything.
+        """
+        from sklearn.utils._repr_html.estimator import _VisualBlock
+
+        words = {"names": type(self).__name__, "name_details": str(self)}
+        return _VisualBlock("single", self, **words, name_caption=caption(self))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if "text/html" in bundle:  # not where scikit-learn is configured to show text
             bundle["text/html"] = self._repr_html_inner()
         return bundle
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if state.get("callback") is None:
+            return state
+        return state | {"callback": KeptCallback(state["callback"])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = state.get("callback")
+        super().__setstate__(
+            state | {"callback": kept.callback} if isinstance(kept, KeptCallback) else state
+        )
 
 
 class Certified(ShowsProof):
@@ -93,8 +131,11 @@ class Certified(ShowsProof):
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _log(self, what: str, progress: Progress) -> None:
-        if self.verbose:
+    def _tell(self, what: str, progress: Progress) -> None:
+        """What ``verbose`` shows, or the log."""
+        if (shown := self.__dict__.get("_shown")) is not None:
+            shown(progress)
+        elif self.verbose:
             logger.info(
                 "%s: step %d, %.3g s, relative gap %.3e (estimated %.3e)",
                 what,
@@ -103,6 +144,32 @@ class Certified(ShowsProof):
                 progress.relative_gap,
                 progress.estimate,
             )
+
+    def _show(self, count: int = 1, *, pairs: bool = False) -> None:
+        """From here on until ``_showing`` ends, show how far so many problems are, or every certificate."""
+        if is_logged():
+            return
+        from maxmargin.telling.progress import one_problem, several_problems
+        from maxmargin.telling.verbose import Shown
+
+        seconds = math.inf if self.max_time is None else float(self.max_time)
+        saw = one_problem(float(self.tol), seconds)
+        if count > 1:
+            saw = several_problems(count, seconds, pairs=pairs)
+        self.__dict__.setdefault("_shown", Shown(type(self).__name__, int(self.verbose), saw))
+
+    @contextmanager
+    def _showing(self) -> Iterator[None]:
+        """What is shown of a fit ends with it, in a line that says how."""
+        ended = ""
+        try:
+            yield
+            gap = max(proof.relative_gap for proof in each_of(self.certificate_))
+            sentence = self.status_.sentence(gap, float(self.tol), int(np.max(self.n_iter_)))
+            ended = sentence.partition(". ")[0].removesuffix(".") + "."
+        finally:
+            if (shown := self.__dict__.pop("_shown", None)) is not None:
+                shown.end(ended)
 
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
@@ -147,16 +214,19 @@ class CertifiedClassifier(ClassifierMixin, Certified):
 
     def _running(self, problems: ClassProblems) -> Running:
         """How the problems of a fit are to be solved."""
+        if self.verbose:
+            self._show(len(problems), pairs=not problems.kind.all_rows)
         return self._running_told(partial(self._told_of, problems))
 
     def _told_of(self, problems: ClassProblems, name: Any) -> Callback:
-        """The user's callback, told which problem it is about, and the log."""
+        """The user's callback, told which problem it is about, and what ``verbose`` shows."""
 
         def tell(progress: Progress) -> bool | None:
-            self._log(f"{problems.kind.what} {name}", progress)
+            told = replace(progress, label=name if problems.several else None)
+            self._tell(f"{problems.kind.what} {name}", told)
             if self.callback is None:
                 return None
-            return self.callback(replace(progress, label=name if problems.several else None))
+            return self.callback(told)
 
         return tell
 
@@ -190,13 +260,60 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         Ctrl-C ends a fit whose data are checked: every problem keeps the best model that is proven so far,
         0 where it had not begun, and a warning says so.
         """
-        interrupts = self._fit_once(X, y, sample_weight)
-        if until_sure is not None and not interrupts.came:
-            with held_back() as interrupts:
-                self._go_on_until_sure(until_sure, X, y, sample_weight)
+        with self._showing() if self.verbose else nullcontext():
+            interrupts = self._fit_once(X, y, sample_weight)
+            if until_sure is not None and not interrupts.came:
+                with held_back() as interrupts:
+                    self._go_on_until_sure(until_sure, X, y, sample_weight)
         if self.status_.certified:
             interrupts.pass_on()
         return self
+
+    def _warn_of_doubts(self, X: Any, weights: Any) -> None:
+        """Warn of what makes a proven model useless; to find nothing takes a hundredth of a fit.
+
+        A row on the wrong side costs C or more in the problem of a pair of classes, and twice that in those
+        of two classes against the rest. So the values of all problems tell, mostly, that the model is
+        better than the answer that is always the same.
+        """
+        problems = self._outline
+        rows = len(problems.codes)
+        others = rows - max(np.bincount(problems.codes).tolist())
+        traces = self.trace_ if isinstance(self.trace_, list) else [self.trace_]
+        least = _LOSS_OF_ERROR if problems.loss == "logistic" else 1.0
+        least *= 2.0 if problems.several and problems.kind.all_rows else 1.0
+        value = sum(trace.records[-1].primal for trace in traces if trace.records)
+        suspicious = value >= least * problems.C * others
+        many = getattr(X, "size", 0) > _FEW_VALUES
+        if not (suspicious or many) or problems.hard or not self.status_.certified:
+            return
+        from maxmargin.telling.doubts import DoubtfulModelWarning, doubts_of_fit
+
+        plain = weights is None and problems.class_weight is None
+        useless = plain and suspicious and self._right(X) <= rows - others
+        given = isinstance(getattr(self, "kernel_", None), Function | Precomputed)
+        columns = None if given else X
+        if (useless or many) and (doubt := doubts_of_fit(columns, self._column_name, useless=useless)):
+            warnings.warn(doubt, DoubtfulModelWarning, stacklevel=4)
+
+    def _right(self, X: Any) -> float:
+        """How many training rows the model gets right; infinitely many where to find out takes long."""
+        proofs, codes = each_of(self.certificate_), self._outline.codes
+        if len(proofs) == 1:
+            return int(np.count_nonzero(proofs[0].margins > 0))
+        if len(codes) * len(getattr(self, "support_", [0])) > _MOST_SCORES:
+            return math.inf
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the names of columns are those of the fit
+            return int(np.count_nonzero(self.predict(X) == self.classes_[codes]))
+
+    def _column_name(self, column: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return str(column) if names is None else f"'{names[column]}'"
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
 
     @abstractmethod
     def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -245,7 +362,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             if closer.tol < _SMALLEST_TOL or (closer.max_time or 1.0) <= 0.0:
                 break
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # the fit is within tol already
+                warnings.simplefilter("ignore", UserWarning)  # the fit is within tol, and said the rest
                 closer._fit_once(X, y, sample_weight)
             gaps = [max(proof.gap for proof in each_of(of.certificate_)) for of in (closer, self)]
             if gaps[0] >= gaps[1]:
@@ -272,6 +389,11 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         from maxmargin.report.of_estimators import report_on
 
         report_on(self, path, X, y, test)
+
+
+def is_logged() -> bool:
+    """Whether somebody takes what ``verbose`` tells from the log, so that it need not be shown."""
+    return logger.isEnabledFor(logging.INFO)
 
 
 def check_solver(estimator: Any) -> None:

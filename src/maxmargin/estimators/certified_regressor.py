@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -40,7 +41,8 @@ class CertifiedRegressor(RegressorMixin, Certified):
         Ctrl-C ends a fit whose data are checked: the best model that is proven so far is kept, and a
         warning says so.
         """
-        interrupts = self._fit_once(X, y, sample_weight)
+        with self._showing() if self.verbose else nullcontext():
+            interrupts = self._fit_once(X, y, sample_weight)
         if self.status_.certified:
             interrupts.pass_on()
         return self
@@ -51,13 +53,15 @@ class CertifiedRegressor(RegressorMixin, Certified):
 
     def _running(self) -> Running:
         """How the problem of a fit is to be solved."""
+        if self.verbose:
+            self._show()
         return self._running_told(self._told_of)
 
     def _told_of(self, name: Any) -> Callback:
-        """The user's callback, and the log."""
+        """The user's callback, and what ``verbose`` shows."""
 
         def tell(progress: Progress) -> bool | None:
-            self._log("regression", progress)
+            self._tell("regression", progress)
             return None if self.callback is None else self.callback(progress)
 
         return tell

@@ -105,7 +105,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         Multiplies C for rows of a class; with several classes, as scikit-learn does, in the problem of
         that class against the rest.
     verbose : int
-        If above 0, progress is logged at level INFO by the logger "maxmargin".
+        1 shows how far the fit is, and how it ended: a bar in a terminal, a line in a notebook. 2 shows
+        every certificate. Where the logger "maxmargin" takes messages of level INFO, it has them instead.
     random_state : int, RandomState instance or None
         Seed of the solver's random order.
     max_iter : int
@@ -180,6 +181,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
             shortfall, _ = self._fit_problems(problems, begin=self._from_last_fit(problems))
         if shortfall:
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
+        self._warn_of_doubts(X, weights)
         return interrupts
 
     def _problems(

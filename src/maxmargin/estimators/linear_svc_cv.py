@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -33,7 +33,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.certified import check_solver
+from maxmargin.estimators.certified import check_solver, is_logged
 from maxmargin.estimators.folds import (
     SAME_MEAN,
     Data,
@@ -47,9 +47,12 @@ from maxmargin.estimators.folds import (
 from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
-from maxmargin.solving.loop import Watch
+from maxmargin.solving.loop import Callback, Progress, Watch
 from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
+
+if TYPE_CHECKING:
+    from maxmargin.telling.verbose import Shown
 
 
 @dataclass(eq=False, repr=False)
@@ -75,6 +78,8 @@ class LinearSVCCV(LinearParameters):
         the score, ``scoring=None``. It takes several passes over the scores of every fit. Where bounds
         leave the choice open, the folds of those values of C that may be the best, and only these, are
         fitted closer and closer, as far as rounding, max_iter and max_time allow.
+    verbose : int
+        1 shows how many fits are done and which C is chosen, 2 the scores of every C, too.
     max_time : float or None
         Seconds for all fits together.
     callback : callable or None
@@ -136,11 +141,20 @@ class LinearSVCCV(LinearParameters):
 
         Ctrl-C ends the fit without a model: nothing is chosen yet.
         """
+        shown: list[Shown] = []
+        ended = ""
+        try:
+            self._choose(X, y, sample_weight, shown)
+            ended = f"C = {self.C_:g} has the best mean score, {self.best_score_:.6g}."
+        finally:
+            for one in shown:
+                one.end(ended)
+        return self
+
+    def _choose(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, shown: list[Shown]) -> None:
         self._check_parameters()
         Cs = self._values_of_C()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        watch = Watch(self.callback)
-        template = self._template(seed, watch)
         X, targets = read_training_data(self, X, y)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         data = Data(X, targets, weights)
@@ -150,6 +164,8 @@ class LinearSVCCV(LinearParameters):
             raise wrong(self, "cv", self.cv, "None, an int, or at least one split into rows", cure)
         self.n_splits_ = len(splits)
         folds = make_folds(splits, data)
+        watch = Watch(self._told(shown, fits=len(Cs) * (1 + len(splits))))
+        template = self._template(seed, watch)
         ascending = np.argsort(Cs, kind="stable")
         scoring = check_scoring(template, self.scoring) if isinstance(self.scoring, str) else self.scoring
         fits = Fits(template, data, scoring, bool(self.score_bounds))
@@ -186,8 +202,36 @@ class LinearSVCCV(LinearParameters):
         self._set_results(Cs, [[outcome[k] for k in back] for outcome in outcomes])
         if self.refit:
             self._set_fitted(path[int(back[self.best_index_])])
+        if self.verbose >= 2:
+            for one in shown:
+                self._tell_scores(one)
         self._warn_of(shortfalls=[at for outcome in outcomes for at in outcome if at.shortfall])
-        return self
+        if self.refit:
+            self.best_estimator_._warn_of_doubts(X, sample_weight)
+
+    def _told(self, shown: list[Shown], fits: int) -> Callback | None:
+        """The user's callback, and what ``verbose`` shows of so many fits, which is added to ``shown``."""
+        if not self.verbose or is_logged():
+            return self.callback
+        from maxmargin.telling.progress import many_fits
+        from maxmargin.telling.verbose import Shown
+
+        callback, show = self.callback, Shown(type(self).__name__, 1, many_fits(fits))
+        shown.append(show)
+
+        def tell(progress: Progress) -> bool | None:
+            show(progress)
+            return None if callback is None else callback(progress)
+
+        return tell
+
+    def _tell_scores(self, shown: Shown) -> None:
+        """A line for every C."""
+        results = self.cv_results_
+        columns = (results[name] for name in ("mean_test_score", "std_test_score", "max_relative_gap"))
+        for C, mean, deviation, gap in zip(self.Cs_, *columns, strict=True):
+            score = f"mean score {mean:.6g}, deviation {deviation:.2g}"
+            shown.line(f"C = {C:g}: {score}, largest relative gap {gap:.1e}")
 
     def _check_parameters(self) -> None:
         """Check the parameters before any data are read."""
@@ -216,6 +260,7 @@ class LinearSVCCV(LinearParameters):
     def _template(self, seed: int, watch: Watch) -> LinearSVC:
         own = ("Cs", "cv", "scoring", "refit", "score_bounds", "n_jobs", "callback", "random_state")
         shared = {name: value for name, value in self.get_params(deep=False).items() if name not in own}
+        shared["verbose"] = self.verbose if is_logged() else 0  # what all fits are together, is shown here
         callback = self.callback if self.callback is not None and not callable(self.callback) else watch
         return LinearSVC(**shared, random_state=seed, callback=callback)
 
@@ -239,7 +284,7 @@ class LinearSVCCV(LinearParameters):
             sentence = self.status_.sentence(gap, self.tol, self.n_iter_)
             parts.append(f"The model of all rows at C = {self.C_:g}: {sentence}")
         if parts:
-            warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=3)
+            warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=4)
 
     def _set_results(self, Cs: Vector, outcomes: list[list[Outcome]]) -> None:
         """Sets: ``cv_results_``, ``Cs_``, ``C_``, ``best_index_``, ``best_score_``, ``best_params_``."""
@@ -288,6 +333,7 @@ class LinearSVCCV(LinearParameters):
     def _set_fitted(self, best: LinearSVC) -> None:
         """Sets: ``best_estimator_`` and what ``LinearSVC`` sets, which are its."""
         best.set_params(random_state=self.random_state, callback=self.callback, n_jobs=None, max_time=None)
+        best.verbose = self.verbose
         for name in ("n_features_in_", "feature_names_in_", "expansion_"):
             if hasattr(self, name):
                 setattr(best, name, getattr(self, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -58,6 +58,25 @@ def fitted_summary(estimator: ShowsProof) -> str:
     if hasattr(estimator, "cache_use_"):
         parts.append(_paragraph(str(estimator.cache_use_)))
     return f"<div class='maxmargin-certificate' style='{_BOX}'>{''.join(parts)}</div>"
+
+
+class Unfolded(NamedTuple):
+    """What is unfolded in scikit-learn's picture of an estimator: its own table, and the certificate."""
+
+    usual: Any
+    card: str
+
+    def _repr_html_inner(self) -> str:
+        return str(self.usual._repr_html_inner()) + self.card
+
+
+def caption(estimator: ShowsProof) -> str | None:
+    """A few words about a fit that are always to be seen; None where there is none."""
+    proof, status = getattr(estimator, "certificate_", None), getattr(estimator, "status_", None)
+    if proof is None or status is None:
+        return None
+    ended = status.value.partition(":")[0].lower()
+    return f"{ended}, relative gap {proof.relative_gap:.1e}"
 
 
 def _paragraph(text: str) -> str:

@@ -207,6 +207,7 @@ class SVC(CertifiedClassifier):
             warnings.warn(doubt, UserWarning, stacklevel=3)
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
+        self._warn_of_doubts(X, weights)
         return interrupts
 
     def _fit_checked(

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 _NEEDED = (
-    "Pretrained needs the packages onnx and onnxruntime. Install them with: pip install 'maxmargin[onnx]'"
+    "Pretrained needs the packages onnx and onnxruntime. Install them with: "
+    "pip install 'maxmargin[pretrained]'"
 )
 
 
@@ -55,8 +56,9 @@ def first_part(path: str | os.PathLike[str], layer: str | None, max_bytes: int) 
 
 
 def _parsed(path: str | os.PathLike[str], max_bytes: int) -> Any:
-    import onnx
     from google.protobuf.message import DecodeError
+
+    import onnx
 
     with open(path, "rb") as file:
         content = file.read(max_bytes + 1)

@@ -30,9 +30,9 @@ _TYPES = {
 class Pretrained(NumberedMap):
     """The values of an inner layer of an ONNX network, one row per example, run with onnxruntime.
 
-    Needs the packages onnx and onnxruntime: ``pip install 'maxmargin[onnx]'``. What lies behind the layer
-    is cut off and not computed. Rows are given as the network takes them, or flat: then they are reshaped.
-    Nothing is trained. The fitted map holds the network and no longer needs the file.
+    Needs the packages onnx and onnxruntime: ``pip install 'maxmargin[pretrained]'``. What lies behind the
+    layer is cut off and not computed. Rows are given as the network takes them, or flat: then they are
+    reshaped. Nothing is trained. The fitted map holds the network and no longer needs the file.
 
     Parameters
     ----------

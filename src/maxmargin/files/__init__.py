@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from maxmargin.files.data.reading import DataSet as DataSet
     from maxmargin.files.data.reading import read as read
     from maxmargin.files.data.reading import stream as stream
+    from maxmargin.files.models.pipelines import load_pipeline as load_pipeline
     from maxmargin.files.models.saved import load_model as load_model
     from maxmargin.files.models.saved import save_model as save_model
+    from maxmargin.files.models.skops import skops_types as skops_types
     from maxmargin.files.models.stored import ModelError as ModelError
     from maxmargin.files.models.stored import SavedKernelModel as SavedKernelModel
     from maxmargin.files.models.stored import SavedModel as SavedModel
@@ -31,9 +33,11 @@ _HOME = {
     "StoredModel": "models.stored",
     "fingerprint": "data.fingerprints",
     "load_model": "models.saved",
+    "load_pipeline": "models.pipelines",
     "read": "data.reading",
     "read_libsvm": "data.libsvm",
     "save_model": "models.saved",
+    "skops_types": "models.skops",
     "stream": "data.reading",
 }
 

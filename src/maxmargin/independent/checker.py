@@ -228,6 +228,11 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
             "The model was saved without its proof. Use maxmargin certify without --independent, which "
             "looks for one."
         )
+    if "preparation" in described:
+        raise Unreadable(
+            "The model has scalers or feature maps before it, which this checker does not know. Use "
+            "maxmargin certify without --independent."
+        )
     if "features" in described:
         raise Unreadable(
             "The model weighs features that are formed from the columns, which this checker does not know. "

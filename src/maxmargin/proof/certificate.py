@@ -575,6 +575,7 @@ def certify_each(
     alpha: Vector,
     lengths: Vector,
     value_error: float,
+    budget: core.Budget,
     *,
     kernel_is_none: bool = False,
 ) -> SmallProofs:
@@ -585,7 +586,7 @@ def certify_each(
     both rows.
     """
     margins, values = np.empty(len(y)), np.empty((len(begins) - 1, 6))
-    problems.prove(alpha, margins, lengths, value_error, values, core.ALL_CORES)
+    problems.prove(alpha, margins, lengths, value_error, values, budget)
     each = []
     for b, low, high, primal, dual, violation in values.tolist():
         proven = not (kernel_is_none or contradictory(primal, dual))

@@ -68,6 +68,10 @@ class Status(Enum):
         """Whether the run ended with a proof that is good enough."""
         return self is Status.CERTIFIED
 
+    def __reduce__(self) -> Any:
+        """As pickle has it; skops asks here, and not where enumerations answer by themselves."""
+        return Status, (self.value,)
+
 
 class Record(NamedTuple):
     """One certificate of a run."""

@@ -273,13 +273,15 @@ class KernelFit:
         # Where nobody limits the steps, it is the ladder itself that has given up by their number.
         self._ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self._at_will else set())
         self._at_once: SmallModels | None = None
+        self._shared_bytes = 0
+        """Of values of the kernel that all problems share, but for those of ``problems.matrix``."""
         self._memory = threading.local()
 
     def solve(self) -> Models:
         """A model of each problem."""
-        if self._quick and self.problems.matrix is not None and self.problems.largest <= sizes.QUICK_ROWS:
-            self._at_once = self._all_in_one_call(self.problems.matrix)
-            if Status.RULE_FIRED not in self._at_once.statuses:
+        if self._quick and self.problems.largest <= sizes.QUICK_ROWS:
+            self._at_once = self._all_in_one_call()
+            if self._at_once is not None and Status.RULE_FIRED not in self._at_once.statuses:
                 return self._at_once
         if self._on_card and self._at_will and self._starts is None and self.problems.several:
             self._starts = self._side_by_side_on_card()
@@ -298,10 +300,24 @@ class KernelFit:
         offered = {field.name for field in fields(options)}
         return changed(way, solver=replace(options, **{n: ours[n] for n in ours if n in offered}))
 
-    def _all_in_one_call(self, matrix: Any) -> SmallModels:
-        """All problems at once, with all values of the kernel at hand."""
-        values = np.ascontiguousarray(matrix, np.float64)
-        return self._in_one_call(values, None, self.problems.in_a_row(), Budget(math.inf, 1))
+    def _all_in_one_call(self) -> SmallModels | None:
+        """All problems at once, with all values of the kernel at hand; None where these are too many."""
+        problems, count = self.problems, len(self.problems.codes)
+        if problems.matrix is not None:
+            values = np.ascontiguousarray(problems.matrix, np.float64)
+            return self._in_one_call(values, None, problems.in_a_row(), Budget(math.inf, 1))
+        if 8e-6 * count**2 > sizes.SHARE_OF_CACHE * self._cache_size:
+            return None
+        # In the order of the classes, so that those of a pair lie close together.
+        order, place = np.concatenate(problems.by_class), np.empty(count, np.intp)
+        place[order] = np.arange(count)
+        budget = Budget(math.inf, self._threads)
+        values, data = np.empty((count, count)), problems.rows.stored_data
+        with held_back(budget.stop):
+            core.kernel_block(problems.kernel.compiled, data, order, data, order, values, budget)
+        self._shared_bytes = values.nbytes
+        parts = problems.in_a_row()
+        return self._in_one_call(values, order, parts._replace(which=place[parts.which]), budget)
 
     def _side_by_side_on_card(self) -> list[Vector]:
         """Multipliers of all problems, each a part of the same rounds; some at a time."""
@@ -508,7 +524,8 @@ class KernelFit:
     def cache_use(self, models: Models, kernel: Kernel) -> CacheUse:
         """What has been made of ``cache_size``."""
         problems, solver = self.problems, self.running.solver
-        shared_bytes = shared_rows = 0
+        shared_bytes = self._shared_bytes
+        shared_rows = len(problems.codes) if shared_bytes else 0
         if problems.matrix is not None and not isinstance(kernel, Precomputed):
             shared_bytes, shared_rows = int(problems.matrix.nbytes), len(problems.codes)
         budget_bytes = bytes_of(self._cache_size)

@@ -136,6 +136,6 @@ def solve_small(
             steps = problems.solve(alpha, tol, tiny, rounds, budget)
         status = Status.INTERRUPTED if budget.stopped else Status.RULE_FIRED
     proofs = certify_each(
-        problems, y, costs, begins, alpha, lengths, value_error, kernel_is_none=kernel_is_none
+        problems, y, costs, begins, alpha, lengths, value_error, budget, kernel_is_none=kernel_is_none
     )
     return SmallModels(proofs, steps, time.perf_counter() - start, tol, status)

@@ -222,7 +222,12 @@ class Facts:
     def spreads(self) -> Vector | None:
         """The standard deviation of each column of the data; None where the columns weighed are others."""
         X = self.data.X
-        if not isinstance(self.model, SavedModel) or self.model.expansion is not None:
+        model = self.model
+        if (
+            not isinstance(model, SavedModel)
+            or model.expansion is not None
+            or model.preparation is not None
+        ):
             return None
         if sparse.issparse(X):
             return np.asarray(np.sqrt(mean_variance_axis(X.astype(np.float64), axis=0)[1]))

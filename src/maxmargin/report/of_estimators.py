@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from maxmargin.command_line.certify import Judging, NoProof
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.words import some
 from maxmargin.estimators.reading import MATRIX
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.files.models.fitted import from_estimator
@@ -21,6 +20,7 @@ from maxmargin.files.models.stored import StoredModel
 from maxmargin.files.whole import write_whole
 from maxmargin.report.facts import Facts, Sample, Source
 from maxmargin.report.page import page
+from maxmargin.tools.words import some
 
 
 def report_on(

@@ -40,6 +40,8 @@ _MOST_SYSTEMS = 8
 """Factors in one step of Newton's method: it is cut where a multiplier meets its wall, and goes on."""
 _OF_CHEAP, _OF_EXPENSIVE = 1 / 8, 1 / 16
 """The share of the rows that a working set has, where values of the kernel are cheap or expensive."""
+_MOST_FOR_BLOCKS = 4
+"""The largest factor on it where the kernel cannot couple blocks of rows."""
 _SHRINK_TO = 0.7
 """Rows are put aside where at most this share of them stays."""
 _COME_BACK = 0.3
@@ -124,7 +126,9 @@ class WorkingSet(Solver[State]):
     def _size(self, matrix: core.KernelMatrix) -> int:
         # Larger sets need fewer rounds, but more values among themselves in each.
         share = _OF_EXPENSIVE if matrix.expensive else _OF_CHEAP
-        return self.size or int(min(2048, max(64, 2 ** math.ceil(math.log2(share * matrix.count + 1)))))
+        size = min(2048, max(64, 2 ** math.ceil(math.log2(share * matrix.count + 1))))
+        # Where only rows of one block have values, so many more rows have as many of them.
+        return self.size or int(size * min(1.0 / math.sqrt(matrix.coupled_share), _MOST_FOR_BLOCKS))
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One round, or some where they are short; in the end a step of Newton's method before it."""

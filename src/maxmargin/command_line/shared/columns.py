@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from maxmargin.command_line.shared.words import some
+from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from maxmargin.tables.encoding import Column, Encoding

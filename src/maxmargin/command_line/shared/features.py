@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from maxmargin import features, files
 from maxmargin.command_line.shared.answer import Failure
-from maxmargin.command_line.shared.words import bytes_in_words
+from maxmargin.tools.words import bytes_in_words
 
 if TYPE_CHECKING:
     from maxmargin.features.expansion import Expansion

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maxmargin.command_line.shared.answer import Failure, print_table
-from maxmargin.command_line.shared.words import some
+from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from maxmargin.command_line.shared.progress import Bars

@@ -13,11 +13,11 @@ from maxmargin.command_line.shared.answer import DONE, attributes, print_json
 from maxmargin.command_line.shared.columns import column_in_words, encoding_as_json, encoding_in_words
 from maxmargin.command_line.shared.features import features_as_json, features_in_words, monomial_name
 from maxmargin.command_line.shared.verdict import claim_as_json, kernel_described
-from maxmargin.command_line.shared.words import bytes_in_words, some
 from maxmargin.files import SavedKernelModel, SavedModel, StoredModel, load_model
 from maxmargin.files.data.labels import label_text
 from maxmargin.files.models.support_vectors import with_support_vectors
 from maxmargin.tables.encoding import Encoding
+from maxmargin.tools.words import bytes_in_words, some
 
 _HEAVIEST = 5
 """Features of the largest weights that are named."""
@@ -66,6 +66,8 @@ def _lines(model: StoredModel) -> dict[str, str]:
     if model.encoding is not None:
         label = model.encoding.label
         lines["table"] = f"{len(model.encoding.columns)} columns" + (f", label '{label}'" if label else "")
+    if model.preparation is not None:
+        lines["before"] = str(model.preparation)
     lines["problem"] = problem_in_words(model)
     if isinstance(model, SavedModel):
         lines["heaviest"] = ", ".join(f"{name} ({weight:+.3g})" for name, weight, *_ in heaviest(model))
@@ -161,6 +163,8 @@ def heaviest(model: SavedModel, most: int = _HEAVIEST) -> list[Weight]:
 
 def _name(model: SavedModel, column: int) -> str:
     """What a column of coef weighs."""
+    if model.preparation is not None and not model.preparation.keeps_columns:
+        return str(column + 1)
     if model.expansion is not None:
         return monomial_name(model.expansion, column, model.feature_names)
     return str(column + 1) if model.feature_names is None else model.feature_names[column]
@@ -179,6 +183,7 @@ def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
         "kernel": kernel_described(model),
         "feature_map": features_as_json(getattr(model, "expansion", None)),
         "table": encoding_as_json(model.encoding),
+        "before": [] if model.preparation is None else [step.name for step in model.preparation.steps],
     }
     if isinstance(model, SavedModel):
         answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight, *_ in heaviest(model)]

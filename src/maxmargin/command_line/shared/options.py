@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,12 +15,13 @@ import typer
 
 from maxmargin import files
 from maxmargin.command_line.shared.answer import Failure
-from maxmargin.command_line.shared.words import some
 from maxmargin.files.data.labels import label_text
+from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from maxmargin.files.models.preparation import Preparation
     from maxmargin.kernels import Kernel
     from maxmargin.tables.encoding import Encoded, Encoding
     from maxmargin.tables.kinds import Said
@@ -81,7 +82,7 @@ ScaleColumns = Annotated[
     typer.Option(
         "--scale",
         metavar="HOW",
-        help="Numbers of a table: standard (mean 0, variance 1), max-abs (at most 1) or none; auto is "
+        help="Numbers: standard (mean 0, variance 1), max-abs (at most 1, zeros stay) or none; auto is "
         "standard for tables and none for other files.",
     ),
 ]
@@ -281,11 +282,6 @@ class TrainingData(Reading):
                         f"--{name} is for tables, whose columns have names. Got {path} instead, which is "
                         "none. Give CSV, TSV or Parquet, or say --format csv."
                     )
-            if self.scale not in ("auto", "none"):
-                raise Failure(
-                    f"--scale is for tables: CSV, TSV and Parquet. Got {path} instead. Scale its values "
-                    "before you write it, or leave --scale out."
-                )
 
     @property
     def said(self) -> Said:
@@ -298,13 +294,30 @@ class TrainingData(Reading):
         self,
         path: Path,
         progress: Callable[[int, int], None] | None = None,
-        encoding: Encoding | None = None,
+        earlier: files.StoredModel | None = None,
     ) -> TrainingSet:
-        """The data, and what became of the columns of a table: anew, or as a model to go on from has it."""
-        if not self.is_table(path):
-            return TrainingSet(self.read(path, progress))
-        raw = self.read_raw(path, progress, said=self.said, encoding=encoding)
-        return TrainingSet.of_table(path, raw, self, encoding)
+        """The data, and what became of their columns: anew, or as a model to go on from has it."""
+        encoding = None if earlier is None else earlier.encoding
+        if self.is_table(path):
+            raw = self.read_raw(path, progress, said=self.said, encoding=encoding)
+            found = TrainingSet.of_table(path, raw, self, encoding)
+        else:
+            found = TrainingSet(self.read(path, progress))
+        if earlier is not None:
+            return found.prepared(earlier.preparation)
+        return found if self.is_table(path) else found.prepared(self.scaling(found.data.X))
+
+    def scaling(self, X: Any) -> Preparation | None:
+        """How the columns of a file that is not a table are scaled; None where they are not."""
+        from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+        from maxmargin.files.models.preparation import Preparation, dense
+
+        if self.scale in ("auto", "none"):
+            return None
+        if self.scale == "max-abs":
+            return Preparation.of([MaxAbsScaler().fit(X)])
+        return Preparation.of([StandardScaler().fit(dense(X) if hasattr(X, "indptr") else X)])
 
     def fitted(self, raw: RawTable) -> Encoding:
         """What becomes of the columns of a table, by the rows given."""
@@ -321,6 +334,35 @@ class TrainingSet:
     """The table as it is, of which ``data`` were made."""
     encoding: Encoding | None = None
     encoded: Encoded | None = None
+    preparation: Preparation | None = None
+    """What columns of numbers went through after they were read."""
+    unprepared: files.DataSet | None = None
+
+    @property
+    def as_read(self) -> files.DataSet:
+        """The data before they were scaled, of which files keep the fingerprint."""
+        return self.unprepared or self.data
+
+    @property
+    def fingerprint(self) -> str:
+        """By which the data are known again."""
+        return files.fingerprint(self.as_read.X, self.as_read.y)
+
+    def prepared(self, preparation: Preparation | None) -> TrainingSet:
+        """The same with columns that are scaled, or go through feature maps."""
+        if preparation is None:
+            return self
+        from maxmargin.files.models.stored import widened
+
+        X = self.data.X
+        if X.shape[1] > preparation.columns:
+            raise Failure(
+                f"The data must have at most the {preparation.columns} columns of the model to go on from. "
+                f"Got {X.shape[1]} instead. Give the data that it was trained on."
+            )
+        names = self.data.feature_names if preparation.keeps_columns else None
+        made = replace(self.data, X=preparation(widened(X, preparation.columns)), feature_names=names)
+        return replace(self, data=made, preparation=preparation, unprepared=self.data)
 
     @classmethod
     def of_table(
@@ -350,20 +392,26 @@ class TrainingSet:
     def split(self, kept: Any, out: Any, reading: TrainingData) -> tuple[Any, Any]:
         """X of the rows kept and of those held out, which had no part in what becomes of the columns."""
         if self.raw is None:
-            return self.data.X[kept], self.data.X[out]
+            X = self.as_read.X
+            scaling = None if self.preparation is None else reading.scaling(X[kept])
+            return tuple(X[rows] if scaling is None else scaling(X[rows]) for rows in (kept, out))
         encoding = reading.fitted(self.raw.take(kept))
         return tuple(encoding.encode(self.raw.take(rows).features).X for rows in (kept, out))
 
 
-def with_encoding(estimator: Any, data: files.DataSet) -> Any:
-    """What is to be saved: the estimator, with what became of the columns of its table, if it had one."""
-    from dataclasses import replace
-
+def with_columns(estimator: Any, training_set: TrainingSet) -> Any:
+    """What is to be saved: the estimator, with what became of the columns before it saw them."""
     from maxmargin.files.models.fitted import from_estimator
 
-    if data.encoding is None:
+    data, preparation = training_set.as_read, training_set.preparation
+    if data.encoding is None and preparation is None:
         return estimator
-    return replace(from_estimator(estimator), encoding=data.encoding, feature_names=data.feature_names)
+    return replace(
+        from_estimator(estimator),
+        encoding=data.encoding,
+        preparation=preparation,
+        feature_names=data.feature_names,
+    )
 
 
 def listed(text: str | None) -> list[str]:

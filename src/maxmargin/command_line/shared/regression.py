@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, one_interrupt, print_json
-from maxmargin.command_line.shared.progress import Bars, Clock
+from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.report import ending
 from maxmargin.files.data.labels import numbers_of
+from maxmargin.telling.progress import Clock
 from maxmargin.tools.interrupts import held_back
 
 if TYPE_CHECKING:
@@ -48,12 +49,11 @@ def train_regressor(
     paths: RegressionFiles, given: dict[str, Any], reading: options.TrainingData, *, as_json: bool
 ) -> int:
     """Train, write the model and say what it is worth; ``given`` are the parameters that were asked for."""
-    from maxmargin.files.models.fitted import from_estimator
-
     estimator = _estimator(given)
     clock = Clock()
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read_for_training(paths.data, bars.reading(paths.data.name), None).data
+        training_set = reading.read_for_training(paths.data, bars.reading(paths.data.name))
+        data_set = training_set.data
         values = _numbers(data_set.y, paths.data)
         seconds = {"read": clock.lap()}
         limit = float("inf") if estimator.max_time is None else estimator.max_time
@@ -62,11 +62,8 @@ def train_regressor(
             warned = _fit(estimator, data_set, values)
             seconds["train"] = clock.lap()
             bars.waiting("writing")
-            fingerprint = files.fingerprint(data_set.X, data_set.y)
-            found = replace(
-                from_estimator(estimator), encoding=data_set.encoding, feature_names=data_set.feature_names
-            )
-            files.save_model(found, paths.target, data=fingerprint, proof=paths.proof)
+            found = options.with_columns(estimator, training_set)
+            files.save_model(found, paths.target, data=training_set.fingerprint, proof=paths.proof)
         seconds["write"] = clock.lap()
     tested = None if paths.test is None else _test(paths, reading, quiet=as_json)
     return _tell(estimator, paths, values, warned, seconds, tested, data_set.X, as_json=as_json)

@@ -27,7 +27,14 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_words, made_up_in_words
-from maxmargin.command_line.shared.doubts import (
+from maxmargin.command_line.shared.features import features_as_json, features_in_words
+from maxmargin.command_line.shared.progress import Bars
+from maxmargin.estimators.sureness import settled_of
+from maxmargin.files.data.labels import label_text, problem_text
+from maxmargin.kernels.names import describe
+from maxmargin.proof.model import Status, each_of
+from maxmargin.telling.doubts import (
+    ON_THE_COMMAND_LINE,
     column_scales,
     counting_doubts,
     majority_doubt,
@@ -35,13 +42,8 @@ from maxmargin.command_line.shared.doubts import (
     separating_columns,
     separating_doubts,
 )
-from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.command_line.shared.progress import Bars, Clock
-from maxmargin.command_line.shared.words import bytes_in_words, percent, seconds_in_words
-from maxmargin.estimators.sureness import settled_of
-from maxmargin.files.data.labels import label_text, problem_text
-from maxmargin.kernels.names import describe
-from maxmargin.proof.model import Status, each_of
+from maxmargin.telling.progress import Clock
+from maxmargin.tools.words import bytes_in_words, percent, seconds_in_words
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
@@ -171,10 +173,10 @@ class Training:
         def name(column: int) -> str:
             return str(column + 1) if names is None else f"'{names[column]}'"
 
-        doubts = scale_doubts(column_scales(data.X), name, option=names is not None, large=False)
+        doubts = scale_doubts(column_scales(data.X), name, ON_THE_COMMAND_LINE, large=False)
         if self.estimator.class_weight is None:
             counts = [round(count * of / len(data.y)) for count in self.counts]
-            doubts += majority_doubt(right, counts)
+            doubts += majority_doubt(right, counts, ON_THE_COMMAND_LINE)
         separating = [name(column) for column in separating_columns(data.X, data.y)]
         if data.encoding is not None:
             owners = [f"'{column.name}'" for column in data.encoding.columns for _ in column.names]
@@ -220,6 +222,12 @@ class Training:
     def expansion(self) -> Expansion | None:
         """The expansion that makes the features, where they are not the columns themselves."""
         return getattr(self.estimator, "expansion_", None)
+
+    @property
+    def before(self) -> list[str]:
+        """The names of the steps that columns of numbers go through before the model."""
+        preparation = None if self.training_set is None else self.training_set.preparation
+        return [] if preparation is None else [step.name for step in preparation.steps]
 
     @property
     def labels(self) -> list[Any]:
@@ -316,6 +324,7 @@ def _as_json(
         **kernel_as_json(training),
         "feature_map": features_as_json(training.expansion),
         "table": encoding_as_json(training.data_set.encoding),
+        "before": training.before,
         "solver": estimator.solver_,
         "steps": training.steps,
         "rows": X.shape[0],
@@ -452,7 +461,9 @@ def _print_classes(training: Training) -> None:
 
 
 def _table_in_words(training_set: TrainingSet | None) -> list[str]:
-    """What became of the columns of a table."""
+    """What became of the columns."""
+    if training_set is not None and training_set.encoding is None and training_set.preparation is not None:
+        return [f"Before the model: {training_set.preparation}; it is a part of the model."]
     if training_set is None or training_set.encoding is None or training_set.encoded is None:
         return []
     encoded = training_set.encoded

@@ -10,11 +10,12 @@ from pathlib import Path
 from maxmargin.command_line.shared.options import Reading
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.survey import Survey
-from maxmargin.command_line.shared.words import as_options, some
+from maxmargin.command_line.shared.words import as_options
 from maxmargin.files.data.reading import DataError, about
 from maxmargin.tables.encoding import Column, Encoding
 from maxmargin.tables.kinds import Kind, LeftOut, Said, Seen
 from maxmargin.tables.reading import until_types_fit
+from maxmargin.tools.words import some
 
 _MOST_TEXTS = 5
 """Categories of a column that are named."""

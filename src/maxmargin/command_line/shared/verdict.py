@@ -23,13 +23,13 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.command_line.shared.words import percent, some
 from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
 from maxmargin.proof.of_files import Alphas, Finding, Part, judge_alone, judge_proof, parts, regression_part
 from maxmargin.proof.of_kernel_files import OtherCounts, doubt, kernel_parts
+from maxmargin.tools.words import percent, some
 
 if TYPE_CHECKING:
     from maxmargin.command_line.shared.progress import Bars
@@ -91,7 +91,7 @@ class Verdict:
                 "alone do not say what was minimised"
             )
         if codes is not None and not self.refusals:
-            self.findings += self._judged(X, codes, class_weight, max_time, bars)
+            self.findings += self._judged(model.prepared(X), codes, class_weight, max_time, bars)
 
     def _judged(
         self, X: Any, codes: NDArray[Any], class_weight: Any, max_time: float, bars: Bars
@@ -223,6 +223,8 @@ class Verdict:
         with_kernel = "" if kernel is None else f", {kernel}"
         expansion: Any = getattr(self.model, "expansion", None)
         features = "" if expansion is None else f", {features_in_words(expansion)}"
+        if self.model.preparation is not None:
+            features += f", {self.model.preparation}"
         typer.echo(
             f"{self.model_path}, written by {self.model.writer}: {what}, "
             f"{INTERCEPTS[problem['intercept']]}{with_kernel}{features}; on {self.data_path}."

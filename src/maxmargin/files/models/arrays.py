@@ -23,6 +23,8 @@ and with the proof
 
 In regression a problem has two rows for each row of the data, in alpha, margins and row_classes; w, which a
 kernel model holds by a coefficient for each row of the data, has n / 2.
+
+Scalers and feature maps before a model have arrays of their own, ``step 0 scale_`` and so on.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin.files.models.preparation import Preparation, Step, array_types
 from maxmargin.files.models.stored import ModelError, SavedKernelModel, SavedModel, StoredModel
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.hard_margin import HardMarginCertificate
@@ -93,6 +96,8 @@ def arrays_of(model: StoredModel) -> dict[str, Array]:
     else:
         assert isinstance(model, SavedModel)
         arrays = {"coef": Array.of(model.coef), "intercept": Array.of(model.intercept)}
+    for k, step in enumerate(() if model.preparation is None else model.preparation.steps):
+        arrays |= {f"step {k} {part}": Array.of(array) for part, array in step.arrays.items()}
     if model.traces is not None:
         records = [np.array(trace.records, np.float64).reshape(-1, _COLUMNS) for trace in model.traces]
         arrays["trace"] = Array("F64", (sum(map(len, records)), _COLUMNS), records)
@@ -150,6 +155,8 @@ def model_of(arrays: dict[str, NDArray[Any]], description: dict[str, Any], size:
     else:
         fields["coef"] = taken("coef", 2)
     fields["intercept"] = taken("intercept", 1)
+    if "preparation" in fields:
+        fields["preparation"] = _preparation(taken, fields["preparation"])
     if fields["certificates"] is not None:
         parts = _kernel_proofs if with_kernel else _linear_proofs
         fields["certificates"] = list(parts(taken, fields))
@@ -159,6 +166,21 @@ def model_of(arrays: dict[str, NDArray[Any]], description: dict[str, Any], size:
     if taken.left:
         raise ModelError(f"it holds an array {min(taken.left)!r} that its description does not speak of.")
     return model
+
+
+def _preparation(taken: Taken, described: list[dict[str, Any]]) -> Preparation:
+    """The steps before a model, with their arrays; whether they are sound, the model asks."""
+    steps = []
+    for k, step in enumerate(described):
+        arrays = {}
+        for part in step["arrays"]:
+            if (known := array_types(step["name"], part)) is None:
+                raise ModelError(f"a step {step['name']!r} has no array {part!r:.60}.")
+            arrays[part] = taken(f"step {k} {part}", known[0], *known[1])
+        steps.append(Step(step["name"], step["columns"], step["parameters"], arrays))
+    if not steps:
+        raise ModelError("it speaks of steps before the model and has none.")
+    return Preparation(tuple(steps))
 
 
 def _vectors(taken: Taken, *, format: str, columns: int, rows: int | None, size: int) -> Any:

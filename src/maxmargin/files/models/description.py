@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.features.expansion import Expansion
+from maxmargin.files.models.preparation import STEP_NAMES
 from maxmargin.files.models.stored import Claim, ModelError, StoredModel
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
@@ -36,6 +37,8 @@ WITH_TABLE = 3
 """What is added to the version of a model whose columns are made from those of a table."""
 REGRESSION = 6
 """What is added to the version of a model of regression: older versions know only classes."""
+WITH_STEPS = 12
+"""What is added to the version of a model that has scalers or feature maps before it."""
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
 _GAP_ROUNDING = 1e-9
@@ -223,6 +226,16 @@ def _read_settings(value: Any, where: str) -> dict[str, Any]:
     return settings
 
 
+def _read_parameters(value: Any, where: str) -> dict[str, Any]:
+    """The parameters of a step: plain values, and a kernel; the step itself looks at them."""
+    if not isinstance(value, dict):
+        raise ModelError(f"{where} should be a JSON object, not {_short(value)}.")
+    for name, part in value.items():
+        if not (name == "kernel" and isinstance(part, dict)):
+            _PLAIN.read(part, f"{_short(name)} of {where}")
+    return value
+
+
 def _write_settings(values: dict[str, Any]) -> dict[str, Any]:
     """Class weights as two lists, since the keys of JSON's objects are strings; C may be infinite."""
     weight = values.get("class_weight")
@@ -343,10 +356,27 @@ _TABLE = _object(
     },
     _encoding,
 )
+_STEPS = Kind(
+    _list_of(
+        _object(
+            {"name": _one_of(STEP_NAMES, "the name of a step"), "columns": _COUNT}
+            | {"parameters": Kind(_read_parameters), "arrays": _list_of(_TEXT)},
+        )
+    ).read,
+    lambda preparation: [
+        {
+            "name": step.name,
+            "columns": step.columns,
+            "parameters": step.parameters,
+            "arrays": list(step.arrays),
+        }
+        for step in preparation.steps
+    ],
+)
 _VECTORS = _object(
     {"format": _one_of(["dense", "csr", "none"], "dense, csr or none"), "columns": _COUNT}
     | {"open_ended": _FLAG},
-    derived={"format": _vector_format, "columns": attrgetter("features")},
+    derived={"format": _vector_format, "columns": attrgetter("own_features")},
 )
 _OF_ANY_MODEL: dict[str, Kind] = {
     "library": _TEXT,
@@ -390,6 +420,7 @@ _FIELDS = {
 }
 _FIELDS |= {base + WITH_TABLE: fields | {"encoding": _TABLE} for base, fields in _FIELDS.items()}
 _FIELDS |= {base + REGRESSION: fields for base, fields in _FIELDS.items()}
+_FIELDS |= {base + WITH_STEPS: fields | {"preparation": _STEPS} for base, fields in _FIELDS.items()}
 _DESCRIPTIONS = {
     version: _object(fields, derived=_DERIVED, later=_LATER) for version, fields in _FIELDS.items()
 }
@@ -422,7 +453,7 @@ def read_description(text: str, version: int) -> dict[str, Any]:
     if fields["certificates"] is not None and fields["claims"] is None:
         raise ModelError("it has a proof but does not say of what.")
     fields["writer"] = fields.pop("library")
-    if (fields["decision"] == "regression") != (version > REGRESSION):
+    if (fields["decision"] == "regression") != ((version - 1) % WITH_STEPS >= REGRESSION):
         raise ModelError("its version is not that of its task.")
     if "features" in fields:
         fields["expansion"] = fields.pop("features")

@@ -63,7 +63,9 @@ def from_estimator(estimator: Any) -> StoredModel:
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
     if hasattr(estimator, "steps"):
-        return _from_pipeline(estimator)
+        from maxmargin.files.models.pipelines import from_pipeline
+
+        return from_pipeline(estimator)
     check_is_fitted(estimator)
     with_kernel, regression = isinstance(estimator, SVC | SVR), isinstance(estimator, CertifiedRegressor)
     own: dict[str, Any] = (
@@ -106,22 +108,6 @@ def from_estimator(estimator: Any) -> StoredModel:
             f"{changed} must be those that the fit proved. Got others: they were changed since. Fit again, "
             "or delete certificate_ to save the changed numbers without any proof."
         ) from error
-
-
-def _from_pipeline(pipeline: Any) -> StoredModel:
-    """What a pipeline of a ``Table`` and a classifier amounts to."""
-    from maxmargin.estimators.certified import CertifiedClassifier
-    from maxmargin.tables.transformer import Table
-
-    steps = [step for _, step in pipeline.steps]
-    if len(steps) != 2 or not isinstance(steps[0], Table) or not isinstance(steps[1], CertifiedClassifier):
-        raise ModelError(
-            "A pipeline can be saved where it is a maxmargin.Table followed by a LinearSVC or SVC. Got "
-            f"{' and '.join(type(step).__name__ for step in steps)} instead. Save the last step alone, "
-            "and keep what comes before it."
-        )
-    encoding = steps[0].encoding_
-    return replace(from_estimator(steps[1]), encoding=encoding, feature_names=encoding.names)
 
 
 def _of_svc(estimator: Any) -> dict[str, Any]:
@@ -175,6 +161,11 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     from maxmargin.estimators import SVC, SVR
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
+    if saved.preparation is not None:
+        raise ModelError(
+            f"there are steps before the model: {saved.preparation}. Load all of it with "
+            "maxmargin.files.load_pipeline(path)."
+        )
     if issubclass(kind, CertifiedRegressor) != saved.is_regression:
         cure = "LinearSVR.load or SVR.load" if saved.is_regression else "LinearSVC.load or SVC.load"
         what = "regression" if saved.is_regression else "classification"

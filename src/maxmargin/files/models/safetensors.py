@@ -3,10 +3,10 @@
 
 The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: linear, 2: with a kernel, 3:
 linear in d features that are formed from the columns of the data; 4, 5, 6: the same where these columns are
-made from those of a table; 6 more where it is of regression), ``model``, which is the JSON of all the
-rest (see description.py), and ``checksum``, BLAKE2b over these and the arrays (see arrays.py). The checksum
-tells an accident or an edited number; who signs a lie with a checksum of his own is found out by
-``maxmargin certify``.
+made from those of a table; 6 more where it is of regression; 12 more with scalers or feature maps before
+the model), ``model``, which is the JSON of all the rest (see description.py), and ``checksum``, BLAKE2b
+over these and the arrays (see arrays.py). The checksum tells an accident or an edited number; who signs a
+lie with a checksum of his own is found out by ``maxmargin certify``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from maxmargin.files.models.description import (
     REGRESSION,
     WITH_FEATURES,
     WITH_KERNEL,
+    WITH_STEPS,
     WITH_TABLE,
     described,
     read_description,
@@ -33,7 +34,7 @@ from maxmargin.files.models.description import (
 from maxmargin.files.models.stored import ModelError, SavedKernelModel, StoredModel
 
 FORMAT = "maxmargin model"
-VERSION = WITH_FEATURES + WITH_TABLE + REGRESSION
+VERSION = WITH_FEATURES + WITH_TABLE + REGRESSION + WITH_STEPS
 """The newest version that can be read; a file has the oldest that can hold it."""
 _LONGEST_HEADER = 100_000_000
 """The most bytes of a header that readers of safetensors accept."""
@@ -48,6 +49,8 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         version += WITH_TABLE
     if model.is_regression:
         version += REGRESSION
+    if model.preparation is not None:
+        version += WITH_STEPS
     arrays = arrays_of(model)
     texts = {"format": FORMAT, "version": str(version), "model": described(model, version)}
     texts["checksum"] = _checksum(texts, {name: (a.type, a.shape, a.bytes()) for name, a in arrays.items()})
@@ -63,7 +66,7 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             f"The names of features and classes take {len(encoded)} bytes, and safetensors has room for "
             f"{_LONGEST_HEADER}. Fit with an array, which has no names, or with shorter names."
         )
-    if isinstance(model, SavedKernelModel) and (reason := unjustified(model.features, end)):
+    if isinstance(model, SavedKernelModel) and (reason := unjustified(model.own_features, end)):
         raise ModelError(f"It could not be loaded again: {reason} Leave out columns without values.")
 
     def write(file: BinaryIO) -> None:

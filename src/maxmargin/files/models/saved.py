@@ -77,7 +77,9 @@ def save_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    model : what ``load_model`` gives, or a fitted LinearSVC, SVC, LinearSVR or SVR
+    model : what ``load_model`` gives, a fitted LinearSVC, SVC, LinearSVR or SVR, or a pipeline that ends
+        with one, of a ``Table``, scikit-learn's scalers, one-hot encoders and column transformers, and
+        feature maps; ``load_pipeline`` gives it back
     format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
         is needed to predict and says of the problem only what that text has room for.
     data : (X, y) of the training, or their fingerprint: others can then tell the data again.
@@ -93,4 +95,9 @@ def save_model(
     found = fitted.prepared(model, data, proof)
     if found.is_regression and format != "maxmargin":
         raise ModelError(f"Regression is not written as text of {format}. Use format='maxmargin'.")
+    if format != "maxmargin" and (found.preparation is not None or found.encoding is not None):
+        raise ModelError(
+            f"A file of {format} weighs the columns of the data as they are, and this model has steps "
+            "before it. Save it with format='maxmargin' instead."
+        )
     write_whole(path, writers[format](found))

@@ -18,6 +18,7 @@ from maxmargin.core import relative_gap
 from maxmargin.features.expansion import Expansion
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.files.data.reading import printable
+from maxmargin.files.models.preparation import Preparation, UnsoundStep
 from maxmargin.files.models.soundness import kernel_contradictions, linear_contradictions
 from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.problem.rows import Rows
@@ -79,6 +80,9 @@ class StoredModel(ABC):
     encoding: Encoding | None = None
     """What becomes of the columns of a table before the model weighs them; None: they are weighed as they
     are."""
+    preparation: Preparation | None = None
+    """The scalers and feature maps that rows of the data, or what a table becomes, go through before they
+    are weighed; None: there are none."""
     claims: list[Claim] | None = None
     """What each problem is claimed to be worth; None for the files of others."""
     certificates: list[Certificate] | None = None
@@ -105,7 +109,19 @@ class StoredModel(ABC):
 
     def contradiction(self) -> str | None:
         """What is wrong with the model, in a sentence; None for a sound one."""
-        return next(self._contradictions(), None) or self._encoding_contradiction()
+        first = next(self._contradictions(), None)
+        return first or self._preparation_contradiction() or self._encoding_contradiction()
+
+    def _preparation_contradiction(self) -> str | None:
+        if self.preparation is None:
+            return None
+        try:
+            made = self.preparation.made
+        except UnsoundStep as error:
+            return f"what comes before the model is unsound: {error}."
+        if made != self.own_features:
+            return f"the model weighs {self.own_features} columns, and the steps before it make {made}."
+        return None
 
     def _encoding_contradiction(self) -> str | None:
         if self.encoding is None:
@@ -120,8 +136,13 @@ class StoredModel(ABC):
 
     @property
     @abstractmethod
+    def own_features(self) -> int:
+        """Number of columns that the model itself takes, after the ``preparation``."""
+
+    @property
     def features(self) -> int:
-        """Number of columns, d."""
+        """Number of columns of the data, d; of a precomputed kernel, of rows that were trained on."""
+        return self.own_features if self.preparation is None else self.preparation.columns
 
     @property
     def width(self) -> int | None:
@@ -161,11 +182,14 @@ class StoredModel(ABC):
 
         Columns that X lacks at its end count as zeros, as in LIBSVM text whose last features do not occur.
         Where the model has an ``encoding``, X may be a table: a pandas or polars frame, or pyarrow's own.
+        Columns of another frame are taken by their names, where the model has names.
         """
         if self.encoding is not None and hasattr(X, "columns"):
             from maxmargin.tables.transformer import arrow_table
 
             X = self.encoding.encode(arrow_table(X)).X
+        elif self.preparation is not None and self.feature_names is not None and hasattr(X, "columns"):
+            X = X[self.feature_names]
         matrix = X if sparse.issparse(X) else np.asarray(X)
         if matrix.ndim != 2:
             raise ValueError(
@@ -177,8 +201,14 @@ class StoredModel(ABC):
                 f"X must have at most the {self.width} features of the model. Got {matrix.shape[1]} "
                 "instead. Leave out the columns that the model was not trained on."
             )
-        scores = self._scores(matrix)
+        scores = self._scores(self.prepared(matrix))
         return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def prepared(self, X: Any) -> Any:
+        """Rows of the data as the model itself takes them: scaled, or through feature maps."""
+        if self.preparation is None:
+            return X
+        return self.preparation(widened(X, self.features))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; one-vs-one by votes, and of equal votes the first class, as in LIBSVM.
@@ -236,8 +266,8 @@ class SavedModel(StoredModel):
         return linear_contradictions(self)
 
     @property
-    def features(self) -> int:
-        """Number of columns of the data; with an expansion, not of coef."""
+    def own_features(self) -> int:
+        """Number of columns; with an expansion, not of coef."""
         return int(self.coef.shape[1] if self.expansion is None else self.expansion.columns)
 
     def _scores(self, X: Any) -> Vector:
@@ -284,7 +314,7 @@ class SavedKernelModel(StoredModel):
         return kernel_contradictions(self)
 
     @property
-    def features(self) -> int:
+    def own_features(self) -> int:
         """Number of columns; with a precomputed kernel, of rows that were trained on."""
         return int((self.rows or 0) if self.vectors is None else self.vectors.shape[1])
 
@@ -319,14 +349,15 @@ class SavedKernelModel(StoredModel):
     def _side_by_side(self, X: Any) -> tuple[Any, Any]:
         """X and the support vectors with equally many columns."""
         if isinstance(self.kernel, Precomputed):
-            if X.shape[1] != self.features:
+            if X.shape[1] != self.own_features:
                 raise ValueError(
-                    f"X must have a value for each of the {self.features} rows that were trained on, since "
-                    f"the kernel is precomputed. Got {X.shape[1]} columns instead. Give kernel(X, X_train)."
+                    f"X must have a value for each of the {self.own_features} rows that were trained on, "
+                    f"since the kernel is precomputed. Got {X.shape[1]} columns instead. Give kernel(X, "
+                    "X_train)."
                 )
             return X, self.support
         self.kernel.refuse_negative(Rows(X, check_finite=False))
-        d = max(X.shape[1], self.features)
+        d = max(X.shape[1], self.own_features)
         return widened(X, d), widened(self.vectors, d)
 
     def _turned(self, order: NDArray[np.intp], problems: list[int], signs: Vector) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def are_rows(model: SavedKernelModel, X: Any, codes: NDArray[Any], rows: NDArray
         return False
     if model.vectors is None:
         return True
-    width = max(X.shape[1], model.features)
+    width = max(X.shape[1], model.own_features)
     ours, theirs = (sparse.csr_array(part, dtype=np.float64) for part in (X[rows], model.vectors))
     return bool((widened(ours, width) != widened(theirs, width)).nnz == 0)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.command_line.shared.words import percent
 from maxmargin.report.facts import Facts, Sample
 from maxmargin.report.markup import Markup, facts, hash_text, heading, joined, name
 from maxmargin.report.sections.naming import MOST_CLASSES, file_facts
+from maxmargin.tools.words import percent
 
 
 def data_section(found: Facts) -> list[Markup]:

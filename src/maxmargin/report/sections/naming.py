@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from maxmargin.command_line.shared.words import bytes_in_words
 from maxmargin.report.facts import Facts, Sample, Source
 from maxmargin.report.markup import Markup, hash_text, joined, name
 from maxmargin.report.measures import Measures
+from maxmargin.tools.words import bytes_in_words
 
 MOST_CLASSES = 15
 """Classes that are listed; of more, the worst ones."""

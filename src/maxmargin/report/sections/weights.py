@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.command_line.shared.words import percent
 from maxmargin.files import SavedModel
 from maxmargin.report.facts import HEAVIEST, Facts
 from maxmargin.report.markup import Markup, bar, name, paragraph, table
+from maxmargin.tools.words import percent
 
 
 def columns_section(found: Facts) -> list[Markup]:

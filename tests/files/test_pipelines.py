@@ -183,7 +183,7 @@ def test_names_of_columns_are_kept(frame, tmp_path):
             "no code",
         ),
     ],
-    ids=str,
+    ids=["another map", "another scaler", "another classifier", "a function"],
 )
 def test_what_has_no_room_in_a_file_is_refused(pipeline, words, tmp_path):
     pipeline.fit(X, y)

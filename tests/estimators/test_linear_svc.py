@@ -377,15 +377,14 @@ def test_solve_and_the_estimator_agree(breast_cancer):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_fit_that_nobody_watches_takes_the_same_steps(loss):
+def test_a_fit_that_nobody_watches_takes_the_same_steps(loss, breast_cancer):
     """Small data: many steps in one call, or one by one for a callback; they are counted alike."""
-    X, y = load_iris(return_X_y=True)
+    X, y = breast_cancer
     alone = LinearSVC(loss=loss, random_state=0).fit(X, y)
     watched = LinearSVC(loss=loss, random_state=0, callback=lambda progress: False).fit(X, y)
     assert alone.n_iter_ == watched.n_iter_ > 5
-    np.testing.assert_allclose(alone.coef_, watched.coef_, rtol=1e-7)
-    records = [sum(len(trace) for trace in model.trace_) for model in (alone, watched)]
-    assert records[0] <= records[1]
+    np.testing.assert_allclose(alone.coef_, watched.coef_, rtol=1e-6)
+    assert len(alone.trace_) <= len(watched.trace_)
 
 
 def test_sparse_coefficients_predict_the_same_and_are_proven_still(tmp_path, breast_cancer):

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.core import default_threads
 from maxmargin.estimators.kept_callback import KeptCallback
+from maxmargin.estimators.reading import lies_on_card
 from maxmargin.estimators.summary import Unfolded, caption, fitted_summary
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.certificate import Certificate
@@ -277,6 +278,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         of two classes against the rest. So the values of all problems tell, mostly, that the model is
         better than the answer that is always the same.
         """
+        if lies_on_card(X):  # to look at its columns would take them from there
+            return
         problems = self._outline
         rows = len(problems.codes)
         others = rows - max(np.bincount(problems.codes).tolist())

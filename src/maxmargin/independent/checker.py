@@ -14,8 +14,10 @@ from typing import Any
 from maxmargin.independent.arithmetic import Vector
 from maxmargin.independent.places import Place, wrong_place
 from maxmargin.independent.readers import (
+    COMMAS,
     Data,
     Model,
+    Sheet,
     Unreadable,
     class_of,
     label_text,
@@ -132,13 +134,18 @@ class Verdict:
 
 
 def check(
-    model_path: Path, data_path: Path, *, label: str | None = None, zero_based: bool = False
+    model_path: Path,
+    data_path: Path,
+    *,
+    label: str | None = None,
+    zero_based: bool = False,
+    sheet: Sheet = COMMAS,
 ) -> Verdict:
     """Judge a model by its own points; an ``Unreadable`` says why that is not possible."""
     model = read_model(model_path)
     described = model.description
     encoding = described.get("encoding")
-    data = read_data(data_path, label=label, zero_based=zero_based, encoding=encoding)
+    data = read_data(data_path, label=label, zero_based=zero_based, encoding=encoding, sheet=sheet)
     verdict = Verdict(model_path, data_path, _in_words(described))
     _refuse_unknown(described)
     try:

@@ -40,7 +40,7 @@ _VALUES = {
 
 
 def _without_types(options: list[Any]) -> list[Any]:
-    """Options without the types that typer's help would show: that flags take truth values, and the like."""
+    """Options without what typer's help would say of them: that flags take truth values, and the like."""
     for option in options:
         if getattr(option, "is_flag", False):
             option.metavar = ""

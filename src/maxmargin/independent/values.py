@@ -332,4 +332,4 @@ _GAINS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "perceptron": lambda a, cost: ZERO,
     "logistic": _logistic_gain,
 }
-"""Of a multiplier in its box and its cost: ``gain``, or a number below it."""
+"""What ``gain`` says of a multiplier in its box and its cost, or a number below that."""

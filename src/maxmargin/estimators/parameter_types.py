@@ -37,6 +37,9 @@ Jobs = Annotated[
     Expected("an int in the range [1, inf)"),
     "None and -1 take all cores.",
 ]
+Memory = Annotated[
+    Count | None, Expected("an int in the range [1, inf)"), "It counts bytes; None takes half of what is free."
+]
 Gamma = Annotated[
     Annotated[str, Literal["scale", "auto"]] | NotNegative,
     "'scale' is 1 / (n_features * variance of X), 'auto' is 1 / n_features.",

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Passes over the partitions of a cluster: results of Dask's tasks are all that travels.
+
+A pass submits one task for each partition and takes the answers in the order of the partitions. What all
+tasks of a pass need (the points, the width of a band) is a result of a task, too: Dask can make it again
+where the worker that held it has gone, as it can every partition. There are no sockets and no actors
+besides Dask's own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from dask.delayed import Delayed, delayed
+from distributed import Client, Future
+
+import dask
+from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.source import joined
+from maxmargin.dask.parts import Part, row_count
+from maxmargin.tools.one_blas_thread import one_blas_thread
+
+T = TypeVar("T")
+
+_AHEAD = 3
+"""Tasks for each thread of the cluster that are under way at once: enough that none waits, and answers that
+have to wait for their turn take little memory."""
+_LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
+"""Dask warns of data inside of its tasks from 10 MB on; the points of wide data are that long."""
+
+
+class DaskPasses:
+    """Passes by the workers of a cluster, one task for each partition that has rows.
+
+    With ``persist`` the partitions are made once and stay with the workers, which write them to their disks
+    where memory is short. Without it they are made anew in every pass.
+    """
+
+    def __init__(self, client: Client, parts: Sequence[Delayed | Future], *, persist: bool = True) -> None:
+        threads = sum(client.nthreads().values())
+        if not threads:
+            raise ValueError(
+                "The cluster of this client has no workers. Start some; client.wait_for_workers(1) waits "
+                "until one is there."
+            )
+        self.client, self._ahead = client, _AHEAD * threads
+        made = list(client.compute(parts)) if persist else parts
+        counts = [future.result() for future in [self._submit(row_count, part) for part in made]]
+        first = accumulate(counts, initial=0)
+        self._parts = [(part, n) for part, n, count in zip(made, first, counts, strict=False) if count]
+        self._rows: int = sum(counts)
+
+    def over(self, task: Callable[..., T], *arguments: Any) -> Iterator[T]:
+        """``task(chunk, *arguments)`` of every partition, in their order."""
+        with dask.config.set(_LARGE_GRAPH):
+            shared = self.client.submit(_held, task, arguments, pure=False)
+        waiting: deque[Future] = deque()
+        try:
+            for part, first in self._parts:
+                waiting.append(self._submit(_answer, part, first, shared))
+                while len(waiting) >= self._ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            self.client.cancel(list(waiting))
+
+    def rows(self) -> int:
+        """The number of all rows."""
+        return self._rows
+
+    def _submit(self, function: Callable[..., Any], part: Delayed | Future, *rest: Any) -> Future:
+        if isinstance(part, Delayed):
+            return self.client.compute(delayed(function, pure=False)(part, *rest))
+        return self.client.submit(function, part, *rest, pure=False)
+
+
+def _held(
+    task: Callable[..., Any], arguments: tuple[Any, ...]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """What all tasks of a pass share."""
+    return task, arguments
+
+
+def _answer(part: Part, first: int, shared: tuple[Callable[..., T], tuple[Any, ...]]) -> T:
+    """A task of a pass: what the rows of one partition answer."""
+    task, arguments = shared
+    chunk: Chunk = joined([part], first)
+    with one_blas_thread():
+        return task(chunk, *arguments)

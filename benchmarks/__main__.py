@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from benchmarks import (
     along_costs,
     choice,
+    cluster,
     datasets,
     degree2,
     features,
@@ -183,6 +184,13 @@ def _add_intelex_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fits", type=Path, help="a file that keeps what was measured, to go on from")
 
 
+def _add_dask_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, repeat=3)
+    parser.add_argument(
+        "--no-spark", action="store_true", help="leave out the peer, which needs pyspark and Java"
+    )
+
+
 def _add_small_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, losses=True, repeat=50)
     parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
@@ -243,6 +251,12 @@ PAGES = {
             given.data, given.rows, given.longest, given.repeat, given.fits, tell
         ),
         lambda given, found: intelex.markdown(found, given.rows, given.longest, given.repeat),
+    ),
+    "dask": Page(
+        "fits on Dask's workers, beside Spark's LinearSVC",
+        _add_dask_options,
+        lambda given, tell: cluster.measure(given.repeat, not given.no_spark, tell),
+        lambda given, found: cluster.markdown(found, given.repeat),
     ),
     "features": Page(
         "monomials, Nystroem, and bounds on the exact kernel",

@@ -44,8 +44,8 @@ class LinearSVC(LocalLinearSVC):
         Bytes that the process of the client may take for a sample and for rows near the margin; None: half
         of what is free there.
 
-    All others are those of ``maxmargin.LinearSVC``; ``max_iter`` and ``n_iter_`` count passes. ``fit`` takes
-    Dask's arrays and dataframes (X, y, sample_weight), or a list of delayed (X, y) or (X, y, weights) parts
+    All others are those of ``maxmargin.LinearSVC``; ``max_iter`` and ``n_iter_`` count passes. ``fit``
+    takes Dask's arrays and dataframes (X, y, sample_weight), or a list of delayed (X, y) or (X, y, weights) parts
     alone, whose X may be sparse.
 
     Examples

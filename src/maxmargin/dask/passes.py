@@ -25,9 +25,9 @@ from maxmargin.tools.one_blas_thread import one_blas_thread
 
 T = TypeVar("T")
 
-_AHEAD = 3
-"""Tasks for each thread of the cluster that are under way at once: enough that none waits, and answers that
-have to wait for their turn take little memory."""
+_BATCH = 16
+"""Tasks for each thread of the cluster that are submitted at once, while those before are under way: calls
+of the scheduler take milliseconds, and answers that have to wait for their turn take little memory."""
 _LARGE_GRAPH = {"distributed.admin.large-graph-warning-threshold": "1 GiB"}
 """Dask warns of data inside of its tasks from 10 MB on; the points of wide data are that long."""
 
@@ -46,36 +46,45 @@ class DaskPasses:
                 "The cluster of this client has no workers. Start some; client.wait_for_workers(1) waits "
                 "until one is there."
             )
-        self.client, self._ahead = client, _AHEAD * threads
-        made = list(client.compute(parts)) if persist else parts
-        counts = [future.result() for future in [self._submit(row_count, part) for part in made]]
+        self.client, self._batch = client, _BATCH * threads
+        made = list(client.compute(parts)) if persist else list(parts)
+        counts: list[int] = client.gather(self._submit(row_count, [(part,) for part in made]))
         first = accumulate(counts, initial=0)
         self._parts = [(part, n) for part, n, count in zip(made, first, counts, strict=False) if count]
-        self._rows: int = sum(counts)
+        self._rows = sum(counts)
 
     def over(self, task: Callable[..., T], *arguments: Any) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every partition, in their order."""
         with dask.config.set(_LARGE_GRAPH):
             shared = self.client.submit(_held, task, arguments, pure=False)
-        waiting: deque[Future] = deque()
+        waiting: deque[list[Future]] = deque()
         try:
-            for part, first in self._parts:
-                waiting.append(self._submit(_answer, part, first, shared))
-                while len(waiting) >= self._ahead:
-                    yield waiting.popleft().result()
+            for begin in range(0, len(self._parts), self._batch):
+                some = self._parts[begin : begin + self._batch]
+                waiting.append(self._submit(_answer, [(*each, shared) for each in some]))
+                if len(waiting) == 2:
+                    yield from self._answers(waiting)
             while waiting:
-                yield waiting.popleft().result()
+                yield from self._answers(waiting)
         finally:
-            self.client.cancel(list(waiting))
+            self.client.cancel([future for futures in waiting for future in futures])
 
     def rows(self) -> int:
         """The number of all rows."""
         return self._rows
 
-    def _submit(self, function: Callable[..., Any], part: Delayed | Future, *rest: Any) -> Future:
-        if isinstance(part, Delayed):
-            return self.client.compute(delayed(function, pure=False)(part, *rest))
-        return self.client.submit(function, part, *rest, pure=False)
+    def _answers(self, waiting: deque[list[Future]]) -> list[Any]:
+        """The answers of the first tasks that are waited for, which are waited for no longer."""
+        answers: list[Any] = self.client.gather(waiting[0])
+        waiting.popleft()
+        return answers
+
+    def _submit(self, function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Future]:
+        """One task for each call; its first argument is a partition."""
+        if calls and isinstance(calls[0][0], Delayed):
+            tasks = [delayed(function, pure=False)(*call) for call in calls]
+            return list(self.client.compute(tasks))
+        return list(self.client.map(function, *zip(*calls, strict=True), pure=False))
 
 
 def _held(

@@ -38,7 +38,9 @@ Jobs = Annotated[
     "None and -1 take all cores.",
 ]
 Memory = Annotated[
-    Count | None, Expected("an int in the range [1, inf)"), "It counts bytes; None takes half of what is free."
+    Count | None,
+    Expected("an int in the range [1, inf)"),
+    "It counts bytes; None takes half of what is free.",
 ]
 Gamma = Annotated[
     Annotated[str, Literal["scale", "auto"]] | NotNegative,

@@ -45,8 +45,8 @@ class LinearSVC(LocalLinearSVC):
         of what is free there.
 
     All others are those of ``maxmargin.LinearSVC``; ``max_iter`` and ``n_iter_`` count passes. ``fit``
-    takes Dask's arrays and dataframes (X, y, sample_weight), or a list of delayed (X, y) or (X, y, weights) parts
-    alone, whose X may be sparse.
+    takes Dask's arrays and dataframes (X, y, sample_weight), or a list of delayed (X, y) or (X, y, weights)
+    parts alone, whose X may be sparse.
 
     Examples
     --------

@@ -47,9 +47,10 @@ class SavedModels:
         fit, save = CertifiedClassifier.fit, saved.save_model
 
         @functools.wraps(fit)
-        def remembered_fit(estimator, X, y, sample_weight=None, **options):
+        def remembered_fit(estimator, X, y=None, sample_weight=None, **options):
             fitted = fit(estimator, X, y, sample_weight, **options)
-            self._data[estimator] = X, y, sample_weight
+            if y is not None:  # Chunks bring it along, and are not written again
+                self._data[estimator] = X, y, sample_weight
             return fitted
 
         @functools.wraps(save)

@@ -62,6 +62,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     from maxmargin.estimators import SVC, SVR, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
+    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
     if hasattr(estimator, "steps"):
         from maxmargin.files.models.pipelines import from_pipeline
 

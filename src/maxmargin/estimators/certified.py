@@ -304,7 +304,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         """How many training rows the model gets right; infinitely many where to find out takes long."""
         proofs, codes = each_of(self.certificate_), self._outline.codes
         if len(proofs) == 1:
-            return int(np.count_nonzero(proofs[0].margins > 0))
+            worst = proofs[0].margins.reshape(len(codes), -1).min(axis=1)  # several rows of one example
+            return int(np.count_nonzero(worst > 0))
         if len(codes) * len(getattr(self, "support_", [0])) > _MOST_SCORES:
             return math.inf
         with warnings.catch_warnings():

@@ -42,8 +42,8 @@ def places_of(estimator: Any) -> list[Neighbourhood]:
     """Where the best model of each problem is; they are found once, when they are first asked for."""
     places: list[Neighbourhood] | None = estimator.__dict__.get("_places")
     if places is None:
-        places = [neighbourhood(proof, side) for proof, side in _proofs_and_sides(estimator)]
-        estimator._places = places
+        found = [neighbourhood(proof, side) for proof, side in _proofs_and_sides(estimator)]
+        places = estimator._places = estimator._outline.places(found, estimator.intercept_)
     return places
 
 
@@ -140,14 +140,22 @@ def _rounding(kernel: Kernel, X: Any) -> tuple[Vector, float]:
     return rounding_of(kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data).simple
 
 
-def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]]) -> None:
-    """An error where the model is no longer the point that its certificate is about."""
+def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]], *, joint: bool = False) -> None:
+    """An error where the model is no longer the point that its certificate is about.
+
+    ``joint``: one certificate is about all of the points.
+    """
     proofs = each_of(estimator.certificate_) if hasattr(estimator, "certificate_") else []
     # With a kernel, w has a coefficient for each row and a point for each support vector, in another order.
     pairs = zip(points, (proof.w for proof in proofs), strict=False)
-    same = all(np.array_equal(np.sort(a[a != 0.0]), np.sort(w[w != 0.0])) for a, w in pairs)
-    same = same and all(proof.is_about_its_w for proof in proofs)
-    if not same or any(b != proof.b for b, proof in zip(estimator.intercept_, proofs, strict=False)):
+    if joint:
+        answers = [estimator._outline.answers([proof], proof.w) for proof in proofs]
+        same = all(np.array_equal(points, a) and np.array_equal(b, estimator.intercept_) for a, b in answers)
+    else:
+        same = all(np.array_equal(np.sort(a[a != 0.0]), np.sort(w[w != 0.0])) for a, w in pairs)
+        same = same and all(proof.is_about_its_w for proof in proofs)
+        same = same and all(b == p.b for b, p in zip(estimator.intercept_, proofs, strict=False))
+    if not same:
         raise ValueError(
             "Bounds on scores are about the coefficients and intercepts that the fit proved. Got others: "
             "they were changed since. Fit again."

@@ -30,8 +30,9 @@ from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
+from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import ClassProblems, Decomposition, decomposition
-from maxmargin.reductions.joint_classes import JointClasses
+from maxmargin.reductions.joint_classes import JointClasses, constant_of, places_of_scores
 from maxmargin.reductions.ladders import Begin, LinearFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
@@ -291,6 +292,11 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
                 "multi_class='crammer_singer' instead. Use 'ovr', or scikit-learn's cross_val_score."
             )
         return leave_one_out(self, X, y, max_time)
+
+    def _places_of_scores(self, places: list[Neighbourhood]) -> list[Neighbourhood]:
+        if not self._is_joint:
+            return places
+        return places_of_scores(places[0], self.intercept_, constant_of(self._stated_problem))
 
     @property
     def _is_joint(self) -> bool:

@@ -243,7 +243,10 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
             "The kernel of the model is precomputed: its values are taken as they are given, and there is "
             "nothing to recompute them from. Use maxmargin certify without --independent."
         )
-    if stated["penalty"] != "l2" or stated["formulation"] != "separate" or stated["loss"] not in LOSSES:
+    joint = stated["formulation"] == "crammer_singer" and stated["loss"] == "hinge"
+    if stated["penalty"] != "l2" or not (joint or stated["formulation"] == "separate"):
+        raise Unreadable("The model minimises another problem than those whose dual is known here.")
+    if stated["loss"] not in LOSSES:
         raise Unreadable("The model minimises another problem than the one whose dual is known here.")
 
 
@@ -265,6 +268,9 @@ def _parts(model: Model, data: Data) -> Iterator[Part]:
     with_kernel = "kernel" in described
     sides = _sides(len(classes), described["decision"])
     factors = _factors(stated["class_weight"], classes, codes)
+    if stated["formulation"] == "crammer_singer":
+        yield _joint_part(model, vectors, codes, [stated["C"] * factors[code] for code in codes])
+        return
     hard, places = stated["C"] == "inf", described.get("optimum")
     begin = 0
     for k, (first, second) in enumerate(sides):
@@ -303,6 +309,44 @@ def _parts(model: Model, data: Data) -> Iterator[Part]:
             hard,
             None if places is None else Place(**{name: float(end) for name, end in places[k].items()}),
         )
+
+
+def _joint_part(model: Model, vectors: list[Vector], codes: list[int], costs: list[float]) -> Part:
+    """All classes in one problem: column j of class k is column j m + k of m classes, as are the rows."""
+    described = model.description
+    stated, many = described["problem"], len(described["classes"]["values"])
+    scaling = Fraction(stated["intercept_scaling"]) if stated["intercept"] == "regularised" else Fraction(0)
+    coef, columns = model.lines("coef"), len(model.lines("coef")[0])
+    w = {
+        j * many + k: Fraction(value)
+        for k, line in enumerate(coef)
+        for j, value in enumerate(line)
+        if value
+    }
+    if scaling:
+        numbers = model.numbers("intercept")
+        w |= {columns * many + k: Fraction(value) / scaling for k, value in enumerate(numbers) if value}
+    rows, shared = [], []
+    for x, own, cost in zip(vectors, codes, costs, strict=True):
+        values = {j: x[j] for j in x.numerators} | ({columns: scaling} if scaling else {})
+        for other in range(many):
+            if other != own:
+                ours = {j * many + own: value for j, value in values.items()}
+                rows.append(Vector(ours | {j * many + other: -value for j, value in values.items()}))
+                shared.append(Fraction(cost))
+    problem = ExactProblem(PlainRows(rows), [1] * len(rows), shared, "hinge", "none", group=many - 1)
+    claim, places = described["claims"][0], described.get("optimum")
+    return Part(
+        "",
+        problem,
+        Vector(w),
+        Fraction(0),
+        [Fraction(a) for a in model.lines("alpha")[0]],
+        float(claim["primal"]),
+        float(claim["dual"]),
+        hard=False,
+        place=None if places is None else Place(**{name: float(end) for name, end in places[0].items()}),
+    )
 
 
 def _aligned(data: Data, described: Mapping[str, Any], model: Model) -> list[Vector]:

@@ -84,7 +84,9 @@ class ClassRows(RowSpace):
 
     def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """Refused: it would have as many columns as all w_k together."""
-        raise ValueError("Rows of several classes have no matrix of products. Use the solver crammer_singer.")
+        raise ValueError(
+            "Rows of several classes have no matrix of products. Use the solver crammer_singer."
+        )
 
     @cached_property
     def squared_norms_of_examples(self) -> Vector:

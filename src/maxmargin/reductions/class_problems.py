@@ -32,7 +32,6 @@ from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.proof.solution import Solution
-from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
 from maxmargin.tools.interrupts import let_through
@@ -346,6 +345,11 @@ class ClassProblems:
         return len(self.kind) > 1
 
     @property
+    def intercept_of_rows(self) -> str | Intercept:
+        """The form of the intercept as the problems have it."""
+        return self.intercept
+
+    @property
     def hard(self) -> bool:
         """Whether these are hard margins."""
         return math.isinf(self.C)
@@ -445,10 +449,6 @@ class ClassProblems:
     def starts(self, coef: Matrix, intercepts: Vector) -> list[Solution]:
         """The points of each problem that a ``coef_`` and ``intercept_`` stand for."""
         return [Solution(w=w, b=b) for w, b in zip(coef, intercepts.tolist(), strict=True)]
-
-    def places(self, found: list[Neighbourhood], intercepts: Vector) -> list[Neighbourhood]:
-        """Where the best model of each score is, given where that of each problem is."""
-        return found
 
     def outline(self) -> Self:
         """The same problems without the values of their rows, but for the ``lengths``.

@@ -39,6 +39,16 @@ class JointClasses(ClassProblems):
         return False
 
     @property
+    def intercept_of_rows(self) -> Intercept:
+        """None: the intercepts are weights of a constant feature."""
+        return Intercept.NONE
+
+    @property
+    def group(self) -> int:
+        """How many rows of the problem an example has."""
+        return len(self.labels) - 1
+
+    @property
     def constant(self) -> float:
         """The value of the feature whose weights are the intercepts; 0: there are none."""
         return self.intercept_scaling if self.intercept == Intercept.REGULARISED else 0.0
@@ -80,42 +90,53 @@ class JointClasses(ClassProblems):
 
     def answers(self, certificates: Sequence[Certificate], coef: Matrix) -> tuple[Matrix, Vector]:
         """``coef_`` and ``intercept_``: those of each class; of two classes, what the second has more."""
-        return in_scikit_learns_form(self.weights_of_classes(certificates[0].w))
-
-    def weights_of_classes(self, w: Vector) -> tuple[Matrix, Vector]:
-        """The weights and the intercept of each class."""
-        columns = len(w) // len(self.labels)
-        each = w.reshape(columns, len(self.labels)).T
-        if self.constant == 0.0:
-            return np.ascontiguousarray(each), np.zeros(len(self.labels))
-        return np.ascontiguousarray(each[:, :-1]), self.constant * each[:, -1]
+        return of_scores(*of_classes(certificates[0].w, len(self.labels), self.constant))
 
     def starts(self, coef: Matrix, intercepts: Vector) -> list[Solution]:
-        """The one point; of two classes each has a half of what tells them apart."""
-        if len(self.labels) == 2:
-            coef, intercepts = np.vstack([-coef, coef]) / 2.0, np.array([-0.5, 0.5]) * intercepts
-        return [Solution(w=self.w_of_classes(coef, intercepts))]
-
-    def w_of_classes(self, coef: Matrix, intercept: Vector) -> Vector:
-        """One w, from the weights and the intercept of each class."""
-        each = coef.T
-        if self.constant != 0.0:
-            each = np.vstack([each, intercept / self.constant])
-        return np.ascontiguousarray(each).ravel()
-
-    def places(self, found: list[Neighbourhood], intercepts: Vector) -> list[Neighbourhood]:
-        """Where the best w of each class is: all of them together are as near as the one that was found.
-
-        Of two classes, the difference of two parts of a vector is at most the root of 2 times as long.
-        """
-        radius = found[0].radius * (_ROOT_2 if len(self.labels) == 2 else 1.0)
-        radius = math.nextafter(radius, math.inf)
-        return [Neighbourhood(radius, b, b, self.constant) for b in intercepts.tolist()]
+        """The one point that a ``coef_`` and an ``intercept_`` stand for."""
+        return [Solution(w=joined(*from_scores(coef, intercepts, len(self.labels)), self.constant))]
 
 
-def in_scikit_learns_form(weights: tuple[Matrix, Vector]) -> tuple[Matrix, Vector]:
-    """The weights and intercepts of each class; of two classes, the difference of the second to the first."""
-    coef, intercept = weights
+def constant_of(stated: dict[str, Any]) -> float:
+    """The value of the feature whose weights are the intercepts of a stated problem; 0: there are none."""
+    return float(stated["intercept_scaling"]) if stated["intercept"] == Intercept.REGULARISED else 0.0
+
+
+def of_classes(w: Vector, classes: int, constant: float) -> tuple[Matrix, Vector]:
+    """The weights and the intercept of each class, of a w that has all of them."""
+    each = w.reshape(-1, classes).T
+    if constant == 0.0:
+        return np.ascontiguousarray(each), np.zeros(classes)
+    return np.ascontiguousarray(each[:, :-1]), constant * each[:, -1]
+
+
+def joined(coef: Matrix, intercepts: Vector, constant: float) -> Vector:
+    """One w, from the weights and the intercept of each class."""
+    each = coef.T if constant == 0.0 else np.vstack([coef.T, intercepts / constant])
+    return np.ascontiguousarray(each).ravel()
+
+
+def of_scores(coef: Matrix, intercepts: Vector) -> tuple[Matrix, Vector]:
+    """The weights and intercepts of all scores, as scikit-learn has them.
+
+    There is one for each class; of two classes, it is what the second one has more than the first.
+    """
     if len(coef) != 2:
-        return coef, intercept
-    return coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        return coef, intercepts
+    return coef[1:] - coef[:1], intercepts[1:] - intercepts[:1]
+
+
+def from_scores(coef: Matrix, intercepts: Vector, classes: int) -> tuple[Matrix, Vector]:
+    """The weights and intercepts of classes; of two classes, each has a half of what tells them apart."""
+    if classes != 2 or len(coef) == 2:
+        return coef, intercepts
+    return np.vstack([-0.5 * coef, 0.5 * coef]), np.array([-0.5, 0.5]) * intercepts
+
+
+def places_of_scores(place: Neighbourhood, intercepts: Vector, constant: float) -> list[Neighbourhood]:
+    """Where the best weights of every score are: together they are as near as the one w that was proven.
+
+    Of two classes, the difference of two parts of a vector is at most the root of 2 times as long as it.
+    """
+    radius = math.nextafter(place.radius * (_ROOT_2 if len(intercepts) == 1 else 1.0), math.inf)
+    return [Neighbourhood(radius, b, b, constant) for b in intercepts.tolist()]

@@ -103,7 +103,9 @@ class CrammerSinger(Solver[State]):
             alpha, combined = _starting_point(problem, start)
             each = alpha.reshape(-1, rows.classes - 1)
             np.put_along_axis(multipliers, rows.others(), -each, axis=1)
-            np.put_along_axis(multipliers, rows.codes[:, np.newaxis], each.sum(axis=1, keepdims=True), axis=1)
+            np.put_along_axis(
+                multipliers, rows.codes[:, np.newaxis], each.sum(axis=1, keepdims=True), axis=1
+            )
             w[:, : rows.classes] = combined.reshape(-1, rows.classes)
             state.dual = float(alpha.sum()) - 0.5 * core.dot(combined, combined)
         return state

@@ -46,7 +46,7 @@ void bind_crammer_singer(nb::module_& m) {
       "crammer_singer",
       [](const Data& data, const ConstIndices& codes, const ConstVector& squared_norms,
          const ConstVector& costs, const Table& multipliers, const Indices& order, const Table& w,
-         double constant, double held, const Budget& budget) {
+         double constant, double relaxation, double held, const Budget& budget) {
         const Integer classes = static_cast<Integer>(multipliers.shape(1));
         const Integer columns = all_columns(data, constant), stride = class_stride(classes);
         const auto all = codes_of(data, codes, classes);
@@ -58,12 +58,12 @@ void bind_crammer_singer(nb::module_& m) {
         const ClassWeights weights{w.data(), classes, stride, constant};
         const auto visits = data.row_numbers(order);
         const ClassSweep sweep = interruptibly(budget, [&](Watch& watch) {
-          return crammer_singer(data.stored_rows(), examples, visits, weights, held, watch);
+          return crammer_singer(data.stored_rows(), examples, visits, weights, relaxation, held, watch);
         });
         return std::make_tuple(sweep.active, sweep.violation, sweep.ascent, sweep.gap);
       },
       "data"_a, "codes"_a, "squared_norms"_a, "costs"_a, "multipliers"_a, "order"_a, "w"_a, nb::kw_only(),
-      "constant"_a, "held"_a, "budget"_a, Released());
+      "constant"_a, "relaxation"_a, "held"_a, "budget"_a, Released());
 }
 
 }  // namespace maxmargin

@@ -28,9 +28,9 @@ struct ClassSweep {
 };
 
 // A row whose multipliers are all with one class, which is ahead of the others by more than `held`, is left
-// out of later sweeps.
+// out of later sweeps. `relaxation` is the factor on all steps, from 1 to 2.
 ClassSweep crammer_singer(const StoredRows& rows, const ClassExamples& examples, std::span<Integer> order,
-                          const ClassWeights& w, double held, Watch& watch);
+                          const ClassWeights& w, double relaxation, double held, Watch& watch);
 
 // <w_y - w_k, x_i> for the classes k other than y = y_i, one line for each row.
 void class_scores(const StoredRows& rows, std::span<const Integer> codes, const ClassWeights& w,

@@ -100,10 +100,10 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     multi_class : "ovr" or "crammer_singer"
         One class against the rest, or all classes in one problem, as Crammer and Singer have it:
 
-            minimise over w_k   1/2 sum_k |w_k|^2  +  C sum_i weight_i max_k ([k != y_i] + <w_k - w_(y_i), x_i>)
+            minimise   1/2 sum_k |w_k|^2  +  C sum_i weight_i max_k ([k != y_i] + <w_k - w_y, x_i>),   y = y_i
 
-        It has one certificate, and ``loss`` is without effect. Its intercepts are regularised, as in
-        scikit-learn: say ``regularize_intercept=True``, or ``fit_intercept=False``.
+        It has one certificate. Its loss is this one whatever ``loss`` says, and its intercepts are
+        regularised whatever ``regularize_intercept`` says, as in scikit-learn and LIBLINEAR. C is finite.
     fit_intercept : bool
         Whether there is an intercept b.
     intercept_scaling : float
@@ -251,7 +251,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     def _intercept_form(self) -> Intercept:
         if not self.fit_intercept:
             return Intercept.NONE
-        return Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
+        regularised = self.regularize_intercept or self._is_joint
+        return Intercept.REGULARISED if regularised else Intercept.EXACT
 
     def _refuse(self, proof: InseparabilityProof) -> NoReturn:
         """Keep the proof that there is no hard margin, and nothing of an earlier fit."""
@@ -336,12 +337,6 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     def _check_parameters(self) -> None:
         check_solver(self)
         check_options(self)
-        if self._is_joint and self.fit_intercept and not self.regularize_intercept:
-            raise ValueError(
-                "With multi_class='crammer_singer' the intercepts are regularised, as scikit-learn and "
-                "LIBLINEAR have them. Got regularize_intercept=False instead. Use "
-                "regularize_intercept=True, or fit_intercept=False."
-            )
         if self._is_joint and math.isinf(self.C):
             raise ValueError(
                 "With multi_class='crammer_singer' C must be finite. Got C=inf instead. Use a large C, or "

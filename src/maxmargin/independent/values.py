@@ -42,9 +42,9 @@ exchanged.
 Where only one class has rows of positive cost and b is free, w = 0 and a b that is large enough bring P as
 near to 0 as one likes, so the best value is 0.
 
-**Groups.** Where rows in turn share a hinge, C max(0, 1 - min m_i) is at least the sum of a_i (1 - m_i) for
-all a_i that are not negative and add up to C at most, so the bound is the same with gain(a_i) = a_i. That is
-several classes in one problem: row (i, k) is x_i in the place of its own class, and -x_i in that of class k.
+**Groups.** Where rows in turn share a hinge, C max(0, 1 - min m_i) is at least the sum of a_i (1 - m_i)
+for all a_i that are not negative and add up to C at most, so the bound is the same with gain(a_i) = a_i.
+So several classes are one problem: row (i, k) is x_i in the place of its own class, and -x_i in that of k.
 
 **Hard margins.** Any (w, b) whose smallest margin m is positive becomes feasible when divided by m. For
 multipliers that are not negative, with t = 0 where b is free, every feasible (w, b) has

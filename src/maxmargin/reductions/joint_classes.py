@@ -70,7 +70,7 @@ class JointClasses(ClassProblems):
         return None
 
     def part(self, k: int) -> Part:
-        """The labels and weights of the problem's rows, of which an example has one for each other class."""
+        """The labels and weights of the problem's rows, one for each other class of an example."""
         weights = np.repeat(self._all_weights, len(self.labels) - 1)
         return Part(None, np.ones(len(weights)), weights)
 

@@ -12,9 +12,8 @@
     4      w_k   += (change of beta_ik) x_i
 
 The multipliers of the problem's rows (problem/class_rows.py) are alpha_ik = -beta_ik. A visit costs
-O(nonzeros of x_i) for each class, by wide instructions, since the weights of a column lie side by side. The
-level is that of water of a given volume over a ground of heights D_k turned upside down, found by Michelot's
-method: a few looks at all heights, and no sorting.
+O(nonzeros of x_i) for each class, by wide instructions, since the weights of a column lie side by side.
+Michelot's method finds the level: a few looks at all heights D_k, and no sorting.
 
 Shrinking. An example whose multipliers are all with one class, which is ahead by more than a share of the
 last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py.
@@ -24,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.ascent.shrinking import Visits
 from maxmargin.solvers.base import Report, Solver
-from maxmargin.tools.parameters import Seed
+from maxmargin.tools.parameters import Range, Seed
 from maxmargin.types import Vector
 
 _ROUNDING = 1e-14
@@ -79,6 +78,8 @@ class CrammerSinger(Solver[State]):
     name: ClassVar[str] = "crammer_singer"
     shrinking: bool = True
     """Leave out examples that stay with one class, and look at them again now and then."""
+    relaxation: Annotated[float, Range("(0, 2)")] = 1.3
+    """Factor on every step of line 3: 1 is exact, more looks ahead."""
     seed: Seed = 0
     """The seed of the order."""
 
@@ -123,6 +124,7 @@ class CrammerSinger(Solver[State]):
             visits.order,
             state.w,
             constant=rows.constant,
+            relaxation=self.relaxation,
             held=visits.above if self.shrinking else np.inf,
             budget=budget,
         )

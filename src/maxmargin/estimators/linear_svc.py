@@ -100,7 +100,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     multi_class : "ovr" or "crammer_singer"
         One class against the rest, or all classes in one problem, as Crammer and Singer have it:
 
-            minimise   1/2 sum_k |w_k|^2  +  C sum_i weight_i max_k ([k != y_i] + <w_k - w_y, x_i>),   y = y_i
+            minimise   1/2 sum_k |w_k|^2  +  C sum_i weight_i max_k ([k != y_i] + <w_k - w_(y_i), x_i>)
 
         It has one certificate. Its loss is this one whatever ``loss`` says, and its intercepts are
         regularised whatever ``regularize_intercept`` says, as in scikit-learn and LIBLINEAR. C is finite.

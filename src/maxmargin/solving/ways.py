@@ -31,9 +31,9 @@ from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.crammer_singer import CrammerSinger
 from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
-from maxmargin.solvers.sizes import LARGEST_SIDE
+from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving import hand_over
-from maxmargin.solving.costs import costs_of_ways, sweep_cost, takes_steps_at_once
+from maxmargin.solving.costs import costs_of_ways, sweep_cost
 from maxmargin.solving.rotated import Rotated
 from maxmargin.tools.changed import changed
 
@@ -114,7 +114,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     if not problem.rows.offers_single_rows:
         return second, f"{second.name}: these rows only offer whole passes, and it needs no more."
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
-    if takes_steps_at_once(problem):
+    if _takes_steps_at_once(problem):
         return second, (
             f"{second.name}: for {size} its steps follow one another inside the core, and their number "
             "hardly depends on C."
@@ -134,6 +134,11 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
         f"dual_coordinate_ascent: for {size} sweeps are cheap; {second.name} or another takes over if they "
         "get too many."
     )
+
+
+def _takes_steps_at_once(problem: Problem) -> bool:
+    """Whether second-order steps follow one another in the core; each sweep of the ascent is a call."""
+    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < UNBLOCKED_COLUMNS_OF_FEW
 
 
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:

@@ -107,10 +107,12 @@ ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Intege
     sweep.violation = std::max(sweep.violation, least < INFINITY ? largest - least : 0.0);
     const Water water = level_of(D, classes, highest, A * C);  // 3
     const double inverse = A > 0 ? 1 / A : 0.0, nothing = kNothing * size * inverse;
+    const double nearly_all = -C * (1 - 16 * kNothing);  // all but for rounding
     double own = 0, moved = 0;
 #pragma omp simd reduction(+ : own) reduction(max : moved)
     for (Integer k = 0; k < classes; ++k) {
-      const double target = k == y ? 0.0 : std::min(0.0, (water.level - D[k]) * inverse);
+      const double step = std::min(0.0, (water.level - D[k]) * inverse);
+      const double target = k == y ? 0.0 : step < nearly_all ? -C : step;
       const double difference = k == y ? 0.0 : target - beta[k];
       const bool counts = std::abs(difference) > nothing || target == 0;
       change[k] = counts ? difference : 0.0;

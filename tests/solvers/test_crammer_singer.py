@@ -49,10 +49,10 @@ def test_sweeps_are_those_of_the_pseudo_code(layout, classes, constant, C):
     solver = CrammerSinger(shrinking=False, relaxation=1.0)
     state = solver.init(problem, None)
     whole, beta = widened(X, constant), np.zeros((len(X), classes))
-    w, random = np.zeros((classes, whole.shape[1])), solver.seed
+    w = np.zeros((classes, whole.shape[1]))
     for _ in range(4):
-        order = np.arange(len(X))
-        random = core.shuffle(order, random)
+        order = state.visits.order.copy()
+        core.shuffle(order, state.random)
         oracle.sweep(whole, codes, C * weights, beta, w, order)
         state = solver.step(problem, state, core.ALL_CORES)
     np.testing.assert_allclose(state.multipliers, beta, atol=1e-9 * C)
@@ -104,7 +104,7 @@ def exact_values(problem, X, codes, classes, constant, proof, costs):
     return primal, gain - sum(value * value for line in combined for value in line) / 2
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-8, 1.0, 3e7, 1e120])
+@pytest.mark.parametrize("scale", [1e-40, 1e-8, 1.0, 3e7, 1e40])
 @pytest.mark.parametrize("steps", [0, 1, 7, 2000])
 def test_values_are_bounds_of_the_exact_ones(scale, steps):
     X, codes = clouds(4, n=25, d=3)

@@ -39,7 +39,8 @@ from maxmargin.tools.parameters import Range, Seed
 from maxmargin.types import Vector
 
 _ROUNDING = 1e-14
-"""The largest violation of a sweep, in units of the margin, that counts as none."""
+"""The largest violation of a sweep, in units of the margin, that counts as none; and the share of C that a
+multiplier may lack for being at C."""
 
 
 @dataclass
@@ -66,9 +67,10 @@ class State:
 
     @property
     def alpha(self) -> Vector:
-        """The multipliers of the problem's rows."""
+        """The multipliers of the problem's rows; those that lack a rounding for C have all of it."""
         alpha = -np.take_along_axis(self.multipliers, self.rows.others(), axis=1)
-        return np.maximum(alpha, 0.0).ravel()
+        costs = self.costs[:, np.newaxis]
+        return np.where(alpha >= costs * (1.0 - _ROUNDING), costs, np.maximum(alpha, 0.0)).ravel()
 
 
 @dataclass(frozen=True)

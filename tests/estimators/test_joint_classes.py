@@ -81,7 +81,7 @@ def test_sure_rows_are_those_of_the_best_model():
     X, y = DIGITS
     X = X[:600] / 16.0
     y = y[:600]
-    rough, best = joint(tol=1e-2).fit(X, y), joint(tol=1e-6).fit(X, y)
+    rough, best = joint(tol=1e-4).fit(X, y), joint(tol=1e-6).fit(X, y)
     low, high = rough.decision_bounds(X)
     scores = best.decision_function(X)
     assert ((low <= scores) & (scores <= high)).all()

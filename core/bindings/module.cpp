@@ -41,4 +41,5 @@ NB_MODULE(MAXMARGIN_MODULE, m) {
   maxmargin::bind_kernels(m);
   maxmargin::bind_features(m);
   maxmargin::bind_crammer_singer(m);
+  maxmargin::bind_ranking(m);
 }

@@ -15,5 +15,6 @@ void bind_left_out(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_crammer_singer(nanobind::module_& m);
+void bind_ranking(nanobind::module_& m);
 
 }  // namespace maxmargin

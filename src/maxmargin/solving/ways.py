@@ -16,6 +16,7 @@ from typing import Any
 from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.class_rows import ClassRows
+from maxmargin.problem.ranking import RankingProblem
 from maxmargin.solvers import (
     SOLVERS,
     ActiveSet,
@@ -31,6 +32,7 @@ from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.crammer_singer import CrammerSinger
 from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
+from maxmargin.solvers.ranking_newton import RankingNewton
 from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving import hand_over
 from maxmargin.solving.costs import costs_of_ways, sweep_cost
@@ -90,6 +92,10 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     loss = problem.loss.name
     if isinstance(problem.rows, ClassRows):
         return CrammerSinger(), "crammer_singer: all classes are in one problem."
+    if isinstance(problem, RankingProblem):
+        return RankingNewton(), (
+            "ranking_newton: it needs sums over sorted scores alone, and never writes a pair of rows out."
+        )
     if problem.rows.has_kernel:
         if problem.intercept is not Intercept.EXACT:
             return KernelDualAscent(), (
@@ -143,6 +149,8 @@ def _takes_steps_at_once(problem: Problem) -> bool:
 
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
+    if isinstance(problem, RankingProblem) and not isinstance(solver, RankingNewton):
+        return f"{solver.name} takes rows, and not pairs of them. Use solver='auto' for a ranking."
     if problem.rows.has_kernel and not solver.takes_kernels:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_kernels)
         return (

@@ -244,7 +244,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         starts = problems.starts(self._dense_coef(), self.intercept_)
         proofs = each_of(self.certificate_) if hasattr(self, "certificate_") else []
         for k, proof in enumerate(proofs if len(proofs) == len(starts) else []):
-            if np.shape(proof.w) == np.shape(starts[k].w) and len(proof.alpha) == problems.count(k):
+            w = starts[k].w
+            if w is not None and len(proof.w) == len(w) and len(proof.alpha) == problems.count(k):
                 starts[k] = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
         return lambda k, problem: (starts[k], None)
 

@@ -155,7 +155,9 @@ class Training:
     def right(self) -> tuple[int, int]:
         """How many training rows the model gets right, and of how many: with a kernel perhaps of some."""
         if len(self.certificates) == 1:
-            return int(np.count_nonzero(self.worst.margins > 0)), len(self.worst.margins)
+            count = len(self.data_set.y)
+            worst = self.worst.margins.reshape(count, -1).min(axis=1)  # several rows of one example
+            return int(np.count_nonzero(worst > 0)), count
         X, y, rows = self.data_set.X, self.data_set.y, np.arange(self.data_set.X.shape[0])
         if hasattr(self.estimator, "support_") and len(rows) * len(self.estimator.support_) > _MOST_VALUES:
             rows = np.linspace(0, len(rows) - 1, _MOST_SURE_ROWS).astype(np.intp)

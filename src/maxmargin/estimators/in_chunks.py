@@ -49,6 +49,11 @@ def wanted_of(estimator: LinearSVC, memory: int | None) -> Wanted:
             "Chunks choose the method by the loss: solver must be 'auto'. "
             f"Got {estimator.solver!r} instead."
         )
+    if estimator.multi_class != "ovr":
+        raise ValueError(
+            "Chunks fit each class against the rest: multi_class must be 'ovr'. "
+            f"Got {estimator.multi_class!r} instead."
+        )
     random = estimator.random_state
     watched = estimator.verbose or estimator.callback is not None
     if estimator.verbose:

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from maxmargin.along_costs.model_path import Path as Path
     from maxmargin.along_costs.path import path as path
     from maxmargin.along_costs.path import whole_path as whole_path
+    from maxmargin.chunks.source import Chunks as Chunks
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVCCV as SVCCV
     from maxmargin.estimators import SVR as SVR
+    from maxmargin.estimators import SVRCV as SVRCV
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LinearSVR as LinearSVR
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
     "Certificate": "proof.certificate",
+    "Chunks": "chunks.source",
     "DoubtfulModelWarning": "telling.doubts",
     "HardMarginCertificate": "proof.hard_margin",
     "InseparabilityProof": "proof.inseparable",
@@ -67,6 +70,7 @@ _HOME = {
     "SVC": "estimators",
     "SVCCV": "estimators",
     "SVR": "estimators",
+    "SVRCV": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
     "Table": "tables.transformer",

@@ -90,7 +90,7 @@ _HOME = {
 
 __all__ = list(_HOME)
 
-_MODULES = ("features", "files", "kernels", "onnx", "plot", "solvers")
+_MODULES = ("dask", "features", "files", "kernels", "onnx", "plot", "solvers")
 """The modules that are for everybody, too."""
 
 _get, _names = lazy_names(__name__, _HOME)

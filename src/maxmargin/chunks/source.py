@@ -93,10 +93,10 @@ class Chunks:
                 held.append((X[begin:end], y[begin:end], None if weight is None else weight[begin:end]))
                 count, begin = count + end - begin, end
                 if count == self.chunk_rows:
-                    yield _joined(held, first)
+                    yield joined(held, first)
                     first, held, count = first + count, [], 0
         if held:
-            yield _joined(held, first)
+            yield joined(held, first)
             first += count
         if not first:
             raise ValueError(
@@ -162,7 +162,7 @@ def _rows_for(X: Any) -> int:
     return max(_LEAST_ROWS, CHUNK_BYTES * int(X.shape[0]) // max(1, int(size)))
 
 
-def _joined(held: list[Part], first: int) -> Chunk:
+def joined(held: list[Part], first: int) -> Chunk:
     """Parts as one chunk, in a form that the core reads in place."""
     weighted = any(part[2] is not None for part in held)
     weight = None

@@ -3,7 +3,8 @@
 
     minimise over beta   1/2 beta' K beta - y' beta,     sum_i beta_i = 0,   beta_i = alpha_i y_i
 
-In regression it has one beta for both rows of an example, and ``e |beta|`` more (kernel_dual.hpp).
+In regression it has one beta for both rows of an example, and ``e |beta|`` more (kernel_dual.hpp). Where
+the multipliers have a total, those of each sign keep half of it, or all of it where there is one sign only.
 
 A round chooses violators of the KKT conditions, solves the problem on them (sequential minimal optimisation
 on a small dense matrix, core/kernel/working_set.hpp), and then computes rows of the kernel matrix only for
@@ -87,6 +88,7 @@ class WorkingSet(Solver[State]):
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
     takes_targets: ClassVar[bool] = True
+    takes_totals: ClassVar[bool] = True
 
     size: Literal[0] | Annotated[int, Range("[2, inf)")] = 0
     """Multipliers of a working set. 0: chosen by the number of rows and of columns."""
@@ -134,7 +136,7 @@ class WorkingSet(Solver[State]):
         """One round, or some where they are short; in the end a step of Newton's method before it."""
         level = state.part or state.whole
         short = level.matrix.count <= DOUBLE_ROWS
-        if state.precise and not short:
+        if state.precise and (not short or problem.targets is not None):
             level.rounds.move_free(level.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget)
         rounds = 8 if short else 1
         idle = level.rounds.run(level.dual, rounds, budget) < rounds and not budget.spent
@@ -181,11 +183,10 @@ class WorkingSet(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The multipliers; those put aside are where they were."""
-        beta = state.whole.dual.beta
+        dual = state.whole.dual
         if state.part is not None:
-            beta = beta.copy()
-            beta[state.rows] = state.part.dual.beta
-        return solution_of(problem, state.cache, beta=beta, alpha_from="the working sets")
+            dual = dual.with_part(state.rows, state.part.dual)
+        return solution_of(problem, state.cache, beta=dual.beta, dual=dual, alpha_from="the working sets")
 
     def report(self, state: State) -> Report:
         """The gap with the gradient as it is known; while rows are put aside, the last one.
@@ -201,10 +202,10 @@ def _bring_back(state: State, budget: Budget) -> None:
     whole, part = state.whole, state.part
     assert part is not None
     assert state.rows is not None
-    beta = part.dual.beta
+    moved = part.dual
     state.part = None  # first, so that its rows' memory is free for those of the whole
     del part
-    whole.dual.move(whole.matrix, state.rows, beta, budget)
+    whole.dual.take_over(whole.matrix, state.rows, moved, budget)
     whole.rounds.run(whole.dual, 0, budget)
     whole.dual.take_best_intercept()
     state.estimate = whole.relative_gap

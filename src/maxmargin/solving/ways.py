@@ -87,7 +87,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
     if problem.rows.has_kernel:
-        if problem.intercept is not Intercept.EXACT:
+        if problem.intercept is not Intercept.EXACT and problem.total is None:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
             )
@@ -149,6 +149,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.targets is not None and not solver.takes_targets:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
         return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
+    if problem.total is not None and not solver.takes_totals:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
+        return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
     return solver.accepts(problem)
 
 

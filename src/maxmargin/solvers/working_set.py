@@ -20,6 +20,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
+
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
@@ -33,7 +35,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     not_for_pairs,
     solution_of,
 )
-from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, SHRINK_FROM
+from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, QUICK_ROWS, SHRINK_FROM
 from maxmargin.tools.parameters import NotNegative, Range, Seed
 from maxmargin.types import Indices
 
@@ -45,6 +47,8 @@ _MOST_FOR_BLOCKS = 4
 """The largest factor on it where the kernel cannot couple blocks of rows."""
 _SHRINK_TO = 0.7
 """Rows are put aside where at most this share of them stays."""
+_NO_LENGTH = 1e-13
+"""The share of the largest squared length of w that multipliers could have, below which it is 0."""
 _COME_BACK = 0.3
 """And they come back when the others violate the conditions by this share of what they did."""
 
@@ -123,7 +127,10 @@ class WorkingSet(Solver[State]):
         """All rows, with a matrix that has computed nothing yet but the gradient."""
         matrix = kernel_matrix(kernel_rows(problem), self.cache_size, cache, single=not precise)
         dual.restore_gradient(matrix, budget)
-        return Level(matrix, core.WorkingSet(matrix, self._size(matrix), self.seed), dual)
+        size = self._size(matrix)
+        if problem.total is not None and not self.size and matrix.count <= QUICK_ROWS:
+            size = max(2, matrix.count)  # of few rows all are in the set, and nothing is drawn
+        return Level(matrix, core.WorkingSet(matrix, size, self.seed), dual)
 
     def _size(self, matrix: core.KernelMatrix) -> int:
         # Larger sets need fewer rounds, but more values among themselves in each.
@@ -162,6 +169,7 @@ class WorkingSet(Solver[State]):
             self._put_aside(state)
         else:
             state.finished = idle
+        state.finished |= _is_zero(problem, state.whole.dual)
         return state
 
     def _put_aside(self, state: State) -> None:
@@ -195,6 +203,17 @@ class WorkingSet(Solver[State]):
         is done.
         """
         return Report(state.estimate, state.finished)
+
+
+def _is_zero(problem: Problem, dual: core.KernelDual) -> bool:
+    """Whether w = 0 is best for all that can be told: a total of multipliers, and nothing that they gain.
+
+    The best value is then 0, and no gap is a share of it.
+    """
+    if problem.total is None or np.any(problem.targets):
+        return False
+    longest = problem.total * problem.rows.largest_length
+    return -dual.dual <= _NO_LENGTH * longest * longest
 
 
 def _bring_back(state: State, budget: Budget) -> None:

@@ -49,7 +49,7 @@ class KernelMachine(OneProblem):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
-    def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
+    def _fit_once(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
         X, values = self._checked_data(X, y)
         weights = weights_or_zero(sample_weight, values)

@@ -152,8 +152,8 @@ def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]]) -> None:
     pairs = zip(points, (proof.w for proof in proofs), strict=False)
     same = all(np.array_equal(np.sort(a[a != 0.0]), np.sort(w[w != 0.0])) for a, w in pairs)
     same = same and all(proof.is_about_its_w for proof in proofs)
-    pairs = zip(estimator.intercept_, proofs, strict=False)
-    if not same or any(b != getattr(proof, "intercept", proof.b) for b, proof in pairs):
+    proven = [getattr(proof, "intercept", proof.b) for proof in proofs]
+    if not same or any(b != own for b, own in zip(estimator.intercept_, proven, strict=False)):
         raise ValueError(
             "Bounds on scores are about the coefficients and intercepts that the fit proved. Got others: "
             "they were changed since. Fit again."

@@ -493,8 +493,9 @@ def _better_of(problem: Problem, proof: Certificate, known: Certificate) -> Cert
     if primal.derived is not None or dual.derived is not None:
         rows = problem.rows
         derived = Off(*primal.off(rows)[:2], dual.off(rows).combined)
-    others = primal.margins, dual.w_of_alpha, derived, primal.shift
-    merged = Certificate(proof.problem, *point, *bound, *others)
+    merged = Certificate(
+        proof.problem, *point, *bound, primal.margins, dual.w_of_alpha, derived, primal.shift
+    )
     return merged._with_interval(primal.__dict__.get("b_interval"))
 
 

@@ -193,6 +193,7 @@ class WorkingSet(Solver[State]):
         """The multipliers; those put aside are where they were."""
         dual = state.whole.dual
         if state.part is not None:
+            assert state.rows is not None
             dual = dual.with_part(state.rows, state.part.dual)
         return solution_of(problem, state.cache, beta=dual.beta, dual=dual, alpha_from="the working sets")
 

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from maxmargin.estimators import NuSVC as NuSVC
     from maxmargin.estimators import NuSVR as NuSVR
     from maxmargin.estimators import OneClassSVM as OneClassSVM
+    from maxmargin.estimators import RankSVM as RankSVM
     from maxmargin.estimators.patching import patch as patch
     from maxmargin.estimators.patching import unpatch as unpatch
     from maxmargin.problem import Intercept as Intercept
     from maxmargin.problem import Problem as Problem
+    from maxmargin.problem.ranking import ranking_problem as ranking_problem
     from maxmargin.problem.regression import regression_problem as regression_problem
     from maxmargin.problem.rows import Rows as Rows
     from maxmargin.proof.certificate import Certificate as Certificate
@@ -65,6 +67,7 @@ _HOME = {
     "Path": "along_costs.model_path",
     "Problem": "problem",
     "Progress": "solving.loop",
+    "RankSVM": "estimators",
     "RowClass": "proof.certificate",
     "Rows": "problem.rows",
     "SVC": "estimators",
@@ -79,6 +82,7 @@ _HOME = {
     "choose_solver": "solving.ways",
     "patch": "estimators.patching",
     "path": "along_costs.path",
+    "ranking_problem": "problem.ranking",
     "regression_problem": "problem.regression",
     "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",

@@ -10,6 +10,7 @@ from maxmargin.estimators.logistic_regression import LogisticRegression
 from maxmargin.estimators.nu_svc import NuSVC
 from maxmargin.estimators.nu_svr import NuSVR
 from maxmargin.estimators.one_class_svm import OneClassSVM
+from maxmargin.estimators.rank_svm import RankSVM
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svc_cv import SVCCV
 from maxmargin.estimators.svr import SVR
@@ -25,4 +26,5 @@ __all__ = [
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "RankSVM",
 ]

@@ -24,7 +24,7 @@ from maxmargin.estimators.named_kernels import (
     why_unproven,
 )
 from maxmargin.estimators.one_problem import OneProblem
-from maxmargin.estimators.reading import MATRIX, weights_or_zero
+from maxmargin.estimators.reading import MATRIX, telling_of_tables, weights_or_zero
 from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.proof.model import Model, Status
 from maxmargin.reductions.kernel_scores import KernelScores
@@ -105,11 +105,12 @@ class KernelMachine(OneProblem):
             check_consistent_length(X, values)
         else:
             self._refuse_sparse_matrix(X)
-            if y is None:
-                X = validate_data(self, X, order="C", **MATRIX)
-                values = np.ones(X.shape[0])
-            else:
-                X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
+            with telling_of_tables(X):
+                if y is None:
+                    X = validate_data(self, X, order="C", **MATRIX)
+                    values = np.ones(X.shape[0])
+                else:
+                    X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
         if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix: a row and a column for every example. Input "

@@ -16,6 +16,7 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.proof.model import Model
 from maxmargin.reductions.one_class import OneClass
+from maxmargin.reductions.ranking import Ranking
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
@@ -121,7 +122,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def _statement(self, values: Vector, weights: Vector | None) -> OneClass:
         return OneClass(None, len(values), float(self.nu), weights)
 
-    def _set_proof(self, stated: Regression | OneClass, model: Model) -> None:
+    def _set_proof(self, stated: Regression | OneClass | Ranking, model: Model) -> None:
         super()._set_proof(stated, model)
         self.intercept_ = np.array([model.certificate.shift])
 

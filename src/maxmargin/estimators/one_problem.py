@@ -16,6 +16,7 @@ from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.reductions.ladders import Running
 from maxmargin.reductions.one_class import OneClass
+from maxmargin.reductions.ranking import Ranking
 from maxmargin.reductions.regression import Regression
 from maxmargin.solving.loop import Callback, Progress
 from maxmargin.tools.interrupts import Interrupts
@@ -45,7 +46,7 @@ class OneProblem(Certified):
 
         return tell
 
-    def _set_proof(self, stated: Regression | OneClass, model: Model) -> None:
+    def _set_proof(self, stated: Regression | OneClass | Ranking, model: Model) -> None:
         """The intercept, the proof and how the fit ended; warns where it fell short."""
         self.certificate_, self.trace_ = model.certificate, model.trace
         self.intercept_ = np.array([model.b])

@@ -59,7 +59,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
     if hasattr(estimator, "steps"):
@@ -71,6 +71,8 @@ def from_estimator(estimator: Any) -> StoredModel:
         raise ModelError(
             f"Models of {type(estimator).__name__} are not written to files. Use pickle or skops instead."
         )
+    if isinstance(estimator, RankSVM):
+        raise ModelError("A ranking is not written to files. Keep its coef_, which is all that predicts.")
     with_kernel, regression = isinstance(estimator, SVC | SVR), isinstance(estimator, CertifiedRegressor)
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}

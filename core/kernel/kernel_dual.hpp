@@ -270,7 +270,7 @@ class KernelDual {
     // An estimate, which is not to know of rounding.
     const std::vector<double> nothing(scores.size(), 0.0);
     const auto intercept = total >= 0 && sides() == 1 ? Intercept::fixed : Intercept::exact;
-    const Objective objective{Hinge{}, signs, costs, intercept, 0.0, targets, total};
+    const Objective objective{Hinge{}, signs, costs, intercept, 0.0, targets, 1, total};
     const Proof proof = prove(objective, alpha, scores, nothing, 0.0);
     if (proof.primal >= state.primal) return;
     state.primal = proof.primal;

@@ -10,6 +10,10 @@
 // applied to 0; for a regularised one r(b) = b^2 / (2 s^2) and q(t) = s^2 t^2 / 2; for a fixed one r = 0
 // and q(t) = b t. Rows come in only through scores <w, x_i> and squared lengths: they may be of any kind.
 //
+// With the hinge and without an intercept, rows may come in groups of several in turn that share one loss,
+// that of the smallest margin; all of a group have the same C_i, and the sum of their alpha is at most
+// that.
+//
 // Where a total T is given, all targets are lowered by a shift e that is sought, too: P has T e more, and
 // the multipliers add up to T.
 #pragma once
@@ -66,6 +70,7 @@ struct Objective {
   Intercept intercept = Intercept::exact;
   double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
   std::span<const double> targets{};  // p_i; none where all of them are 1
+  Integer group = 1;                  // how many rows in turn share one loss
   double total = -1;                  // T; below 0 where no shift is sought
 
   bool has_shift() const { return total >= 0; }
@@ -110,6 +115,9 @@ struct Objective {
   // The same, of sums that are known: the excess, and the sum of the multipliers.
   double worth_of(const Twofold& excess, const Twofold& sum, double reach) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
+  // The costs of groups times the hinge of the smallest of their margins, given the margin of any row.
+  template <class Margin>
+  double group_losses(std::size_t rows, const Margin& margin) const;
   // All shifts, or all sums of b and the shift, that are best for the rows of one sign, or of both (0).
   std::pair<double, double> best_levels(std::span<const double> scores, double sign, double total) const;
   // A look at a few rows, which spares nearly all problems a pass.

@@ -55,7 +55,7 @@ class OneClass:
     hard = False
     C = 1.0
     loss = loss_of_rows = "hinge"
-    intercept = Intercept.NONE
+    intercept = intercept_of_rows = Intercept.NONE
     intercept_scaling = 1.0
 
     def __len__(self) -> int:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -47,18 +48,25 @@ class OneKernelProblem:
         kernel: Kernel,
         statement: Regression | OneClass,
         cache_size: float,
+        *,
+        shared: int = 0,
     ) -> None:
+        """``shared``: the threads that compute all values, where many fits on these rows share them."""
         self.kernel, self.X, self.cache_size = kernel, X, cache_size
         self.matrix = None
-        """All values of the kernel, where only they are given."""
-        if isinstance(kernel, Precomputed | Function):
-            self.matrix = all_values(kernel, X, cache_size, 1)
+        """All values of the kernel, where only they are given, or many fits share them."""
+        if shared or isinstance(kernel, Precomputed | Function):
+            self.matrix = all_values(kernel, X, cache_size, max(1, shared), shared=shared > 0)
         given = self.matrix is not None
         self.rows = Rows(self.matrix if given else X, check_finite=False, keep_zeros=given)
         self._statement = statement
-        lengths, self.value_error = rounding_of(
-            Precomputed() if given else kernel, self.rows.stored_data
-        ).simple
+        self._source = kernel, self.rows.stored_data
+        if isinstance(kernel, Precomputed | Function):
+            self._source = Precomputed(), self.rows.stored_data
+        elif given:
+            self._source = kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data
+        self._rounding = rounding_of(*self._source)
+        lengths, self.value_error = self._rounding.simple
         total = float(statement.C * statement.part(0).weights.sum())
         refuse_extremes(total, float(lengths.max(initial=0.0)), kernel=True)
 
@@ -67,7 +75,28 @@ class OneKernelProblem:
         """The problem, stated on the rows seen through the kernel."""
         rows = KernelRows(self.rows, Precomputed() if self.matrix is not None else self.kernel)
         rows.kernel_is_none = self.kernel_is_none
+        rows.rounding, rows.source = self._rounding, self._source
         return replace(self._statement, examples=rows)
+
+    def with_costs(self, weights: Vector | None, C: float, epsilon: float) -> Self:
+        """The same regression with other weights of the rows, and at another C and epsilon."""
+        other = copy(self)
+        other.__dict__.pop("stated", None)
+        assert isinstance(self._statement, Regression)
+        other._statement = replace(self._statement, weights=weights, C=C, epsilon=epsilon)
+        return other
+
+    @property
+    def targets(self) -> Vector:
+        """The targets of the problem's rows."""
+        return self._statement.targets
+
+    def predictions(self, model: Model) -> Vector:
+        """What a model says of every row, also of those without weight."""
+        examples = self.stated.examples
+        assert examples is not None
+        scores: Vector = examples.scores(model.w) + model.b
+        return scores
 
     def solve(self, running: Running, *, shrinking: bool, start: Vector | None) -> Model:
         """The model: proven to ``tol`` on the first way that does, or by the last one."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from maxmargin.along_costs.model_path import Path as Path
     from maxmargin.along_costs.path import path as path
     from maxmargin.along_costs.path import whole_path as whole_path
+    from maxmargin.chunks.source import Chunks as Chunks
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVCCV as SVCCV
     from maxmargin.estimators import SVR as SVR
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
     "Certificate": "proof.certificate",
+    "Chunks": "chunks.source",
     "DoubtfulModelWarning": "telling.doubts",
     "HardMarginCertificate": "proof.hard_margin",
     "InseparabilityProof": "proof.inseparable",

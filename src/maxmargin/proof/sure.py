@@ -248,8 +248,9 @@ def score_bounds(
             continue
         reach = place.radius * np.hypot(lengths, place.scaling) + errors[:, k]
         reach = reach * (1.0 + _ROUNDINGS * UNIT) + 4.0 * UNIT * (np.abs(scores[:, k]) + abs(b))
-        low[:, k] = scores[:, k] - reach + (place.low - b)
-        high[:, k] = scores[:, k] + reach + (place.high - b)
+        below, above = place.low - b, place.high - b
+        low[:, k] = scores[:, k] - reach + (below - 4.0 * UNIT * abs(below))
+        high[:, k] = scores[:, k] + reach + (above + 4.0 * UNIT * abs(above))
     return np.nextafter(low, -math.inf), np.nextafter(high, math.inf)
 
 

@@ -16,7 +16,7 @@ from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import certify
 from maxmargin.proof.solution import Solution
 
-ROWS = 20_000
+ROWS = 10_000
 """Of larger data sets as many rows are drawn: LIBSVM takes minutes for more."""
 CACHE = 1000
 """Megabytes for rows of the kernel matrix, for all."""

@@ -175,9 +175,3 @@ def _check_problem(model: files.StoredModel, path: Path) -> None:
             f"certify proves models with the l2 penalty. {path} has the l1 penalty, another problem with "
             "another dual. It can be used with maxmargin predict."
         )
-    if model.problem.get("formulation", "separate") != "separate":
-        raise NoProof(
-            f"certify proves one class against the rest and one against one. {path} has Crammer "
-            "and Singer's formulation, another problem with another dual. It can be used with maxmargin "
-            "predict."
-        )

@@ -245,5 +245,7 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
         )
     others: dict[str, Any] = {"regression": TUBE_LOSSES, "ranking": RANKING_LOSSES}
     known = others.get(described["decision"], LOSSES)
-    if stated["penalty"] != "l2" or stated["formulation"] != "separate" or stated["loss"] not in known:
-        raise Unreadable("The model minimises another problem than the one whose dual is known here.")
+    joint = stated["formulation"] == "crammer_singer" and stated["loss"] == "hinge"
+    separate = stated["formulation"] == "separate" and stated["loss"] in known
+    if stated["penalty"] != "l2" or not (joint or separate):
+        raise Unreadable("The model minimises another problem than those whose dual is known here.")

@@ -15,6 +15,7 @@ from typing import Any
 
 from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.class_rows import ClassRows
 from maxmargin.problem.ranking import RankingProblem
 from maxmargin.solvers import (
     SOLVERS,
@@ -28,6 +29,7 @@ from maxmargin.solvers import (
     WorkingSet,
 )
 from maxmargin.solvers.ascent.warm_up import warm_up_stages
+from maxmargin.solvers.crammer_singer import CrammerSinger
 from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.ranking_newton import RankingNewton
@@ -88,6 +90,8 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
+    if isinstance(problem.rows, ClassRows):
+        return CrammerSinger(), "crammer_singer: all classes are in one problem."
     if isinstance(problem, RankingProblem):
         return RankingNewton(), (
             "ranking_newton: it needs sums over sorted scores alone, and never writes a pair of rows out."
@@ -162,6 +166,8 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.targets is not None and not solver.takes_targets:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
         return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
+    if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger):
+        return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
     return solver.accepts(problem)
 
 

@@ -60,7 +60,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, SVR, RankSVM
+    from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
@@ -69,11 +69,12 @@ def from_estimator(estimator: Any) -> StoredModel:
 
         return from_pipeline(estimator)
     check_is_fitted(estimator)
-    ranking = isinstance(estimator, RankSVM)
-    with_kernel, regression = (
-        isinstance(estimator, SVC | SVR),
-        isinstance(estimator, CertifiedRegressor) and not ranking,
-    )
+    if isinstance(estimator, NuSVC | NuSVR | OneClassSVM):
+        raise ModelError(
+            f"Models of {type(estimator).__name__} are not written to files. Use pickle or skops instead."
+        )
+    with_kernel, ranking = isinstance(estimator, SVC | SVR), isinstance(estimator, RankSVM)
+    regression = isinstance(estimator, CertifiedRegressor) and not ranking
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}
     )

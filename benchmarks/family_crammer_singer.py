@@ -2,8 +2,8 @@
 """All classes in one problem: LinearSVC(multi_class="crammer_singer") beside LIBLINEAR -s 4.
 
 Both minimise the same objective, with an intercept of scale 1. A fit counts once its objective is within
-1e-3 of the best value, of which our certificate of a closer fit is a lower bound. Neither is told that: each
-is tried with one setting of its tolerance after the other, and the first that suffices is what is shown.
+1e-3 of the best value, of which our certificate of a closer fit is a lower bound. Neither is told that:
+each is tried with one setting of its tolerance after the other, and the first that suffices is shown.
 
     python -m benchmarks.family_crammer_singer [DATA ...]
 """

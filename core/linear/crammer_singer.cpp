@@ -139,7 +139,7 @@ ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Intege
     double* const stored = &examples.multipliers[i * classes];
     std::int32_t* const places = &examples.places[i * classes];
     Integer some = examples.sizes[i];
-    if (16 * some <= w.stride) {  // 2
+    if (6 * some <= w.stride) {  // 2
       some_scores(row, w, rows.columns, places, some, G);
     } else {
       all_scores(row, w, rows.columns, block.all.data());

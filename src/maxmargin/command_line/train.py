@@ -170,14 +170,13 @@ def train(
         others = None if model_format == "maxmargin" else model_format
         regression.refuse_for_regression(
             class_weight=class_weight,
-            hold_out=hold_out,
             resume=resume,
             features=features,
             model_format=others,
         )
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon}
-        paths = regression.RegressionFiles(data, target, test, not no_proof)
+        paths = regression.RegressionFiles(data, target, test, not no_proof, hold_out)
         return regression.train_regressor(paths, given, reading, as_json=as_json)
     given |= _multi_class(multi_class, loss, intercept, kernel.kernel)
     if epsilon is not None:

@@ -106,7 +106,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             "ranking_newton: it needs sums over sorted scores alone, and never writes a pair of rows out."
         )
     if problem.rows.has_kernel:
-        if problem.intercept is not Intercept.EXACT:
+        if problem.intercept is not Intercept.EXACT and problem.total is None:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
             )
@@ -161,8 +161,8 @@ def _for_all_classes(problem: Problem) -> tuple[AnySolver, str]:
     long = visits_to_cross(problem) / 2.0  # a row is twice as long, squared, as its example
     if long >= LONG_SWEEPS and problem.rows.columns <= CLASS_SYSTEM:
         return ClassInteriorPoint(), (
-            f"class_interior_point: C times the squared length of a row is {long:.0f}, so that sweeps would "
-            f"be many, and {problem.rows.columns} weights are few."
+            f"class_interior_point: C times the squared length of a row is {long:.0f}, so that sweeps "
+            f"would be many, and {problem.rows.columns} weights are few."
         )
     return CrammerSinger(), "crammer_singer: all classes are in one problem."
 
@@ -186,6 +186,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.targets is not None and not solver.takes_targets:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
         return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
+    if problem.total is not None and not solver.takes_totals:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
+        return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
     if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger | ClassInteriorPoint):
         return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
     return solver.accepts(problem)

@@ -362,7 +362,7 @@ def _print_words(
 ) -> None:
     X = training.data_set.X
     typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
-    for sentence in _table_in_words(training.training_set):
+    for sentence in table_in_words(training.training_set):
         typer.echo(sentence)
     if training.data_set.skipped:
         typer.echo(f"{counted(training.data_set.skipped, 'malformed line')} left out.")
@@ -397,7 +397,7 @@ def _print_words(
     if tested is not None:
         typer.echo(_accuracy("Test", tested))
     typer.echo(f"Solver: {training.estimator.solver_}")
-    typer.echo(_time_and_memory(seconds, memory))
+    typer.echo(time_and_memory(seconds, memory))
     size = bytes_in_words(training.target.stat().st_size)
     typer.echo(f"Model: {training.target}, {size}.")
 
@@ -464,7 +464,7 @@ def _print_classes(training: Training) -> None:
     )
 
 
-def _table_in_words(training_set: TrainingSet | None) -> list[str]:
+def table_in_words(training_set: TrainingSet | None) -> list[str]:
     """What became of the columns."""
     if training_set is not None and training_set.encoding is None and training_set.preparation is not None:
         return [f"Before the model: {training_set.preparation}; it is a part of the model."]
@@ -487,7 +487,8 @@ def _majority(training: Training) -> str:
     return f"Always to say {label} would give {100 * share:.2f} %."
 
 
-def _time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
+def time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
+    """What the command took."""
     spent = {name: f"{name} {seconds_in_words(time)}" for name, time in seconds.items()}
     if "certify" in spent:
         share = f", {percent(seconds['certify'] / seconds['train'])}" if seconds["train"] > 0 else ""

@@ -219,6 +219,8 @@ class Verdict:
             what = f"regression, {what}, epsilon = {problem['epsilon']:g}"
         if math.isinf(self.C):
             what = "hard margin"
+        if self.model.is_joint:
+            what = f"all classes in one problem, {what}"
         kernel: Any = getattr(self.model, "kernel", None)
         with_kernel = "" if kernel is None else f", {kernel}"
         expansion: Any = getattr(self.model, "expansion", None)

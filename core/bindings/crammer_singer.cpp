@@ -11,6 +11,9 @@
 namespace maxmargin {
 namespace {
 
+using ClassPlaces = nb::ndarray<std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using ClassSizes = nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 std::span<const Integer> codes_of(const Data& data, const ConstIndices& codes, Integer classes) {
   require(classes > 1, "two classes are needed at least");
   data.per_row(codes);
@@ -45,25 +48,35 @@ void bind_crammer_singer(nb::module_& m) {
   m.def(
       "crammer_singer",
       [](const Data& data, const ConstIndices& codes, const ConstVector& squared_norms,
-         const ConstVector& costs, const Table& multipliers, const Indices& order, const Table& w,
-         double constant, double relaxation, double held, const Budget& budget) {
+         const ConstVector& costs, const Table& multipliers, const ClassPlaces& places,
+         const ClassSizes& sizes, const Indices& order, const Table& w, double constant, double relaxation,
+         double held, double held_class, const Budget& budget) {
         const Integer classes = static_cast<Integer>(multipliers.shape(1));
         const Integer columns = all_columns(data, constant), stride = class_stride(classes);
         const auto all = codes_of(data, codes, classes);
         require(static_cast<Integer>(multipliers.shape(0)) == data.count(), "one line per row is needed");
         require(static_cast<Integer>(w.shape(0)) == columns && static_cast<Integer>(w.shape(1)) == stride,
                 "a line with a lane for every class is needed for every column");
-        const ClassExamples examples{all, data.per_row(squared_norms), data.per_row(costs),
-                                     span(multipliers)};
+        require(places.size() == multipliers.size(), "a place for every class of every row is needed");
+        for (const std::int32_t place : span(places)) {
+          require(place >= 0 && place < classes, "a class is out of range");
+        }
+        for (const std::int32_t size : data.per_row(sizes)) {
+          require(size >= 2 && size <= classes, "two classes of a row are looked at, at least");
+        }
+        const ClassExamples examples{
+            all,        data.per_row(squared_norms), data.per_row(costs), span(multipliers), span(places),
+            span(sizes)};
         const ClassWeights weights{w.data(), classes, stride, constant};
         const auto visits = data.row_numbers(order);
         const ClassSweep sweep = interruptibly(budget, [&](Watch& watch) {
-          return crammer_singer(data.stored_rows(), examples, visits, weights, relaxation, held, watch);
+          return crammer_singer(data.stored_rows(), examples, visits, weights,
+                                {relaxation, held, held_class}, watch);
         });
         return std::make_tuple(sweep.active, sweep.violation, sweep.ascent, sweep.gap);
       },
-      "data"_a, "codes"_a, "squared_norms"_a, "costs"_a, "multipliers"_a, "order"_a, "w"_a, nb::kw_only(),
-      "constant"_a, "relaxation"_a, "held"_a, "budget"_a, Released());
+      "data"_a, "codes"_a, "squared_norms"_a, "costs"_a, "multipliers"_a, "places"_a, "sizes"_a, "order"_a,
+      "w"_a, nb::kw_only(), "constant"_a, "relaxation"_a, "held"_a, "held_class"_a, "budget"_a, Released());
 }
 
 }  // namespace maxmargin

@@ -11,19 +11,25 @@
 namespace maxmargin {
 namespace {
 
+constexpr Integer kFew = 64;        // classes of which a row may change the multipliers one by one
 constexpr double kNothing = 1e-15;  // what rounding leaves of a change, in units of the scores
 
-// The numbers of one row, for all classes and lanes.
+// The numbers of one row, for the classes that are still looked at; the own class is the first of them.
 struct Block {
   explicit Block(Integer stride)
-      : scores(static_cast<std::size_t>(stride)), heights(scores.size()), changes(scores.size()) {
-    changed.reserve(scores.size());
-  }
+      : all(static_cast<std::size_t>(stride)),
+        scores(all.size()),
+        multipliers(all.size()),
+        heights(all.size()),
+        changes(all.size()),
+        all_changes(all.size()) {}
 
-  std::vector<double> scores;   // G_k = <w_k, x> + [k != y]
-  std::vector<double> heights;  // D_k, of which the projection takes the tops
-  std::vector<double> changes;
-  std::vector<Integer> changed;
+  std::vector<double> all;          // <w_k, x> of all classes and lanes
+  std::vector<double> scores;       // G_k = <w_k, x> + [k != y]
+  std::vector<double> multipliers;  // beta_k
+  std::vector<double> heights;      // D_k, of which the projection takes the tops
+  std::vector<double> changes;      // of the multipliers
+  std::vector<double> all_changes;  // the same in the places of all classes; 0 but while it is used
 };
 
 struct Water {
@@ -60,91 +66,151 @@ inline bool is_ahead(const double* scores, Integer classes, double by) {
   return first - second > by;
 }
 
+// scores_a = <w_k, x> for some classes k = places_a.
+template <class OneRow>
+void some_scores(const OneRow& row, const ClassWeights& w, Integer columns, const std::int32_t* places,
+                 Integer count, double* scores) {
+  std::fill(scores, scores + count, 0.0);
+  const auto add = [&](Integer column, double x) {
+    const double* const weights = w.values + column * w.stride;
+    for (Integer a = 0; a < count; ++a) scores[a] += x * weights[places[a]];
+  };
+  for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
+  if (w.constant != 0) add(columns, w.constant);
+}
+
+// w_k += changes_a x for some classes k = places_a.
+template <class OneRow>
+void add_to_some(const OneRow& row, const ClassWeights& w, Integer columns, const std::int32_t* places,
+                 Integer count, Block& block) {
+  std::int32_t moved[kFew];
+  double by[kFew];
+  Integer some = 0;
+  for (Integer a = 0; a < count; ++a) {
+    if (block.changes[a] == 0) continue;
+    if (some < kFew) {
+      moved[some] = places[a];
+      by[some] = block.changes[a];
+    }
+    ++some;
+  }
+  if (some <= kFew && 3 * some <= w.stride) {
+    const auto add = [&](Integer column, double x) {
+      double* const weights = w.values + column * w.stride;
+      for (Integer a = 0; a < some; ++a) weights[moved[a]] += x * by[a];
+    };
+    for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
+    if (w.constant != 0) add(columns, w.constant);
+    return;
+  }
+  for (Integer a = 0; a < count; ++a) block.all_changes[places[a]] = block.changes[a];
+  const auto add = [&](Integer column, double x) {
+    double* const weights = w.values + column * w.stride;
+#pragma omp simd
+    for (Integer k = 0; k < w.stride; ++k) weights[k] += x * block.all_changes[k];
+  };
+  for_each_value(row, [&](Integer column, auto value) { add(column, static_cast<double>(value)); });
+  if (w.constant != 0) add(columns, w.constant);
+  for (Integer a = 0; a < count; ++a) block.all_changes[places[a]] = 0;
+}
+
 template <class Rows>
 ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Integer> order,
-                      const ClassWeights& w, double relaxation, double held, Watch& watch) {
+                      const ClassWeights& w, const ClassSteps& steps, Watch& watch) {
   constexpr Integer kAhead = 2;  // rows that are on their way from memory
   const Integer count = static_cast<Integer>(order.size()), classes = w.classes;
   Block block(w.stride);
   double *const G = block.scores.data(), *const D = block.heights.data(),
-                *const change = block.changes.data();
+                *const change = block.changes.data(), *const beta = block.multipliers.data();
   ClassSweep sweep;
   Integer position = 0;
   while (position < count) {
     if (position + kAhead < count) {
-      rows.prefetch(order[position + kAhead]);
-      MAXMARGIN_PREFETCH(&examples.multipliers[order[position + kAhead] * classes]);
+      const Integer next = order[position + kAhead];
+      rows.prefetch(next);
+      MAXMARGIN_PREFETCH(&examples.multipliers[next * classes]);
+      MAXMARGIN_PREFETCH(&examples.places[next * classes]);
     }
     const Integer i = order[position++];  // 1
     const auto row = rows[i];
-    const Integer y = examples.codes[i];
     const double squared_norm = examples.squared_norms[i], C = examples.costs[i];
     // A step that looks ahead is exact for a curvature that is smaller.
-    const double A = squared_norm / relaxation;
-    double* const beta = &examples.multipliers[i * classes];
-    all_scores(row, w, rows.columns, G);  // 2
-    const double own_score = G[y];
-    double share = 0, size = 1;
-#pragma omp simd reduction(max : size) reduction(+ : share)
-    for (Integer k = 0; k < classes; ++k) {
-      const double score = G[k] + 1;
-      G[k] = score;
-      D[k] = score - A * beta[k];
-      share += beta[k] * score;
-      size = std::max(size, std::abs(score));
+    const double A = squared_norm / steps.relaxation;
+    double* const stored = &examples.multipliers[i * classes];
+    std::int32_t* const places = &examples.places[i * classes];
+    Integer some = examples.sizes[i];
+    if (6 * some <= w.stride) {  // 2
+      some_scores(row, w, rows.columns, places, some, G);
+    } else {
+      all_scores(row, w, rows.columns, block.all.data());
+      for (Integer a = 0; a < some; ++a) G[a] = block.all[places[a]];
     }
-    share -= beta[y];  // the own class has no 1 to be ahead by
-    G[y] = own_score;
-    D[y] = own_score + A * (C - beta[y]);
-    double largest = own_score, least = beta[y] < C ? own_score : INFINITY, highest = D[y];
-#pragma omp simd reduction(max : largest, highest) reduction(min : least)
-    for (Integer k = 0; k < classes; ++k) {
-      largest = std::max(largest, G[k]);
-      highest = std::max(highest, D[k]);
-      least = std::min(least, beta[k] < 0 ? G[k] : INFINITY);  // what it has, it can give back
+    for (Integer a = 0; a < some; ++a) beta[a] = stored[places[a]];
+    const double own_score = G[0];
+    double share = beta[0] * own_score, size = std::max(1.0, std::abs(own_score)), largest = own_score;
+    double least = beta[0] < C ? own_score : INFINITY, highest = own_score + A * (C - beta[0]);
+    D[0] = highest;
+#pragma omp simd reduction(max : size, largest, highest) reduction(min : least) reduction(+ : share)
+    for (Integer a = 1; a < some; ++a) {
+      const double score = G[a] + 1;
+      G[a] = score;
+      D[a] = score - A * beta[a];
+      share += beta[a] * score;
+      size = std::max(size, std::abs(score));
+      largest = std::max(largest, score);
+      highest = std::max(highest, D[a]);
+      least = std::min(least, beta[a] < 0 ? score : INFINITY);  // what it has, it can give back
     }
     sweep.gap += std::max(0.0, C * (largest - own_score) + share);
     sweep.violation = std::max(sweep.violation, least < INFINITY ? largest - least : 0.0);
-    const Water water = level_of(D, classes, highest, A * C);  // 3
+    const Water water = level_of(D, some, highest, A * C);  // 3
     const double inverse = A > 0 ? 1 / A : 0.0, nothing = kNothing * size * inverse;
     const double nearly_all = -C * (1 - 16 * kNothing);  // all but for rounding
     double own = 0, moved = 0;
 #pragma omp simd reduction(+ : own) reduction(max : moved)
-    for (Integer k = 0; k < classes; ++k) {
-      const double step = std::min(0.0, (water.level - D[k]) * inverse);
-      const double target = k == y ? 0.0 : step < nearly_all ? -C : step;
-      const double difference = k == y ? 0.0 : target - beta[k];
-      const bool counts = std::abs(difference) > nothing || target == 0;
-      change[k] = counts ? difference : 0.0;
-      moved = std::max(moved, std::abs(change[k]));
-      own -= k == y ? 0.0 : beta[k] + change[k];
+    for (Integer a = 1; a < some; ++a) {
+      const double step = std::min(0.0, (water.level - D[a]) * inverse);
+      const double target = step < nearly_all ? -C : step, difference = target - beta[a];
+      change[a] = std::abs(difference) > nothing || target == 0 ? difference : 0.0;
+      moved = std::max(moved, std::abs(change[a]));
+      own -= beta[a] + change[a];
     }
     if (!(A > 0) && C > 0) {
       // An empty row is worth the same whatever class has its multipliers, as long as all are given.
-      const double each = C / static_cast<double>(classes - 1);
+      const double each = C / static_cast<double>(some - 1);
       moved = 0;
-      for (Integer k = 0; k < classes; ++k) {
-        change[k] = k == y ? 0.0 : -each - beta[k];
-        moved = std::max(moved, std::abs(change[k]));
+      for (Integer a = 1; a < some; ++a) {
+        change[a] = -each - beta[a];
+        moved = std::max(moved, std::abs(change[a]));
       }
       own = C;
     }
     if (moved > 0) {
-      change[y] = own - beta[y];
+      change[0] = own - beta[0];
       double gained = 0, squares = 0;
-#pragma omp simd reduction(+ : gained, squares)
-      for (Integer k = 0; k < classes; ++k) {
-        gained -= G[k] * change[k];
-        squares += change[k] * change[k];
-        beta[k] += change[k];
+      for (Integer a = 0; a < some; ++a) {
+        gained -= G[a] * change[a];
+        squares += change[a] * change[a];
+        beta[a] += change[a];
+        stored[places[a]] = beta[a];
       }
       sweep.ascent += gained - 0.5 * squared_norm * squares;
-      if (A > 0) add_to_classes(row, w, rows.columns, change, block.changed);  // 4
-    } else if (water.above == 1 && is_ahead(G, classes, held)) {
+      if (A > 0) add_to_some(row, w, rows.columns, places, some, block);  // 4
+    } else if (water.above == 1 && is_ahead(G, some, steps.held)) {
       continue;
     }
+    // Classes that are far below the level are not looked at for a while. One other has to remain.
+    const double lowest = water.level - steps.held_class;
+    for (Integer a = some - 1; a > 0 && some > 2; --a) {
+      if (beta[a] != 0 || !(D[a] < lowest) || !(A > 0)) continue;
+      --some;
+      std::swap(places[a], places[some]);
+      beta[a] = beta[some];
+      D[a] = D[some];
+    }
+    examples.sizes[i] = static_cast<std::int32_t>(some);
     order[sweep.active++] = i;
-    if (watch.spend(2 * row.size() * classes)) break;
+    if (watch.spend(2 * row.size() * some)) break;
   }
   while (position < count) order[sweep.active++] = order[position++];
   return sweep;
@@ -153,10 +219,9 @@ ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Intege
 }  // namespace
 
 ClassSweep crammer_singer(const StoredRows& rows, const ClassExamples& examples, std::span<Integer> order,
-                          const ClassWeights& w, double relaxation, double held, Watch& watch) {
-  return std::visit(
-      [&](const auto& kind) { return sweep_over(kind, examples, order, w, relaxation, held, watch); },
-      rows);
+                          const ClassWeights& w, const ClassSteps& steps, Watch& watch) {
+  return std::visit([&](const auto& kind) { return sweep_over(kind, examples, order, w, steps, watch); },
+                    rows);
 }
 
 void class_scores(const StoredRows& rows, std::span<const Integer> codes, const ClassWeights& w,

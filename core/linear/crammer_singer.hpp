@@ -4,6 +4,7 @@
 // src/maxmargin/solvers/crammer_singer.py.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "data/rows.hpp"
@@ -18,6 +19,8 @@ struct ClassExamples {
   std::span<const double> squared_norms;  // |x_i|^2, that of the constant feature included
   std::span<const double> costs;          // C_i
   std::span<double> multipliers;          // beta_ik, one line for each row
+  std::span<std::int32_t> places;         // for each row its own class, then the others in some order
+  std::span<std::int32_t> sizes;          // how many of these are still looked at, two at least
 };
 
 struct ClassSweep {
@@ -28,9 +31,13 @@ struct ClassSweep {
 };
 
 // A row whose multipliers are all with one class, which is ahead of the others by more than `held`, is left
-// out of later sweeps. `relaxation` is the factor on all steps, from 1 to 2.
+// out of later sweeps. So is a class of a row that has no multipliers and is below the level of those that
+// have by more than `held_class`. `relaxation` is the factor on all steps, below 2.
+struct ClassSteps {
+  double relaxation, held, held_class;
+};
 ClassSweep crammer_singer(const StoredRows& rows, const ClassExamples& examples, std::span<Integer> order,
-                          const ClassWeights& w, double relaxation, double held, Watch& watch);
+                          const ClassWeights& w, const ClassSteps& steps, Watch& watch);
 
 // <w_y - w_k, x_i> for the classes k other than y = y_i, one line for each row.
 void class_scores(const StoredRows& rows, std::span<const Integer> codes, const ClassWeights& w,

@@ -120,6 +120,31 @@ def test_files(tmp_path, classes, fit_intercept, intercept_scaling, proof):
     np.testing.assert_array_equal(text.predict(X), model.predict(X))
 
 
+def test_the_command_line(run, tmp_path):
+    X, y = IRIS
+    lines = [
+        " ".join([str(label), *(f"{j + 1}:{x}" for j, x in enumerate(row))])
+        for row, label in zip(X, y, strict=True)
+    ]
+    (tmp_path / "data.svm").write_text("\n".join(lines) + "\n")
+    model, data = tmp_path / "model.mm", tmp_path / "data.svm"
+    code, out, _ = run("train", data, "-o", model, "--multi-class", "crammer-singer")
+    assert code == 0
+    assert "crammer_singer" in out
+    code, out, _ = run("certify", model, data)
+    assert code == 0
+    assert "all classes in one problem" in out
+    assert run("certify", model, data, "--independent")[0] == 0
+    liblinear = tmp_path / "model.txt"
+    run("train", data, "-o", liblinear, "--multi-class", "crammer-singer", "--model-format", "liblinear")
+    assert run("certify", liblinear, data, "-C", "1")[0] == 0
+    for wrong in (["--kernel", "gaussian"], ["--intercept", "exact"], ["--loss", "logistic"]):
+        code, _, err = run("train", data, "-o", model, "--multi-class", "crammer-singer", *wrong)
+        assert code == 2
+        assert "--multi-class crammer-singer is for linear models" in err
+    assert "must be ovr or crammer-singer" in run("train", data, "-o", model, "--multi-class", "ovo")[2]
+
+
 def test_a_changed_model_is_not_saved_with_its_proof(tmp_path):
     model = joint().fit(*IRIS)
     model.coef_ = 2.0 * model.coef_

@@ -16,7 +16,8 @@ O(nonzeros of x_i) for each class, by wide instructions, since the weights of a 
 Michelot's method finds the level: a few looks at all heights D_k, and no sorting.
 
 Shrinking. An example whose multipliers are all with one class, which is ahead by more than a share of the
-last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py.
+last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py. So is a class of an
+example that has no multipliers and is far below the level, until all examples are looked at again.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.core import Budget
@@ -42,6 +44,9 @@ _ROUNDING = 1e-14
 """The largest violation of a sweep, in units of the margin, that counts as none; and the share of C that a
 multiplier may lack for being at C."""
 
+_SHARE_OF_HELD = 0.1
+"""A class of an example is left out sooner than an example: by this share of what holds that."""
+
 
 @dataclass
 class State:
@@ -54,6 +59,10 @@ class State:
     """beta_ik: one line for each example."""
     w: Matrix
     """The weights of all classes side by side, one line for each column, with lanes that no class has."""
+    places: NDArray[np.int32]
+    """For each example its own class, then the others, those first that are still looked at."""
+    sizes: NDArray[np.int32]
+    """How many of these are still looked at."""
     visits: Visits
     random: int
     """The state of the generator of orders."""
@@ -101,7 +110,9 @@ class CrammerSinger(Solver[State]):
         costs = np.ascontiguousarray(problem.costs[:: rows.classes - 1])
         multipliers = np.zeros((len(costs), rows.classes))
         w = np.zeros((rows.class_columns, core.class_stride(rows.classes)))
-        state = State(rows, costs, multipliers, w, Visits.of_costs(costs), self.seed)
+        places = np.column_stack([rows.codes, rows.others()]).astype(np.int32)
+        sizes = np.full(len(costs), rows.classes, np.int32)
+        state = State(rows, costs, multipliers, w, places, sizes, Visits.of_costs(costs), self.seed)
         if start is not None:
             alpha, combined = _starting_point(problem, start)
             each = alpha.reshape(-1, rows.classes - 1)
@@ -117,17 +128,23 @@ class CrammerSinger(Solver[State]):
         """One sweep over the examples that are still visited."""
         rows, visits = state.rows, state.visits
         state.random = core.shuffle(visits.order, state.random)
+        if visits.sweeps_since == 0:
+            state.sizes[:] = rows.classes
+        held = visits.above if self.shrinking else np.inf
         active, violation, ascent, gap = core.crammer_singer(
             rows.data,
             rows.codes,
             rows.squared_norms_of_examples,
             state.costs,
             state.multipliers,
+            state.places,
+            state.sizes,
             visits.order,
             state.w,
             constant=rows.constant,
             relaxation=self.relaxation,
-            held=visits.above if self.shrinking else np.inf,
+            held=held,
+            held_class=_SHARE_OF_HELD * held,
             budget=budget,
         )
         state.dual += ascent
@@ -146,7 +163,8 @@ class CrammerSinger(Solver[State]):
 
     def report(self, state: State) -> Report:
         """The gap is free, as in dual coordinate ascent: each example's share of it is seen on the way."""
-        return Report(0.85 * state.relative_gap * math.pow(state.decay, 0.6), state.finished)
+        gap = 0.85 * state.relative_gap * math.pow(state.decay, 0.6)
+        return Report(gap, state.finished, near=lambda: True)
 
 
 def _starting_point(problem: Problem, start: Solution) -> tuple[Vector, Vector]:

@@ -104,5 +104,10 @@ ROWS_PER_FACTOR_COLUMN = 4
 """Rows for each column of a factor, from which it is the fastest way with more columns, too."""
 STEPS_AFTER_COLUMNS = 200
 """Steps on pairs of rows where columns have failed: they hardly do better."""
+LONG_SWEEPS = 200
+"""C times the squared length of a row, from which sweeps over all classes at once are too many: about as
+many visits take a multiplier from one wall to the other."""
+CLASS_SYSTEM = 1_000
+"""Weights of all classes, up to which a system of them is factored in some milliseconds."""
 FIRST_STEPS_WITH_NU = 200
 """Steps on a problem with nu, after which it is looked whether its tube is best without any width."""

@@ -28,12 +28,19 @@ from maxmargin.solvers import (
     Subgradient,
     WorkingSet,
 )
-from maxmargin.solvers.ascent.warm_up import warm_up_stages
+from maxmargin.solvers.ascent.warm_up import visits_to_cross, warm_up_stages
+from maxmargin.solvers.class_interior_point import ClassInteriorPoint
 from maxmargin.solvers.crammer_singer import CrammerSinger
 from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.ranking_newton import RankingNewton
-from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS_OF_FEW
+from maxmargin.solvers.sizes import (
+    CLASS_SYSTEM,
+    FEW_VALUES,
+    LARGEST_SIDE,
+    LONG_SWEEPS,
+    UNBLOCKED_COLUMNS_OF_FEW,
+)
 from maxmargin.solving import hand_over
 from maxmargin.solving.costs import costs_of_ways, sweep_cost
 from maxmargin.solving.rotated import Rotated
@@ -84,6 +91,8 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
         raise ValueError(refusal)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
     then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
+    if isinstance(solver, ClassInteriorPoint) and reason:
+        then = _sweeps_over_classes
     return Way(solver, reason or f"{solver.name}: asked for.", then)
 
 
@@ -91,7 +100,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
     if isinstance(problem.rows, ClassRows):
-        return CrammerSinger(), "crammer_singer: all classes are in one problem."
+        return _for_all_classes(problem)
     if isinstance(problem, RankingProblem):
         return RankingNewton(), (
             "ranking_newton: it needs sums over sorted scores alone, and never writes a pair of rows out."
@@ -147,6 +156,17 @@ def _takes_steps_at_once(problem: Problem) -> bool:
     return problem.rows.stored <= FEW_VALUES and problem.rows.columns < UNBLOCKED_COLUMNS_OF_FEW
 
 
+def _for_all_classes(problem: Problem) -> tuple[AnySolver, str]:
+    """The solver for all classes in one problem."""
+    long = visits_to_cross(problem) / 2.0  # a row is twice as long, squared, as its example
+    if long >= LONG_SWEEPS and problem.rows.columns <= CLASS_SYSTEM:
+        return ClassInteriorPoint(), (
+            f"class_interior_point: C times the squared length of a row is {long:.0f}, so that sweeps "
+            f"would be many, and {problem.rows.columns} weights are few."
+        )
+    return CrammerSinger(), "crammer_singer: all classes are in one problem."
+
+
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
     if isinstance(problem, RankingProblem) and not isinstance(solver, RankingNewton):
@@ -169,7 +189,7 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.total is not None and not solver.takes_totals:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
         return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
-    if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger):
+    if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger | ClassInteriorPoint):
         return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
     return solver.accepts(problem)
 
@@ -191,6 +211,11 @@ def _rotated(problem: Problem, state: Any) -> Way | None:
     if solver is None or _refusal(solver, problem) is not None:
         return _active_set(problem, state)
     return Way(solver, _resort_to(solver), _active_set)
+
+
+def _sweeps_over_classes(problem: Problem, state: Any) -> Way | None:
+    """The way on where rounding ends interior points of all classes at once."""
+    return Way(CrammerSinger(), _resort_to(CrammerSinger()))
 
 
 def _active_set(problem: Problem, state: Any) -> Way | None:

@@ -237,6 +237,8 @@ class Verdict:
             what = f"ranking, {what}"
         if math.isinf(self.C):
             what = "hard margin"
+        if self.model.is_joint:
+            what = f"all classes in one problem, {what}"
         kernel: Any = getattr(self.model, "kernel", None)
         with_kernel = "" if kernel is None else f", {kernel}"
         expansion: Any = getattr(self.model, "expansion", None)

@@ -77,7 +77,10 @@ def test_a_table_becomes_a_regressor(told):
         (["@data.svm", "--task", "sorting"], "--task must be classification, regression or ranking"),
         (["@data.svm", "--epsilon", "1"], "--epsilon is for --task regression"),
         (["@data.svm", "--task", "regression", "--class-weight", "balanced"], "--class-weight is for"),
-        (["@data.svm", "--task", "regression", "--model-format", "libsvm"], "--model-format is for"),
+        (
+            ["@prices.csv", "--label", "price", "--task", "regression", "--model-format", "libsvm"],
+            "--model-format must be maxmargin for a table",
+        ),
         (["@data.svm", "--task", "regression", "--loss", "hinge"], "--loss must be one of"),
         (
             ["@data.svm", "--task", "regression", "--kernel", "gaussian", "--intercept", "none"],

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from maxmargin import SVC, SVR, LinearSVC, LinearSVR
-from maxmargin.files import ModelError, load_model, save_model
+from maxmargin.files import ModelError, load_model
 from maxmargin.files.models.fitted import from_estimator
 from maxmargin.proof.of_files import judge_alone, judge_proof, regression_part
 
@@ -99,12 +99,6 @@ def test_every_class_loads_its_own_files(tmp_path):
     SVC().fit(X, Y > 4.0).save(path)
     with pytest.raises(ModelError, match=r"model of classification. Load it with LinearSVC\.load or SVC"):
         SVR.load(path)
-
-
-@pytest.mark.parametrize("format", ["liblinear", "libsvm"])
-def test_the_text_of_others_is_refused(format, tmp_path):
-    with pytest.raises(ModelError, match=f"not written as text of {format}"):
-        save_model(LinearSVR().fit(X, Y), tmp_path / "model", format=format)
 
 
 @pytest.mark.parametrize(

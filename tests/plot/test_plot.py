@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-from maxmargin import SVC, LinearSVC, Problem, RowClass, Trace, plot, solve
+from maxmargin import SVC, SVR, LinearSVC, LinearSVR, Problem, RowClass, Trace, plot, solve
 from maxmargin import path as path_along
 from maxmargin.features import Squares
 
@@ -298,3 +298,32 @@ def test_wrong_input_is_told_with_the_cure():
         plot.path([model])
     with pytest.raises(ValueError, match="show"):
         plot.path(path_along(Problem.of(X, y), [1.0]), show="all")
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_tube_tells_rows_within_it_from_others(columns):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(50, columns))
+    y = 3.0 * X[:, 0] + random.normal(size=50)
+    for model in (LinearSVR(epsilon=0.8), make_pipeline(StandardScaler(), SVR(epsilon=0.8))):
+        predicted = model.fit(X, y).predict(X)
+        ax = plot.tube(model, X, y)
+        within, outside = ax.collections[1:]
+        inside = np.abs(y - predicted) <= 0.8
+        across = X[:, 0] if columns == 1 else predicted
+        np.testing.assert_allclose(within.get_offsets(), np.column_stack([across, y])[inside])
+        assert len(outside.get_offsets()) == np.count_nonzero(~inside) > 0
+        (line,) = ax.lines
+        place = line.get_xdata()
+        expected = model.predict(place[:, np.newaxis]) if columns == 1 else place
+        np.testing.assert_allclose(line.get_ydata(), expected)
+        assert f"outside of it ({np.count_nonzero(~inside)})" in ax.get_legend_handles_labels()[1]
+        pyplot.close(ax.figure)
+
+
+def test_tube_refuses_others_with_the_cure():
+    X, y = two_clouds()
+    with pytest.raises(ValueError, match=r"must be a fitted regressor with an epsilon. Got SVC"):
+        plot.tube(SVC().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="one number for each of the"):
+        plot.tube(SVR().fit(X, X[:, 0]), X, y[:-1])

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -42,6 +42,13 @@ class Judging:
         float | None,
         typer.Option(help="Relative gap to show where the file claims none.", show_default="1e-2"),
     ] = None
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="The width of the tube in training, for regressors of LIBLINEAR and LIBSVM.",
+            show_default=False,
+        ),
+    ] = None
     max_time: Annotated[
         float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
     ] = 60.0
@@ -57,11 +64,26 @@ class Judging:
         """The verdict that is to be found; raises NoProof where there can be none."""
         from maxmargin.command_line.shared.verdict import SMALLEST_GAP, Verdict
 
-        cost, tol = _cost(saved, model, self.C), self.tol
+        cost, tol, saved = _cost(saved, model, self.C), self.tol, self._with_epsilon(saved, model)
         _check_problem(saved, model)
         if saved.status is not None and saved.status.certified and saved.tol is not None:
             tol = max(saved.tol, SMALLEST_GAP)  # the file's own claim decides
         return Verdict(model, data, saved, cost, tol=1e-2 if tol is None else tol)
+
+    def _with_epsilon(self, saved: files.StoredModel, model: Path) -> files.StoredModel:
+        """A regressor with its epsilon, from the file or from the command line, never from both."""
+        if self.epsilon is not None:
+            if not saved.is_regression:
+                raise Failure(f"--epsilon is for regressors. {model} is none. Leave it out.")
+            _refuse_for_own(saved, model, "--epsilon")
+        if not saved.is_regression or saved.problem["epsilon"] is not None:
+            return saved
+        if self.epsilon is None or not 0 <= self.epsilon < float("inf"):
+            raise Failure(
+                f"The file {model} does not say which epsilon the regressor was trained with. Give it with "
+                "--epsilon, a number of at least 0 (-p of LIBLINEAR and LIBSVM)."
+            )
+        return replace(saved, problem=saved.problem | {"epsilon": float(self.epsilon)})
 
     def weights(self, saved: files.StoredModel, model: Path) -> Any:
         """The factors on C, from the file or from the command line, never from both."""

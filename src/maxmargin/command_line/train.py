@@ -199,16 +199,10 @@ def train(
     if task == "regression":
         from maxmargin.command_line.shared import regression
 
-        others = None if model_format == "maxmargin" else model_format
-        regression.refuse_for_regression(
-            class_weight=class_weight,
-            resume=resume,
-            features=features,
-            model_format=others,
-        )
+        regression.refuse_for_regression(class_weight=class_weight, resume=resume, features=features)
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon}
-        paths = regression.RegressionFiles(data, target, test, not no_proof, hold_out)
+        paths = regression.RegressionFiles(data, target, test, not no_proof, hold_out, model_format)
         return regression.train_regressor(paths, given, reading, as_json=as_json)
     given |= _multi_class(multi_class, loss, intercept, kernel.kernel)
     if epsilon is not None:
@@ -234,7 +228,7 @@ def train(
         training_set = reading.read_for_training(data, bars.reading(data.name), earlier)
         data_set = training_set.data
         bars.waiting("looking at the data")
-        _check_columns(training_set, model_format)
+        options.check_columns(training_set, model_format)
         classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
@@ -348,21 +342,6 @@ def _refuse_features(earlier: files.StoredModel | None, asked: bool, model_forma
         raise Failure(
             f"--model-format must be maxmargin for a model with --features. Got {model_format!r} instead, "
             "whose text weighs the columns of the data and has no room for features."
-        )
-
-
-def _check_columns(training_set: options.TrainingSet, model_format: str) -> None:
-    """Refuse now what the text of others has no room for."""
-    if training_set.preparation is not None and model_format != "maxmargin":
-        raise Failure(
-            f"--model-format must be maxmargin for columns that are scaled. Got {model_format!r} instead, "
-            "which has no room for that. Leave --scale out."
-        )
-    if training_set.data.encoding is not None and model_format != "maxmargin":
-        raise Failure(
-            f"--model-format must be maxmargin for a table whose columns are scaled, filled or made of "
-            f"texts. Got {model_format!r} instead, which has no room for that. With a table of numbers "
-            "alone, --scale none will do."
         )
 
 

@@ -14,6 +14,7 @@ from maxmargin.plot.film import Film
 from maxmargin.plot.histogram import margins
 from maxmargin.plot.paths import path
 from maxmargin.plot.plane import decision_boundary, support_vectors
+from maxmargin.plot.tubes import tube
 from maxmargin.solving.steps import Recording, record
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "path",
     "record",
     "support_vectors",
+    "tube",
 ]

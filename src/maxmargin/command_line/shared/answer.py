@@ -100,7 +100,7 @@ def _hushed(name: str, *, as_json: bool) -> Iterator[None]:
 
 def _with_standard_input(options: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a command, with standard input in a file where one of them names it."""
-    named = [name for name in ("data", "file", "test") if str(options.get(name)) == "-"]
+    named = [name for name in ("model", "data", "file", "test") if str(options.get(name)) == "-"]
     if len(named) > 1:
         raise Failure("Only one file can be standard input. Got - twice. Save one of them as a file.")
     if not named:

@@ -124,7 +124,8 @@ def problem_in_words(model: StoredModel) -> str:
         f"{problem['intercept']} intercept" if problem["intercept"] != "none" else "no intercept",
     ]
     if model.is_regression:
-        words.insert(1, f"epsilon = {problem['epsilon']:g}")
+        epsilon = problem["epsilon"]
+        words.insert(1, "epsilon unknown" if epsilon is None else f"epsilon = {epsilon:g}")
     if problem.get("penalty", "l2") != "l2":
         words.append(f"{problem['penalty']} penalty")
     if problem.get("formulation") in _FORMULATIONS:

@@ -422,6 +422,21 @@ class TrainingSet:
         return tuple(encoding.encode(self.raw.take(rows).features).X for rows in (kept, out))
 
 
+def check_columns(training_set: TrainingSet, model_format: str) -> None:
+    """Refuse now what the text of others has no room for."""
+    if training_set.preparation is not None and model_format != "maxmargin":
+        raise Failure(
+            f"--model-format must be maxmargin for columns that are scaled. Got {model_format!r} instead, "
+            "which has no room for that. Leave --scale out."
+        )
+    if training_set.data.encoding is not None and model_format != "maxmargin":
+        raise Failure(
+            f"--model-format must be maxmargin for a table whose columns are scaled, filled or made of "
+            f"texts. Got {model_format!r} instead, which has no room for that. With a table of numbers "
+            "alone, --scale none will do."
+        )
+
+
 def with_columns(estimator: Any, training_set: TrainingSet) -> Any:
     """What is to be saved: the estimator, with what became of the columns before it saw them."""
     from maxmargin.files.models.fitted import from_estimator

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 
@@ -44,6 +44,7 @@ class RegressionFiles:
     proof: bool
     hold_out: float | None = None
     """The share of the rows that a first fit does not see."""
+    model_format: str = "maxmargin"
 
 
 def refuse_for_regression(**given: Any) -> None:
@@ -62,6 +63,7 @@ def train_regressor(
     with Bars(quiet=as_json) as bars:
         training_set = reading.read_for_training(paths.data, bars.reading(paths.data.name))
         values = _numbers(training_set.data.y, paths.data)
+        options.check_columns(training_set, paths.model_format)
         seconds["read"] = clock.lap()
         held_out = None
         if paths.hold_out is not None:
@@ -75,7 +77,13 @@ def train_regressor(
             seconds["train"] = clock.lap()
             bars.waiting("writing")
             found = options.with_columns(estimator, training_set)
-            files.save_model(found, paths.target, data=training_set.fingerprint, proof=paths.proof)
+            files.save_model(
+                found,
+                paths.target,
+                data=training_set.fingerprint,
+                proof=paths.proof,
+                format=cast(Any, paths.model_format),
+            )
         seconds["write"] = clock.lap()
     seconds["certify"] = min(estimator.trace_.certifying, seconds["train"])
     tested = None

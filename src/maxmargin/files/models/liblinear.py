@@ -37,6 +37,13 @@ SOLVER_TYPES: dict[str, dict[str, str]] = {
     "L1R_LR": _LOGISTIC | _L1,
     "L2R_LR_DUAL": _LOGISTIC,
 }
+_SQUARED_TUBE = {"loss": "squared_epsilon_insensitive"}
+REGRESSOR_TYPES: dict[str, dict[str, str]] = {
+    "L2R_L2LOSS_SVR": _SQUARED_TUBE,
+    "L2R_L2LOSS_SVR_DUAL": _SQUARED_TUBE,
+    "L2R_L1LOSS_SVR_DUAL": {"loss": "epsilon_insensitive"},
+}
+"""Those whose answers are numbers: their files have no labels, and do not tell epsilon."""
 
 
 def read_model(file: BinaryIO, size: int) -> SavedModel:
@@ -44,14 +51,19 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
     lines = Lines(file, size)
     header = lines.header({"solver_type", "nr_class", "label", "nr_feature", "bias", "rho"}, end="w")
     solver_type = header.word("solver_type")
-    if solver_type not in SOLVER_TYPES:
+    known = SOLVER_TYPES | REGRESSOR_TYPES
+    if solver_type not in known:
         raise ModelError(
             f"line {header.line('solver_type')}: the solver type {solver_type[:40]!r} is not one of a "
-            f"classifier. Those that can be read are {', '.join(SOLVER_TYPES)}."
+            f"classifier or a regressor. Those that can be read are {', '.join(known)}."
         )
-    problem = PROBLEM | SOLVER_TYPES[solver_type]
+    problem, regression = PROBLEM | known[solver_type], solver_type in REGRESSOR_TYPES
     count, features = header.count("nr_class", 2), header.count("nr_feature", 1)
-    labels = header.labels("label", count)
+    if regression and count != 2:
+        raise ModelError(f"line {header.line('nr_class')}: a regressor should say 2 here, not {count}.")
+    labels = np.empty(0) if regression else header.labels("label", count)
+    if regression:
+        problem["epsilon"] = None
     bias = header.number("bias")
     columns = 1 if count == 2 and problem["formulation"] == "separate" else count
     height = features + (bias >= 0)
@@ -70,6 +82,7 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
         coef=np.ascontiguousarray(weights[:features].T),
         intercept=intercept,
         classes=labels[::-1] if columns == 1 else labels,
+        decision="regression" if regression else "one_vs_rest",
         problem=problem,
         writer="LIBLINEAR",
         format="liblinear",
@@ -88,16 +101,18 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             "format='maxmargin' instead."
         )
     refuse_features(model, "LIBLINEAR")
-    if model.decision != "one_vs_rest":
+    if model.decision == "one_vs_one":
         raise ModelError(
             "LIBLINEAR decides between all classes at once, and this model between pairs of classes. "
             "Save it with format='maxmargin' instead."
         )
-    labels, problem = integer_labels(model.classes, "LIBLINEAR"), model.problem
-    if len(model.coef) == 1:
-        labels = labels[::-1]
+    labels, problem = [], model.problem
+    if not model.is_regression:
+        labels = integer_labels(model.classes, "LIBLINEAR")
+        labels = labels[::-1] if len(model.coef) == 1 else labels
     wanted = {name: problem[name] for name in ("penalty", "formulation", "loss")}
-    solver_type = next((name for name, stated in SOLVER_TYPES.items() if _USUAL | stated == wanted), None)
+    known = REGRESSOR_TYPES if model.is_regression else SOLVER_TYPES
+    solver_type = next((name for name, stated in known.items() if _USUAL | stated == wanted), None)
     if solver_type is None:
         raise ModelError(
             f"LIBLINEAR has no solver for such a problem: {wanted}. Save it with format='maxmargin' "
@@ -113,8 +128,9 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         )
 
     def write(file: BinaryIO) -> None:
+        named = f"{len(labels)}\nlabel {' '.join(map(str, labels))}" if labels else "2"
         header = (
-            f"solver_type {solver_type}\nnr_class {len(labels)}\nlabel {' '.join(map(str, labels))}\n"
+            f"solver_type {solver_type}\nnr_class {named}\n"
             f"nr_feature {model.features}\nbias {bias:.17g}\nw\n"
         )
         file.write(header.encode())

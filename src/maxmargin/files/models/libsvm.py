@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The model text of LIBSVM (``svm-train``, ``svm-predict``): C-SVC, with all kernels but precomputed ones.
+"""The model text of LIBSVM (``svm-train``, ``svm-predict``): C-SVC and epsilon-SVR, no precomputed kernel.
 
     svm_type c_svc
     kernel_type rbf                  linear, polynomial ((gamma <x, z> + coef0)^degree), rbf or sigmoid
@@ -12,8 +12,11 @@
     SV
     0.02 0 1:-0.5 3:1                y alpha against each other class; then the vector, counted from 1
 
-C is not in the file, but no multiplier is larger. Nor is the number of columns: those after the last one of
-the support vectors count in the distances of a kernel all the same.
+A regressor (``svm_type epsilon_svr``) has neither ``label`` nor ``nr_sv``, and one coefficient for each
+vector: the multiplier of the lower wall of its tube minus that of the upper one.
+
+C is not in the file, but no multiplier is larger. Nor is epsilon, nor the number of columns: those after
+the last one of the support vectors count in the distances of a kernel all the same.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", 
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
 _KERNELS = {"linear": "linear", "polynomial": "polynomial", "rbf": "gaussian", "sigmoid": "sigmoid"}
 """LIBSVM's names of kernels, and ours."""
+_REGRESSORS = ("epsilon_svr",)
+"""The types of files whose answers are numbers."""
 _VALUES_AT_A_TIME = 4096
 """Values of a vector that are turned into text at once: w may have millions of them."""
 _ALWAYS_ALLOWED = 1 << 26
@@ -59,6 +64,8 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
     lines = Lines(file, size)
     header = lines.header(_KEYWORDS, end="SV")
     kernel = _kernel(header)
+    if header.word("svm_type") in _REGRESSORS:
+        return _read_regressor(lines, header, kernel, size)
     k = header.count("nr_class", 2)
     labels = header.labels("label", k)
     rho = np.array(header.numbers("rho", k * (k - 1) // 2))
@@ -96,6 +103,35 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
     return SavedModel(coef=_weights(model, size), support=model, **common) if linear else model
 
 
+def _read_regressor(lines: Lines, header: Header, kernel: Kernel, size: int) -> StoredModel:
+    """The rest of a file of regression."""
+    total = header.count("total_sv", 1)
+    rho = np.array(header.numbers("rho", 1))
+    lines.room_for(total, f"{total} support vectors")
+    coefficients, vectors = _support_vectors(lines, total, 2)
+    linear = isinstance(kernel, Linear)
+    if reason := unjustified(vectors.shape[1], size):
+        raise ModelError(f"{reason} An index in it is far too large.")
+    common: dict[str, Any] = {
+        "intercept": -rho,
+        "classes": np.empty(0),
+        "decision": "regression",
+        "problem": PROBLEM | {"loss": "epsilon_insensitive", "epsilon": None},
+        "writer": "LIBSVM",
+        "format": "libsvm",
+    }
+    if linear:
+        return SavedModel(coef=np.ascontiguousarray(coefficients.T @ vectors), **common)
+    return SavedKernelModel(
+        kernel=kernel,
+        vectors=vectors,
+        coefficients=np.ascontiguousarray(coefficients.T),
+        counts=np.array([total], np.int64),
+        open_ended=True,
+        **common,
+    )
+
+
 def _weights(model: SavedKernelModel, size: int) -> Vector:
     """The w of every problem of a model with the linear kernel, which came from so many bytes."""
     m, d, k = len(model.intercept), model.features, len(model.classes)
@@ -118,10 +154,10 @@ def _weights(model: SavedKernelModel, size: int) -> Vector:
 def _kernel(header: Header) -> Kernel:
     """The kernel that the header names, with its numbers."""
     kind = header.word("svm_type")
-    if kind != "c_svc":
+    if kind not in ("c_svc", *_REGRESSORS):
         raise ModelError(
             f"line {header.line('svm_type')}: the SVM is of the type {kind[:40]!r}. Only files of C-SVC "
-            "can be read (svm-train -s 0)."
+            "and epsilon-SVR can be read (svm-train -s 0 and -s 3)."
         )
     name, line = header.word("kernel_type"), header.line("kernel_type")
     if name == "precomputed":
@@ -172,7 +208,8 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
     """
     given = model if isinstance(model, SavedKernelModel) else _with_support_vectors(model)
     k, total = len(given.classes), given.coefficients.shape[1]
-    start = _kernel_header(given.kernel)
+    kind = "epsilon_svr" if given.is_regression else "c_svc"
+    start = f"svm_type {kind}\n{_kernel_header(given.kernel)}"
     if k > 2 and given.decision != "one_vs_one":
         raise ModelError(
             "LIBSVM tells every pair of classes apart, and this model one class from the rest. Save it "
@@ -182,16 +219,19 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         raise ModelError(
             "It has no support vectors, and the text of LIBSVM needs one. Use format='maxmargin'."
         )
-    labels, counts = integer_labels(given.classes, "LIBSVM"), given.counts.tolist()
-    order: NDArray[np.intp] = np.arange(total)
-    if k == 2:
-        labels, counts = labels[::-1], counts[::-1]
-        order = np.roll(order, -counts[1])
     rho = " ".join(repr(-b) for b in given.intercept.tolist())
-    header = (
-        f"{start}nr_class {k}\ntotal_sv {total}\nrho {rho}\nlabel {' '.join(map(str, labels))}\n"
-        f"nr_sv {' '.join(map(str, counts))}\nSV\n"
-    )
+    order: NDArray[np.intp] = np.arange(total)
+    if given.is_regression:
+        header = f"{start}nr_class 2\ntotal_sv {total}\nrho {rho}\nSV\n"
+    else:
+        labels, counts = integer_labels(given.classes, "LIBSVM"), given.counts.tolist()
+        if k == 2:
+            labels, counts = labels[::-1], counts[::-1]
+            order = np.roll(order, -counts[1])
+        header = (
+            f"{start}nr_class {k}\ntotal_sv {total}\nrho {rho}\nlabel {' '.join(map(str, labels))}\n"
+            f"nr_sv {' '.join(map(str, counts))}\nSV\n"
+        )
     vectors = sparse.csr_matrix(given.vectors)
 
     def write(file: BinaryIO) -> None:
@@ -230,10 +270,11 @@ def _with_support_vectors(model: Any) -> SavedKernelModel:
         kernel=Linear(),
         vectors=sparse.csr_matrix(model.coef),
         coefficients=np.ones((1, 1)),
-        counts=np.array([0, 1]),
+        counts=np.array([1]) if model.is_regression else np.array([0, 1]),
         intercept=model.intercept,
         classes=model.classes,
-        problem=dict(PROBLEM),
+        decision=model.decision,
+        problem=PROBLEM | ({"loss": "epsilon_insensitive", "epsilon": 0.0} if model.is_regression else {}),
     )
 
 
@@ -248,4 +289,4 @@ def _kernel_header(kernel: Kernel) -> str:
             f"{', '.join(_KERNELS)}."
         )
     lines = [f"{key} {value!r}\n" for key, value in numbers.items()]
-    return f"svm_type c_svc\nkernel_type {name}\n{''.join(lines)}"
+    return f"kernel_type {name}\n{''.join(lines)}"

@@ -93,9 +93,13 @@ def save_model(
         names = ", ".join(map(repr, writers))
         raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
     found = fitted.prepared(model, data, proof)
-    if not found.has_classes and format != "maxmargin":
-        task = found.decision.capitalize()
-        raise ModelError(f"{task} is not written as text of {format}. Use format='maxmargin'.")
+    if found.is_ranking and format != "maxmargin":
+        raise ModelError(f"A ranking is not written as text of {format}. Use format='maxmargin'.")
+    if format == "maxmargin" and found.is_regression and found.problem["epsilon"] is None:
+        raise ModelError(
+            f"The text of {found.writer} does not say which epsilon the regressor was trained with, and a "
+            "file of maxmargin says it. Keep the text, or train anew."
+        )
     if format != "maxmargin" and (found.preparation is not None or found.encoding is not None):
         raise ModelError(
             f"A file of {format} weighs the columns of the data as they are, and this model has steps "

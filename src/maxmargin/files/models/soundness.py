@@ -159,7 +159,8 @@ def _of_regression(model: StoredModel, m: int) -> Iterator[str]:
     if getattr(model, "expansion", None) is not None:
         yield "a regressor has no features that are formed from the columns of the data."
     epsilon = model.problem.get("epsilon")
-    if not (isinstance(epsilon, float) and 0 <= epsilon < np.inf):
+    of_others = epsilon is None and model.format != "maxmargin"  # whose text does not have it
+    if not of_others and not (isinstance(epsilon, float) and 0 <= epsilon < np.inf):
         yield f"the problem's epsilon must be a finite number of at least 0, not {epsilon!r}."
     if model.problem.get("C") == np.inf or model.problem.get("class_weight") is not None:
         yield "a regressor has a finite C and no class_weight."

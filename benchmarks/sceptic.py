@@ -424,9 +424,9 @@ after 1 s.
 _MENDED = """\
 What runs like this one found before is mended, and each case is a test
 (`tests/proof/test_exact_certificates.py`); batches with a finding were made again afterwards. Of the last
-ones: predictions for rows in single precision whose inner products overflow there were not a number; and the
-exact checker could not follow two radii that are true, since it took the square root of 0 for 1e-73, and
-bounded the intercept by the model's objective where that of w = 0 is smaller."""
+ones: predictions for rows in single precision whose inner products overflow there were not a number; and
+the exact checker could not follow two radii that are true, since it took the square root of 0 for 1e-73,
+and bounded the intercept by the model's objective where that of w = 0 is smaller."""
 
 
 def markdown(batches: Batches) -> str:

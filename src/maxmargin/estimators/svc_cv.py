@@ -44,6 +44,7 @@ from maxmargin.reductions.ladders import KernelFit
 from maxmargin.solvers import AnySolver, sizes
 from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
 
@@ -200,7 +201,7 @@ class SVCCV(ClassifierMixin, ShowsProof):
                 for place in range(found.shape[1]):
                     fit_line(place, 1)
             else:
-                with ThreadPoolExecutor(workers, "maxmargin") as pool:
+                with one_blas_thread(), ThreadPoolExecutor(workers, "maxmargin") as pool:
                     list(pool.map(lambda place: fit_line(place, workers), range(found.shape[1])))
         if interrupts.came:
             raise KeyboardInterrupt

@@ -29,6 +29,7 @@ from benchmarks import (
     machine,
     memory,
     pegasos,
+    proofs,
     reading,
     sceptic,
     search,
@@ -273,6 +274,12 @@ PAGES = {
         partial(_add_options, data=degree2.DATA, offered=tuple(degree2.CASES), repeat=5),
         lambda given, tell: degree2.run(given.data, given.repeat, tell),
         lambda given, found: degree2.markdown(found, given.repeat),
+    ),
+    "proofs": Page(
+        "bounds on rounding, and rows left out one at a time",
+        partial(_add_options, data=proofs.DATA, losses=True, repeat=3),
+        lambda given, tell: proofs.measure(given.data, given.loss, given.repeat, tell),
+        lambda given, found: proofs.markdown(found, given.repeat),
     ),
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",

@@ -360,7 +360,8 @@ nothing but noise; C from 1e-6 to 1e6; all losses and forms of the intercept, we
 Gaussian, polynomial, Laplacian and linear kernels; regression with and without a kernel. Each proof is
 checked by code that shares nothing with the library: both values are computed again from w, b and alpha
 in extended precision, and for one problem in {rivals}, where it is small, Clarabel or L-BFGS finds a point
-of its own, which no lower bound may be above. (Exact arithmetic, down to the last digit, is [the sceptic's](sceptic.md) part.)
+of its own, which no lower bound may be above. (Exact arithmetic, down to the last digit, is
+[the sceptic's](sceptic.md) part.)
 
 {fits:,} fits with {claims:,} certificates were made and checked in {time} of processor time, with seed
 {seeds}. {facts}. `python -m benchmarks search --seed S --show N` makes a fit again."""

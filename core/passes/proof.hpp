@@ -9,6 +9,10 @@
 // p_i - y_i (<w, x_i> + b)). For a b that is sought r = 0, and alpha is balanced, so that q is
 // applied to 0; for a regularised one r(b) = b^2 / (2 s^2) and q(t) = s^2 t^2 / 2; for a fixed one r = 0
 // and q(t) = b t. Rows come in only through scores <w, x_i> and squared lengths: they may be of any kind.
+//
+// With the hinge and without an intercept, rows may come in groups of several in turn that share one loss,
+// that of the smallest margin; all of a group have the same C_i, and the sum of their alpha is at most
+// that.
 #pragma once
 
 #include <cmath>
@@ -62,6 +66,7 @@ struct Objective {
   Intercept intercept = Intercept::exact;
   double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
   std::span<const double> targets{};  // p_i; none where all of them are 1
+  Integer group = 1;                  // how many rows in turn share one loss
 
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
@@ -103,6 +108,9 @@ struct Objective {
   // The same, of sums that are known: the excess, and the sum of the multipliers.
   double worth_of(const Twofold& excess, double total, double reach) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
+  // The costs of groups times the hinge of the smallest of their margins, given the margin of any row.
+  template <class Margin>
+  double group_losses(std::size_t rows, const Margin& margin) const;
   // A look at a few rows, which spares nearly all problems a pass.
   bool some_have_losses(std::span<const double> scores, double b) const;
 };

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVCCV as SVCCV
     from maxmargin.estimators import SVR as SVR
+    from maxmargin.estimators import SVRCV as SVRCV
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LinearSVR as LinearSVR
     from maxmargin.estimators import LogisticRegression as LogisticRegression
+    from maxmargin.estimators import RankSVM as RankSVM
     from maxmargin.estimators.patching import patch as patch
     from maxmargin.estimators.patching import unpatch as unpatch
     from maxmargin.problem import Intercept as Intercept
     from maxmargin.problem import Problem as Problem
+    from maxmargin.problem.ranking import ranking_problem as ranking_problem
     from maxmargin.problem.regression import regression_problem as regression_problem
     from maxmargin.problem.rows import Rows as Rows
     from maxmargin.proof.certificate import Certificate as Certificate
@@ -59,11 +62,13 @@ _HOME = {
     "Path": "along_costs.model_path",
     "Problem": "problem",
     "Progress": "solving.loop",
+    "RankSVM": "estimators",
     "RowClass": "proof.certificate",
     "Rows": "problem.rows",
     "SVC": "estimators",
     "SVCCV": "estimators",
     "SVR": "estimators",
+    "SVRCV": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
     "Table": "tables.transformer",
@@ -73,6 +78,7 @@ _HOME = {
     "choose_solver": "solving.ways",
     "patch": "estimators.patching",
     "path": "along_costs.path",
+    "ranking_problem": "problem.ranking",
     "regression_problem": "problem.regression",
     "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",

@@ -25,7 +25,6 @@ CLASSES = {name for name in svm.__all__ if name != "l1_min_c"}
 OURS = {name for name in CLASSES if name in maxmargin.__all__}
 
 L1 = "the l1 penalty is another problem"
-CRAMMER_SINGER = "Crammer and Singer's problem is another one"
 MISSING = {
     r"TestBounds.test_l1_min_c\[.*-squared_hinge-.*\]": L1,
     r"TestSparse.test_sparse_liblinear_intercept_handling": L1,
@@ -33,8 +32,6 @@ MISSING = {
     r"TestSvm.test_linearsvc": L1,
     r"TestSvm.test_linearsvc_parameters\[(True|False)-l1-(squared_)?hinge\]": L1,
     r"TestSvm.test_linearsvm_liblinear_sample_weight\[LinearSVC-params0\]": L1,
-    r"TestSvm.test_linearsvc_crammer_singer": CRAMMER_SINGER,
-    r"TestSvm.test_crammer_singer_binary": CRAMMER_SINGER,
 }
 """Tests, or patterns of several, that fail for something that is not offered."""
 

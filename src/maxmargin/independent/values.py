@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The exact objective of a point, and the exact lower bound that multipliers prove.
 
-    P(w, b) = 1/2 |w|^2 + sum_i C_i loss(y_i (<w, x_i> + b))        (+ b^2 / (2 s^2) if b is regularised)
+    P(w, b) = 1/2 |w|^2 + sum_i C_i loss(m_i)        (+ b^2 / (2 s^2) if b is regularised)
+    m_i = y_i (<w, x_i> + b) + 1 - p_i
+
+The targets p_i are 1 but in regression, whose examples have two rows each, the walls of its tube: the
+lower one with y = 1 and the target value - epsilon, the upper one with -1 and -(value + epsilon).
 
 **The bound.** Every loss is convex, so for every margin m and every a in its box, C loss(m) >= gain(a) -
-a m, where gain(a) = -C loss*(-a / C). With w(a) = sum_i a_i y_i x_i and t = sum_i a_i y_i, adding this up
-over the rows gives, for every (w, b),
+a m, where gain(a) = -C loss*(-a / C). With w(a) = sum_i a_i y_i x_i, t = sum_i a_i y_i and gain the sum of
+all gain(a_i) - a_i (1 - p_i), adding this up over the rows gives, for every (w, b),
 
     P(w, b) >= gain - <w, w(a)> - b t + 1/2 |w|^2  >=  gain - 1/2 |w(a)|^2 - b t.
 
@@ -18,20 +22,21 @@ over the rows gives, for every (w, b),
 
 **Lemma.** With rows of both classes at positive cost, P has a minimiser (w*, b*) with |b*| <= B, where
 
-    B = 1 + R sqrt(2 U)                         for the hinge and the squared hinge
+    B = p + R sqrt(2 U)                         for the hinge and the squared hinge
     B = R sqrt(2 U)                             for the perceptron loss
     B = R sqrt(2 U) + |log(C_plus / C_minus)|   for the logistic loss.
 
-R is the largest |x_i| of a row of positive cost, U any number that is not below the best value, and C_plus
-and C_minus are the sums of the costs of each class.
+R is the largest |x_i| of a row of positive cost, p the largest |p_i|, U any number that is not below the
+best value, and C_plus and C_minus are the sums of the costs of each class.
 
 Proof. A minimiser exists: P grows without bound in w and, with both classes there, in b. As losses are not
 negative, 1/2 |w*|^2 <= P* <= U, so every score f_i = <w*, x_i> has |f_i| <= F = R sqrt(2 U).
 
-For the hinge and the squared hinge, let b be above all y_i - f_i. Then the rows with y_i = 1 have no loss,
-and that of the others is no larger at a smaller b. So b can be lowered to the largest y_i - f_i and P does
-not rise. In the same way a b below all of them can be raised to the smallest. So some best b is at most
-1 + F from 0. For the perceptron loss the same holds with -f_i in the place of y_i - f_i.
+For the hinge and the squared hinge, let b be above all y_i p_i - f_i, where margins are 1. Then the rows
+with y_i = 1 have no loss, and that of the others is no larger at a smaller b. So b can be lowered to the
+largest y_i p_i - f_i and P does not rise. In the same way a b below all of them can be raised to the
+smallest. So some best b is at most p + F from 0. For the perceptron loss the same holds with -f_i in the
+place of y_i p_i - f_i.
 
 For the logistic loss, the derivative by b is 0 at b*. With s(z) = 1 / (1 + exp(-z)) that says that the
 sum of C_i s(-(f_i + b*)) over the rows with y_i = 1 is the sum of C_i s(f_i + b*) over the others. With z
@@ -41,6 +46,10 @@ exchanged.
 
 Where only one class has rows of positive cost and b is free, w = 0 and a b that is large enough bring P as
 near to 0 as one likes, so the best value is 0.
+
+**Groups.** Where rows in turn share a hinge, C max(0, 1 - min m_i) is at least the sum of a_i (1 - m_i)
+for all a_i that are not negative and add up to C at most, so the bound is the same with gain(a_i) = a_i.
+So several classes are one problem: row (i, k) is x_i in the place of its own class, and -x_i in that of k.
 
 **Hard margins.** Any (w, b) whose smallest margin m is positive becomes feasible when divided by m. For
 multipliers that are not negative, with t = 0 where b is free, every feasible (w, b) has
@@ -88,6 +97,10 @@ class ExactProblem:
     """s, where b is regularised."""
     fixed: Fraction = ZERO
     """b, where there is none to be sought."""
+    group: int = 1
+    """How many rows in turn share one hinge, that of the smallest margin, and their cost."""
+    targets: Sequence[Fraction] | None = None
+    """p_i, of the hinge and the squared hinge; None where all of them are 1."""
 
     @cached_property
     def counted(self) -> list[int]:
@@ -182,14 +195,22 @@ def _lemma_bound(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector, up
 def largest_intercept(problem: ExactProblem, upper: Fraction) -> Fraction:
     """B of the lemma: some best intercept is between -B and B."""
     longest = max(problem.rows.squared_length(i).high for i in problem.counted)
-    bound = root_above(longest * 2 * max(upper, ZERO))
+    bound = root_above(longest * 2 * max(min(upper, _objective_of_zero(problem)), ZERO))
     if problem.loss in ("hinge", "squared_hinge"):
-        return 1 + bound
+        targets = problem.targets
+        return bound + (1 if targets is None else max(abs(targets[i]) for i in problem.counted))
     if problem.loss == "perceptron":
         return bound
     sums = [total(problem.costs[i] for i in problem.counted if problem.y[i] == y) for y in (1, -1)]
     quotient = logarithm(sums[0] / sums[1])
     return bound + max(abs(quotient.low), abs(quotient.high))
+
+
+def _objective_of_zero(problem: ExactProblem) -> Fraction:
+    """P(0, 0), or hardly more: an objective value that is reached where b is free."""
+    margins = [ZERO] * len(problem.y) if problem.targets is None else [1 - p for p in problem.targets]
+    losses = (_LOSSES[problem.loss](margins[i]).high * problem.costs[i] for i in problem.counted)
+    return total(losses)
 
 
 def balanced(y: Sequence[int], alpha: Sequence[Fraction]) -> list[Fraction]:
@@ -240,13 +261,21 @@ def w_of_alpha(problem: ExactProblem, alpha: Sequence[Fraction]) -> Vector:
 
 def _objective(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
     each = _margins(problem, scores, b)
+    if problem.group > 1:
+        each = [min(each[j : j + problem.group], key=lambda m: m.low) for j in _first_of_groups(problem)]
+        costs = [problem.costs[j] for j in _first_of_groups(problem)]
+        losses = sum_of(_loss("hinge", m).times(cost) for m, cost in zip(each, costs, strict=True))
+        return sum_of([_regulariser(problem, w, b, scores), losses])
     losses = sum_of(_loss(problem.loss, each[i]).times(problem.costs[i]) for i in problem.counted)
     return sum_of([_regulariser(problem, w, b, scores), losses])
 
 
 def _margins(problem: ExactProblem, scores: Sequence[Interval], b: Fraction) -> list[Interval]:
-    """``y_i (<w, x_i> + b)``."""
-    return [score.plus(b).times(y) for score, y in zip(scores, problem.y, strict=True)]
+    """``y_i (<w, x_i> + b) + 1 - p_i``."""
+    each = [score.plus(b).times(y) for score, y in zip(scores, problem.y, strict=True)]
+    if problem.targets is None:
+        return each
+    return [margin.plus(1 - p) for margin, p in zip(each, problem.targets, strict=True)]
 
 
 def _regulariser(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
@@ -264,6 +293,8 @@ def _excess(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction:
 def _dual(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector) -> Fraction:
     """A lower bound on ``gain - 1/2 |w(a)|^2``, for multipliers in their boxes and their w."""
     gains = total(_GAINS[problem.loss](alpha[i], problem.costs[i]) for i in problem.counted)
+    if problem.targets is not None:
+        gains -= total(alpha[i] * (1 - problem.targets[i]) for i in problem.counted)
     return gains - problem.rows.squared_norm(w).high / 2
 
 
@@ -271,7 +302,23 @@ def boxed(problem: ExactProblem, alpha: Sequence[Fraction]) -> list[Fraction]:
     """Each multiplier, or the wall of its box that is nearest to it."""
     walls = [None if problem.loss == "squared_hinge" and cost > 0 else cost for cost in problem.costs]
     above = [max(a, ZERO) for a in alpha]
+    if problem.group > 1:
+        return _shared(problem, above)
     return [a if wall is None else min(a, wall) for a, wall in zip(above, walls, strict=True)]
+
+
+def _first_of_groups(problem: ExactProblem) -> range:
+    return range(0, len(problem.costs), problem.group)
+
+
+def _shared(problem: ExactProblem, alpha: list[Fraction]) -> list[Fraction]:
+    """Multipliers whose sum over each group is at most its cost; where it is not, they are scaled to it."""
+    out = []
+    for j in _first_of_groups(problem):
+        own, cost = alpha[j : j + problem.group], problem.costs[j]
+        whole = total(own)
+        out += own if whole <= cost else [a * cost / whole for a in own]
+    return out
 
 
 def _loss(loss: str, margin: Interval) -> Interval:

@@ -6,7 +6,8 @@ minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(m_i),      C_i = C weight_i
 
 or over w alone, where b is a number that is given, as a rule 0. In classification every target p_i is 1. In
 general the hinge is max(0, p_i - y_i (<w, x_i> + b)): row i wants a score of at least p_i, or of at most
--p_i where its sign y_i is -1. That says regression, too (problem/regression.py).
+-p_i where its sign y_i is -1. That says regression, too (problem/regression.py). Rows in a group share one
+loss, that of the worst of them: so several classes are one problem (problem/class_rows.py).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from numpy.typing import ArrayLike
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
 from maxmargin.problem.magnitudes import LARGEST, is_within_limits, refuse_extremes
-from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.problem.rows import UNIT, Rows, RowSpace
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
 
@@ -58,6 +59,8 @@ class Problem:
     """b itself when there is none to be sought."""
     targets: Vector | None = None
     """p_i, one for each row; None where all of them are 1."""
+    group: int = 1
+    """How many rows in turn share one loss, that of the smallest margin; all of them have the same C_i."""
 
     @classmethod
     def of(
@@ -72,6 +75,7 @@ class Problem:
         intercept_scaling: float = 1.0,
         fixed_intercept: float = 0.0,
         targets: ArrayLike | None = None,
+        group: int = 1,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = X if isinstance(X, RowSpace) else Rows(X)
@@ -116,7 +120,12 @@ class Problem:
             loss = LOSSES[loss]
         scaling, fixed = float(intercept_scaling), float(fixed_intercept)
         wanted = None if targets is None else _checked_targets(targets, rows.count)
-        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted)
+        if group > 1 and not (loss.name == "hinge" and intercept == Intercept.NONE and wanted is None):
+            raise ValueError(
+                "Groups of rows can share a hinge without an intercept and without targets. Got "
+                f"loss={loss.name!r} and intercept={str(intercept)!r} with group={group} instead."
+            )
+        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted, group)
         if rows.has_kernel:
             refuse_extremes(problem.total_cost, 0.0)
         else:
@@ -144,8 +153,11 @@ class Problem:
 
     @cached_property
     def total_cost(self) -> float:
-        """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost."""
-        return float(self.costs.sum())
+        """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost.
+
+        The cost of a group counts once.
+        """
+        return float(self.costs[:: self.group].sum())
 
     @cached_property
     def spread(self) -> float:
@@ -166,7 +178,11 @@ class Problem:
         if self.intercept is Intercept.REGULARISED:
             number = self.intercept_scaling
         stated = self.loss.name, self.y, self.costs, self.intercept.value, number
-        return core.Objective(*stated, self.targets)
+        return core.Objective(*stated, self.targets, self.group)
+
+    def worst(self, margins: Vector) -> Vector:
+        """The smallest margin of each group: the losses are those of these."""
+        return margins if self.group == 1 else margins.reshape(-1, self.group).min(axis=1)
 
     @property
     def bias_feature(self) -> float:
@@ -242,6 +258,10 @@ class Problem:
     @property
     def primal_of_zero(self) -> float:
         """The objective at w = 0 and b = 0, or at the b that is fixed."""
+        if self.targets is not None and self.loss.name in ("hinge", "squared_hinge"):
+            # A margin of 1 - p_i would have lost the digits of a small target.
+            lacking = np.maximum(self.targets - self.y * self.fixed_intercept, 0.0)
+            return core.dot(self.costs, lacking if self.loss.name == "hinge" else lacking * lacking)
         if self.fixed_intercept or self.targets is not None:
             return self.loss_sum(self.margins_of(np.zeros(self.rows.count), self.fixed_intercept))
         return self.total_cost * self.loss.at_zero
@@ -277,7 +297,9 @@ class Problem:
         """A bound on |b| at some optimum, where b is exact and the best value is at most ``upper``."""
         if self.intercept is not Intercept.EXACT:
             return 0.0
-        most = self.primal_of_zero if upper is None else min(upper, self.primal_of_zero)
+        most = self.primal_of_zero * (1.0 + (self.rows.count + 16) * UNIT)
+        if upper is not None:
+            most = min(upper, most)
         return self.objective.reach(most, self.rows.largest_length)
 
     def best_multiple(self, alpha: Vector, w: Vector) -> float:

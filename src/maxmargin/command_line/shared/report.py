@@ -30,7 +30,7 @@ from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.estimators.sureness import settled_of
-from maxmargin.files.data.labels import label_text, problem_text
+from maxmargin.files.data.labels import problem_text, quoted_label
 from maxmargin.kernels.names import describe
 from maxmargin.proof.model import Status, each_of
 from maxmargin.telling.doubts import (
@@ -43,7 +43,7 @@ from maxmargin.telling.doubts import (
     separating_doubts,
 )
 from maxmargin.telling.progress import Clock
-from maxmargin.tools.words import bytes_in_words, percent, seconds_in_words
+from maxmargin.tools.words import bytes_in_words, counted, percent, seconds_in_words
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
@@ -155,7 +155,9 @@ class Training:
     def right(self) -> tuple[int, int]:
         """How many training rows the model gets right, and of how many: with a kernel perhaps of some."""
         if len(self.certificates) == 1:
-            return int(np.count_nonzero(self.worst.margins > 0)), len(self.worst.margins)
+            count = len(self.data_set.y)
+            worst = self.worst.margins.reshape(count, -1).min(axis=1)  # several rows of one example
+            return int(np.count_nonzero(worst > 0)), count
         X, y, rows = self.data_set.X, self.data_set.y, np.arange(self.data_set.X.shape[0])
         if hasattr(self.estimator, "support_") and len(rows) * len(self.estimator.support_) > _MOST_VALUES:
             rows = np.linspace(0, len(rows) - 1, _MOST_SURE_ROWS).astype(np.intp)
@@ -182,9 +184,10 @@ class Training:
             owners = [f"'{column.name}'" for column in data.encoding.columns for _ in column.names]
             places = {f"'{name}'": owner for name, owner in zip(names or (), owners, strict=True)}
             separating = list(dict.fromkeys(places[name] for name in separating))
-        doubts += separating_doubts(separating)
-        if self.training_set is not None:
-            doubts += counting_doubts([f"'{column}'" for column in self.training_set.counting])
+        counting = [] if self.training_set is None else self.training_set.counting
+        counting = [f"'{column}'" for column in counting]
+        doubts += separating_doubts([column for column in separating if column not in counting])
+        doubts += counting_doubts(counting)
         return [*self.warned, *doubts]
 
     @cached_property
@@ -244,7 +247,8 @@ class Training:
 
 def ending(status: Status, gap: float, tol: float, steps: int, data: Path) -> tuple[str, int]:
     """How a training ended and what to do about it, and the exit code."""
-    return _ENDINGS[status.name].format(gap=gap, tol=tol, steps=steps, data=data), _code(status)
+    words = _ENDINGS[status.name].format(gap=gap, tol=tol, steps=steps, data=data)
+    return words.replace("after 1 steps", "after 1 step"), _code(status)
 
 
 def _code(status: Status) -> int:
@@ -290,7 +294,7 @@ def _test(training: Training, reading: Reading, test: Path, *, quiet: bool) -> t
         with Bars(quiet=quiet) as bars:
             for piece in predictions(model, reading, test, bars.reading(test.name)):
                 right += piece.right
-                count += len(piece.labels)
+                count += len(piece.labels) - piece.unlabelled
     except ValueError as error:
         raise ValueError(f"{error} The model is trained and written to {training.target}.") from error
     return right, count
@@ -358,10 +362,10 @@ def _print_words(
 ) -> None:
     X = training.data_set.X
     typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
-    for sentence in _table_in_words(training.training_set):
+    for sentence in table_in_words(training.training_set):
         typer.echo(sentence)
     if training.data_set.skipped:
-        typer.echo(f"{training.data_set.skipped} malformed lines were left out.")
+        typer.echo(f"{counted(training.data_set.skipped, 'malformed line')} left out.")
     if training.choice is not None:
         training.choice.print_words()
     if len(training.certificates) > 1:
@@ -393,7 +397,7 @@ def _print_words(
     if tested is not None:
         typer.echo(_accuracy("Test", tested))
     typer.echo(f"Solver: {training.estimator.solver_}")
-    typer.echo(_time_and_memory(seconds, memory))
+    typer.echo(time_and_memory(seconds, memory))
     size = bytes_in_words(training.target.stat().st_size)
     typer.echo(f"Model: {training.target}, {size}.")
 
@@ -437,7 +441,7 @@ def _classes(training: Training) -> str:
     labels = training.estimator.classes_
     if len(labels) > _MOST_CLASSES:
         return f"{len(labels)} classes"
-    each = (f"{label_text(label)} ({n})" for label, n in zip(labels, training.counts, strict=True))
+    each = (f"{quoted_label(label)} ({n})" for label, n in zip(labels, training.counts, strict=True))
     return f"classes {', '.join(each)}"
 
 
@@ -460,7 +464,7 @@ def _print_classes(training: Training) -> None:
     )
 
 
-def _table_in_words(training_set: TrainingSet | None) -> list[str]:
+def table_in_words(training_set: TrainingSet | None) -> list[str]:
     """What became of the columns."""
     if training_set is not None and training_set.encoding is None and training_set.preparation is not None:
         return [f"Before the model: {training_set.preparation}; it is a part of the model."]
@@ -478,12 +482,13 @@ def _accuracy(kind: str, counted: tuple[int, int]) -> str:
 def _majority(training: Training) -> str:
     """What the answer that is always the same gets right."""
     largest = int(np.argmax(training.counts))
-    label = label_text(training.estimator.classes_[largest])
+    label = quoted_label(training.estimator.classes_[largest])
     share = training.counts[largest] / sum(training.counts)
     return f"Always to say {label} would give {100 * share:.2f} %."
 
 
-def _time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
+def time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
+    """What the command took."""
     spent = {name: f"{name} {seconds_in_words(time)}" for name, time in seconds.items()}
     if "certify" in spent:
         share = f", {percent(seconds['certify'] / seconds['train'])}" if seconds["train"] > 0 else ""

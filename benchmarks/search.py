@@ -25,6 +25,7 @@ from benchmarks import machine, sceptic
 from benchmarks.report import table
 from benchmarks.sceptic import Batches, Fault, TooLong, in_time
 from benchmarks.search_cases import KINDS, Case, draw
+from maxmargin import DoubtfulModelWarning
 
 FINDINGS = {
     "untrue": "a value is on the wrong side of what it bounds",
@@ -32,7 +33,7 @@ FINDINGS = {
     "rounding": "the fit ended with a gap above tol, and says that rounding leaves nothing to gain",
     "slow": "the fit took more than 10 s of one processor",
     "crash": "an exception",
-    "warning": "a warning that is not about convergence",
+    "warning": "a warning that is neither about convergence nor about a proven model of no use",
 }
 _UNIT = 100.0 * float(np.finfo(np.longdouble).eps)
 """What a value of a kernel, or a product, may be off by in extended precision, relatively."""
@@ -293,7 +294,7 @@ def examine(case: Case, number: int, found: Found) -> Iterator[Fault]:
             return
     seconds = time.process_time() - before
     for warning in caught:
-        if not issubclass(warning.category, ConvergenceWarning):
+        if not issubclass(warning.category, (ConvergenceWarning, DoubtfulModelWarning)):
             yield Fault("warning", 0.0, str(warning.message))
     certificates = model.certificate_
     several = case.kind != "regression" and len(np.unique(case.y)) > 2

@@ -71,7 +71,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     check_is_fitted(estimator)
     if isinstance(estimator, NuSVC | NuSVR | OneClassSVM):
         raise ModelError(
-            f"Models of {type(estimator).__name__} are not written to files. Use pickle or skops instead."
+            f"Models of {type(estimator).__name__} are not written to files. Use pickle instead."
         )
     if isinstance(estimator, RankSVM):
         raise ModelError("A ranking is not written to files. Keep its coef_, which is all that predicts.")

@@ -152,8 +152,8 @@ _HOW = """\
 
 Seconds of a whole `fit` of the members beside `LinearSVC` and `SVC`, at the loosest tolerance that brings
 the objective within {quality:g} of the best value, relatively. Ours is at `tol={quality:g}`, which it
-proves; the peers are tried at 0.01, 0.001 and so on, and the time is that of the first tolerance that is good
-enough. The best of {repeat} rounds. The best value is ours at a proven gap of 1e-7.
+proves; the peers are tried at 0.01, 0.001 and so on, and the time is that of the first tolerance that is
+good enough. The best of {repeat} rounds. The best value is ours at a proven gap of 1e-7.
 {facts}."""
 
 

@@ -94,7 +94,7 @@ def save_model(
         raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
     found = fitted.prepared(model, data, proof)
     if found.is_ranking and format != "maxmargin":
-        raise ModelError(f"A ranking is not written as text of {format}. Use format='maxmargin'.")
+        raise ModelError(f"Ranking is not written as text of {format}. Use format='maxmargin'.")
     if format == "maxmargin" and found.is_regression and found.problem["epsilon"] is None:
         raise ModelError(
             f"The text of {found.writer} does not say which epsilon the regressor was trained with, and a "

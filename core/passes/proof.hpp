@@ -9,6 +9,11 @@
 // p_i - y_i (<w, x_i> + b)). For a b that is sought r = 0, and alpha is balanced, so that q is
 // applied to 0; for a regularised one r(b) = b^2 / (2 s^2) and q(t) = s^2 t^2 / 2; for a fixed one r = 0
 // and q(t) = b t. Rows come in only through scores <w, x_i> and squared lengths: they may be of any kind.
+//
+// With the l1 penalty, |w|_1 stands in the place of 1/2 |w|^2 and |b| / s in that of b^2 / (2 s^2). The
+// dual then has no term of w(alpha): it asks that no entry of w(alpha) is beyond 1, nor s times the sum of
+// alpha_i y_i where b is regularised. Gains are concave in alpha, and 0 at 0, so that alpha divided by the
+// largest of these numbers is worth at least the gains of alpha divided by it.
 #pragma once
 
 #include <cmath>
@@ -20,6 +25,7 @@
 namespace maxmargin {
 
 enum class Intercept { fixed, regularised, exact };
+enum class Penalty { l2, l1 };
 
 // The best intercepts for some w: any b between `low` and `high` is as good as `b`.
 struct BestIntercept {
@@ -62,24 +68,31 @@ struct Objective {
   Intercept intercept = Intercept::exact;
   double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
   std::span<const double> targets{};  // p_i; none where all of them are 1
+  Penalty penalty = Penalty::l2;
 
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
 
-  // An upper bound of P, where the squared length of w is at most what is given: no loss rises with its
-  // margin, so each is taken where the margin may be smallest. Infinite where that is not a finite number.
-  double primal(std::span<const double> margins, double b, double squared_length,
-                const ScoreError& error) const;
-  // A lower bound of the best value: of D(alpha), for an alpha in its box, where the squared length of
-  // w(alpha) is at most what is given. With an exact intercept, alpha need be balanced up to rounding only,
-  // since some optimum has an intercept of at most `reach`.
-  double dual(std::span<const double> alpha, double squared_length, double reach) const;
+  // An upper bound of P, where the size of w is at most what is given: its squared length, or with the l1
+  // penalty the sum of its magnitudes. No loss rises with its margin, so each is taken where the margin may
+  // be smallest. Infinite where that is not a finite number.
+  double primal(std::span<const double> margins, double b, double size, const ScoreError& error) const;
+  // A lower bound of the best value: of D(alpha), for an alpha in its box, where the size of w(alpha) is at
+  // most what is given: its squared length, or with the l1 penalty the largest of its magnitudes. With an
+  // exact intercept, alpha need be balanced up to rounding only, since some optimum has an intercept of at
+  // most `reach`.
+  double dual(std::span<const double> alpha, double size, double reach) const;
+  // What w and b cost, given the size of w.
+  double held(double size, double b) const;
   // What the excess t = sum_i alpha_i y_i takes from D, at most.
   double worth_of_excess(std::span<const double> alpha, double reach) const;
+  // With the l1 penalty, what alpha has to be divided by to be feasible: 1, or the largest number that is
+  // not to be beyond 1.
+  double divisor(std::span<const double> alpha, double size) const;
   // A bound of |b| at some optimum with an exact intercept, of a problem whose best value is at most
   // `upper` and whose rows are at most `largest` long. That b is between the kinks of its rows' losses, and
-  // |w| is at most the root of 2 `upper`. (The logistic loss has no kink, but its slopes add up to 0 only
-  // there.)
+  // |w| is at most the root of 2 `upper`, or with the l1 penalty `upper`. (The logistic loss has no kink,
+  // but its slopes add up to 0 only there.)
   double reach(double upper, double largest) const;
   void make_feasible(std::span<double> alpha) const;
 
@@ -99,9 +112,12 @@ struct Objective {
  private:
   // Those of a loss without kink, where all targets are 1.
   template <class Loss>
-  std::pair<double, double> smooth_intercepts(std::span<const double> scores, double ridge) const;
+  std::pair<double, double> smooth_intercepts(std::span<const double> scores) const;
   // The same, of sums that are known: the excess, and the sum of the multipliers.
   double worth_of(const Twofold& excess, double total, double reach) const;
+  double divisor_of(const Twofold& excess, double total, double size) const;
+  // How far the computed excess can be from the exact one.
+  double off(const Twofold& excess, double total) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
   // A look at a few rows, which spares nearly all problems a pass.
   bool some_have_losses(std::span<const double> scores, double b) const;

@@ -166,11 +166,6 @@ def _refuse_for_own(model: files.StoredModel, path: Path, option: str) -> None:
 
 def _check_problem(model: files.StoredModel, path: Path) -> None:
     """Refuse models of problems that are not the one whose dual is known here."""
-    if model.problem.get("penalty", "l2") != "l2":
-        raise NoProof(
-            f"certify proves models with the l2 penalty. {path} has the l1 penalty, another problem with "
-            "another dual. It can be used with maxmargin predict."
-        )
     if model.problem.get("formulation", "separate") != "separate":
         raise NoProof(
             f"certify proves one class against the rest and one against one. {path} has Crammer "

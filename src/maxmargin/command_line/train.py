@@ -57,6 +57,14 @@ def train(
             show_default="squared_hinge; hinge where kernel, solver or format has no other",
         ),
     ] = None,
+    penalty: Annotated[
+        str | None,
+        typer.Option(
+            help="l2, or l1, with which most columns get no weight: for the squared hinge and the logistic "
+            "loss.",
+            show_default="l2",
+        ),
+    ] = None,
     epsilon: Annotated[
         float | None,
         typer.Option(
@@ -130,6 +138,8 @@ def train(
 
     Example: maxmargin train data.svm -o model.mm --solver pegasos --loss hinge --option batch=16
 
+    Example: maxmargin train data.svm -o model.mm --penalty l1 -C 0.1
+
     Example: maxmargin train prices.csv --label price --task regression --epsilon 0.5 -o model.mm
 
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
@@ -167,6 +177,7 @@ def train(
             resume=resume,
             features=features,
             model_format=others,
+            penalty=penalty,
         )
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon}
@@ -180,6 +191,11 @@ def train(
     _refuse_features(earlier, asked is not None, model_format)
     if kernel.kernel is not None or _has_kernel(earlier):
         _refuse_without_kernel(loss, intercept, model_format, earlier)
+        if penalty not in (None, "l2"):
+            raise Failure(
+                f"With a kernel --penalty must be l2. Got {penalty!r} instead. Leave --penalty or --kernel "
+                "out."
+            )
         given = given | own | {"loss": None, "device": device}
     else:
         if device == "cuda":
@@ -187,8 +203,9 @@ def train(
                 "--device cuda is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
             )
         given |= {} if intercept is None else options.intercept_options(intercept)
+        given["penalty"] = penalty
         if loss is None and earlier is None:
-            given["loss"] = usual_loss(solver, model_format)
+            given["loss"] = "squared_hinge" if penalty == "l1" else usual_loss(solver, model_format)
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:

@@ -217,6 +217,7 @@ def _in_words(described: Mapping[str, Any]) -> str:
     stated = described["problem"]
     loss = "hard margin" if stated["C"] == "inf" else f"{stated['loss']} loss, C = {stated['C']!r}"
     kernel = f", {described['kernel']['kernel']} kernel" if "kernel" in described else ""
+    kernel += ", l1 penalty" if stated["penalty"] == "l1" else ""
     return f"{loss}, intercept {stated['intercept']}{kernel}"
 
 
@@ -243,7 +244,11 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
             "The kernel of the model is precomputed: its values are taken as they are given, and there is "
             "nothing to recompute them from. Use maxmargin certify without --independent."
         )
-    if stated["penalty"] != "l2" or stated["formulation"] != "separate" or stated["loss"] not in LOSSES:
+    known = stated["penalty"] in ("l2", "l1") and stated["loss"] in LOSSES
+    if stated["penalty"] == "l1":  # with which nothing bounds how far the best model is
+        known = known and stated["C"] != "inf" and "kernel" not in described
+        known = known and described.get("optimum") is None
+    if not known or stated["formulation"] != "separate":
         raise Unreadable("The model minimises another problem than the one whose dual is known here.")
 
 
@@ -290,6 +295,7 @@ def _parts(model: Model, data: Data) -> Iterator[Part]:
             stated["loss"],
             stated["intercept"],
             Fraction(stated["intercept_scaling"]),
+            penalty=stated["penalty"],
         )
         claim = described["claims"][k]
         yield Part(

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin.gpu.kernel_rows import CardKernelRows
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.solvers import (
     SOLVERS,
     ActiveSet,
     AnySolver,
     AugmentedLagrangian,
+    CoordinateDescent,
     InteriorPoint,
     KernelDualAscent,
     Newton,
@@ -86,6 +87,10 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
+    if problem.penalty is Penalty.L1:
+        return CoordinateDescent(), (
+            "coordinate_descent: with the l1 penalty most columns have no weight, and it visits the others."
+        )
     if problem.rows.has_kernel:
         if problem.intercept is not Intercept.EXACT:
             return KernelDualAscent(), (
@@ -149,6 +154,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.targets is not None and not solver.takes_targets:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
         return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
+    if problem.penalty is Penalty.L1 and not solver.takes_l1:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_l1)
+        return f"{solver.name} solves problems with the l2 penalty. Use {offered} for the l1 penalty."
     return solver.accepts(problem)
 
 

@@ -55,6 +55,11 @@ def linear_contradictions(model: SavedModel) -> Iterator[str]:
     if model.expansion is not None:
         yield from _of_features(model.expansion, coef.shape[1])
     yield from _of_any_model(model, len(coef), f"coef has {len(coef)} rows")
+    if model.problem["penalty"] == "l1":
+        if model.problem["loss"] not in ("squared_hinge", "logistic") or model.problem["C"] == np.inf:
+            yield "the l1 penalty goes with the squared hinge or the logistic loss, and with a finite C."
+        if model.optimum is not None:
+            yield "with the l1 penalty, the place of the optimum is not known."
     for k, proof in enumerate(model.certificates or ()):
         lengths = {len(proof.alpha), len(proof.margins), len(proof.row_classes)}
         if lengths != {model.rows_of_proof}:

@@ -14,23 +14,32 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import SVC, InseparableError, LinearSVC, LinearSVCCV, Problem, solve, whole_path
+from maxmargin import (
+    SVC,
+    SVR,
+    InseparableError,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    Problem,
+    solve,
+    whole_path,
+)
 from maxmargin.estimators.sureness import places_of
 from maxmargin.independent.arithmetic import Vector, sum_of
 from maxmargin.independent.places import Place
-from maxmargin.independent.rows import KernelRows, PlainRows, Rows
+from maxmargin.independent.rows import KernelRows, PlainRows, Rows, TwinRows
 from maxmargin.independent.values import ExactProblem
 from maxmargin.kernels import Gaussian, Polynomial
 from maxmargin.kernels.kernel_rows import KernelRows as LibraryKernelRows
 from maxmargin.kernels.names import describe
 
-KINDS = ("linear", "kernel", "problem", "hard margin", "path", "cross-validation")
-_SHARES = (0.38, 0.32, 0.12, 0.1, 0.05, 0.03)
-_LONGEST_FIT = 0.1
-"""Seconds after which a fit is to end by itself: most take 3 ms, and a few would go on for minutes."""
-_LONGEST_RARE_FIT = 1.0
-"""The same for one of ``_RARE`` fits, so that long runs are looked into, too."""
-_RARE = 100
+KINDS = ("linear", "kernel", "problem", "regression", "hard margin", "path", "cross-validation")
+_SHARES = (0.34, 0.29, 0.11, 0.1, 0.09, 0.045, 0.025)
+_LONGEST_FIT = 0.02
+"""Seconds after which a fit is to end by itself: most take 1 ms, and a few would go on for minutes."""
+_LONGER = {20: 0.1, 500: 1.0}
+"""The same for one of so many fits, so that long runs are looked into, too."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,8 @@ class Case:
 
     kind: str
     X: NDArray[Any]
-    y: NDArray[np.int64]
+    y: NDArray[Any]
+    """Labels, or the numbers of a regression."""
     options: dict[str, Any]
     weights: NDArray[np.float64] | None = None
     is_sparse: bool = False
@@ -64,7 +74,8 @@ class Case:
             lines.append("X = scipy.sparse.csr_matrix(X)")
         weights = "" if self.weights is None else f", sample_weight=np.array({self.weights.tolist()})"
         words = ", ".join(f"{name}={_literal(value)}" for name, value in self.options.items())
-        lines.append(_CALLS[self.kind].format(words=words, weights=weights))
+        name = "SVR" if "kernel" in self.options else "LinearSVR"
+        lines.append(_CALLS[self.kind].format(name=name, words=words, weights=weights))
         return "\n".join(lines)
 
 
@@ -74,6 +85,7 @@ _CALLS = {
     "kernel": "SVC({words}).fit(X, y{weights})",
     "cross-validation": "LinearSVCCV({words}).fit(X, y{weights})",
     "problem": "solve_problem(X, y, {words}{weights})",
+    "regression": "{name}({words}).fit(X, y{weights})",
     "path": "walk(X, y, {words}{weights})",
 }
 
@@ -128,7 +140,7 @@ def draw(seed: int, number: int) -> Case:
         n = max(n, 12)
     d = int(random.integers(1, 7))
     X = _values(random, n, d)
-    y = _labels(random, X, kind)
+    y = _numbers(random, X) if kind == "regression" else _labels(random, X, kind)
     if kind == "hard margin" and random.random() < 0.6:
         # One column tells the classes apart, clearly or by next to nothing beside the others.
         apart = 4.0 * np.ptp(X[:, 0]) if random.random() < 0.5 else 10.0 ** random.uniform(-16, 0)
@@ -140,11 +152,17 @@ def draw(seed: int, number: int) -> Case:
         X = np.where(random.random(X.shape) < 0.4, X.dtype.type(0), X)
     weights = _weights(random, n) if kind not in ("cross-validation",) else None
     options = _OPTIONS[kind](random)
+    if kind == "regression" and random.random() < 0.7:
+        options["epsilon"] = float(np.ptp(y) * 10.0 ** random.uniform(-4, 0.3))
+    plain = kind == "linear" and "solver" not in options and options["loss"] != "hinge"
+    if plain and random.random() < 0.4:
+        options["penalty"] = "l1"
     if options.get("kernel") == "chi2":
         X = np.abs(X)  # as histograms are
-    if weights is not None and len(np.unique(y[weights > 0])) < len(np.unique(y)):
+    classes = kind != "regression"
+    if weights is not None and classes and len(np.unique(y[weights > 0])) < len(np.unique(y)):
         weights = None
-    longest = _LONGEST_FIT if number % _RARE else _LONGEST_RARE_FIT
+    longest = max([_LONGEST_FIT, *(seconds for every, seconds in _LONGER.items() if number % every == 0)])
     return Case(kind, X, y, options, weights, is_sparse, longest)
 
 
@@ -187,6 +205,21 @@ def _labels(random: np.random.Generator, X: NDArray[np.float64], kind: str) -> N
     return (2 * y - 1 if classes == 2 else y).astype(np.int64)
 
 
+def _numbers(random: np.random.Generator, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What is to be predicted: nearly linear, or only noise, in many a unit, and far from 0 or not."""
+    n, d = X.shape
+    spread = np.where(np.ptp(X, axis=0) > 0, np.ptp(X, axis=0), 1.0)
+    y = (X - X.mean(axis=0)) / spread @ random.normal(size=d)
+    y += random.choice([0.0, 0.1, 1.0]) * random.normal(size=n)
+    if random.random() < 0.3:
+        y = np.round(y, int(random.integers(0, 3)))
+    if random.random() < 0.5:
+        y = y * 10.0 ** random.uniform(-12, 12)
+    if random.random() < 0.3:
+        y = y + np.abs(y).max() * 10.0 ** random.uniform(-1, 6)
+    return y
+
+
 def _weights(random: np.random.Generator, n: int) -> NDArray[np.float64] | None:
     style = random.random()
     if style < 0.75:
@@ -221,6 +254,12 @@ _SOLVERS = {
     ],
     "squared_hinge": ["dual_coordinate_ascent", "newton", "interior_point", "active_set"],
     "logistic": ["newton", "subgradient"],
+}
+
+
+_TUBE_SOLVERS = {
+    "epsilon_insensitive": ["dual_coordinate_ascent", "augmented_lagrangian"],
+    "squared_epsilon_insensitive": ["dual_coordinate_ascent", "newton"],
 }
 
 
@@ -263,6 +302,21 @@ def _kernel(random: np.random.Generator) -> dict[str, Any]:
     return options
 
 
+def _regression(random: np.random.Generator) -> dict[str, Any]:
+    if random.random() < 0.5:
+        options = _kernel(random)
+        for name in ("multi_class", "class_weight"):
+            options.pop(name, None)
+        return options
+    options = _linear(random)
+    options.pop("class_weight", None)
+    losses = {"hinge": "epsilon_insensitive"}
+    options["loss"] = losses.get(options["loss"], "squared_epsilon_insensitive")
+    if "solver" in options:
+        options["solver"] = str(random.choice(_TUBE_SOLVERS[options["loss"]]))
+    return options
+
+
 def _problem(random: np.random.Generator) -> dict[str, Any]:
     losses = ["hinge", "squared_hinge", "logistic", "perceptron"]
     options: dict[str, Any] = {"C": _cost(random), "loss": str(random.choice(losses))}
@@ -299,6 +353,7 @@ _OPTIONS = {
     "linear": _linear,
     "kernel": _kernel,
     "problem": _problem,
+    "regression": _regression,
     "hard margin": _hard,
     "path": _path,
     "cross-validation": _cross_validation,
@@ -338,12 +393,8 @@ def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
     C = options["C"] if kind is LinearSVC else float(model.C_)
     tol = options.get("tol", 1e-4)
     rows = plain_rows(case.X)
-    form = "exact"
-    if not options.get("fit_intercept", True):
-        form = "none"
-    elif options.get("regularize_intercept"):
-        form = "regularised"
-    places = None if kind is LinearSVCCV else places_of(model)
+    penalty = options.get("penalty", "l2")
+    places = None if kind is LinearSVCCV or penalty == "l1" else places_of(model)
     for k, certificate in enumerate(_each(model.certificate_)):
         y, factors = _against_rest(case, model.classes_, k)
         costs = factors if np.isinf(C) else C * factors
@@ -352,8 +403,9 @@ def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
             y.tolist(),
             [Fraction(cost) for cost in costs.tolist()],
             options["loss"],
-            form,
+            _form(options),
             Fraction(options.get("intercept_scaling", 1.0)),
+            penalty=penalty,
         )
         point = Vector.of(model.coef_[k].tolist()), Fraction(float(model.intercept_[k]))
         place = None if places is None else Place(*places[k])
@@ -386,6 +438,35 @@ def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
         refuted = options["kernel"] == "sigmoid" and certificate.proven and _is_refuted(problem.rows)
         known = {"is_kernel": not refuted, "place": Place(*places[k])}
         yield _claim(problem, point, certificate, outcome.status, tol, **known)
+
+
+def _run_regression(case: Case, outcome: Outcome) -> Iterator[Claim]:
+    options = case.options
+    with_kernel = "kernel" in options
+    kind = SVR if with_kernel else LinearSVR
+    model = kind(**options, max_time=case.max_time)
+    model.fit(case.data, case.y, sample_weight=case.weights)
+    outcome.status, tol = model.status_.name, options.get("tol", 1e-3 if with_kernel else 1e-4)
+    proof, epsilon = model.certificate_, model.epsilon
+    examples: Rows = plain_rows(case.X)
+    refuted = False
+    if with_kernel:
+        examples = KernelRows(examples.vectors, describe(model.kernel_))
+        refuted = options["kernel"] == "sigmoid" and proof.proven and _is_refuted(examples)
+    walls = np.column_stack([case.y - epsilon, -(case.y + epsilon)]).ravel()
+    costs = np.repeat(options["C"] * _row_weights(case), 2)
+    problem = ExactProblem(
+        TwinRows(examples),
+        [1, -1] * len(case.y),
+        [Fraction(cost) for cost in costs.tolist()],
+        {"squared_epsilon_insensitive": "squared_hinge"}.get(getattr(model, "loss", ""), "hinge"),
+        _form(options),
+        Fraction(options.get("intercept_scaling", 1.0)),
+        targets=[Fraction(wall) for wall in walls.tolist()],
+    )
+    point = Vector.of(proof.w.tolist()), Fraction(float(model.intercept_[0]))
+    known = {"is_kernel": not refuted, "place": Place(*places_of(model)[0])}
+    yield _claim(problem, point, proof, outcome.status, tol, **known)
 
 
 def solve_problem(
@@ -471,12 +552,20 @@ _RUNS = {
     "cross-validation": _run_linear,
     "kernel": _run_kernel,
     "problem": _run_problem,
+    "regression": _run_regression,
     "path": _run_path,
 }
 
 
 def plain_rows(X: NDArray[Any]) -> PlainRows:
     return PlainRows([Vector.of(row) for row in X.tolist()])
+
+
+def _form(options: dict[str, Any]) -> str:
+    """The form of the intercept that an estimator's options mean."""
+    if not options.get("fit_intercept", True):
+        return "none"
+    return "regularised" if options.get("regularize_intercept") else "exact"
 
 
 def _each(proof: Any) -> list[Any]:

@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 import maxmargin.files.models.saved as saved
 from maxmargin.command_line import app
 from maxmargin.estimators.certified import CertifiedClassifier
+from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.independent.checker import check
 from written_files import parts_of
 
@@ -44,13 +45,16 @@ class SavedModels:
 
     def watch(self):
         """Look at everything that is fitted and saved from now on."""
-        fit, save = CertifiedClassifier.fit, saved.save_model
+        save = saved.save_model
 
-        @functools.wraps(fit)
-        def remembered_fit(estimator, X, y, sample_weight=None, **options):
-            fitted = fit(estimator, X, y, sample_weight, **options)
-            self._data[estimator] = X, y, sample_weight
-            return fitted
+        def remembered(fit):
+            @functools.wraps(fit)
+            def remembered_fit(estimator, X, y, sample_weight=None, **options):
+                fitted = fit(estimator, X, y, sample_weight, **options)
+                self._data[estimator] = X, y, sample_weight
+                return fitted
+
+            return remembered_fit
 
         @functools.wraps(save)
         def judged_save(model, path, *, format="maxmargin", **options):
@@ -60,11 +64,14 @@ class SavedModels:
                 self.counts[self._look_at(model, Path(path))] += 1
                 self.seconds += time.process_time() - start
 
-        CertifiedClassifier.fit, saved.save_model = remembered_fit, judged_save
+        for kind in (CertifiedClassifier, CertifiedRegressor):
+            kind.fit = remembered(kind.fit)
+        saved.save_model = judged_save
 
     def _look_at(self, model, path):
         """What became of one: it was judged, or why not."""
-        data = self._data.get(model) if isinstance(model, CertifiedClassifier) else None
+        known = isinstance(model, CertifiedClassifier | CertifiedRegressor)
+        data = self._data.get(model) if known else None
         if data is None:
             return "fitted elsewhere: their data are not known"
         X, y, weights = data
@@ -104,7 +111,9 @@ def why_not(described, X, y, weights):
         return "whose function is given, or is not a kernel"
     if described["status"] == "NOT_PROVEN":
         return "that claim no proof"
-    if not hasattr(X, "shape") or len(np.unique(np.asarray(y))) != len(described["classes"]["values"]):
+    of_classes = described["decision"] != "regression"
+    known = not of_classes or len(np.unique(np.asarray(y))) == len(described["classes"]["values"])
+    if not hasattr(X, "shape") or not known:
         return "of labels that a table cannot hold"
     return "too large" if size_of(described, X) > MORE else ""
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import maxmargin.independent
 import saved_models
-from maxmargin import SVC, LinearSVC
+from maxmargin import SVC, SVR, LinearSVC, LinearSVR
 from maxmargin.command_line import app
 from maxmargin.independent.checker import rounded
 from maxmargin.independent.readers import Unreadable, class_of, read_data
@@ -30,6 +30,7 @@ ROWS = np.r_[0:12, 50:62, 100:112]
 THREE = IRIS[0][ROWS], IRIS[1][ROWS]
 TWO = THREE[0][12:], THREE[1][12:]
 APART = THREE[0][:24], THREE[1][:24]
+WIDTHS = THREE[0][:, :3], THREE[0][:, 3] + 0.25
 
 KINDS = {
     "hinge": (LinearSVC(loss="hinge", C=0.7, random_state=0), TWO),
@@ -43,6 +44,12 @@ KINDS = {
     "polynomial, pairs": (SVC(kernel="poly", coef0=1.0), THREE),
     "gaussian, two classes": (SVC(tol=1e-6), TWO),
     "linear kernel, rest": (SVC(kernel="linear", multi_class="ovr"), THREE),
+    "regression": (LinearSVR(epsilon=0.1, C=3.0, random_state=0), WIDTHS),
+    "squares outside of a tube, regularised": (
+        LinearSVR(epsilon=0.1, loss="squared_epsilon_insensitive", regularize_intercept=True),
+        WIDTHS,
+    ),
+    "gaussian, regression": (SVR(C=10.0, epsilon=0.05), WIDTHS),
 }
 
 

@@ -98,6 +98,4 @@ def test_commands_about_classes_refuse_a_regressor(told):
     assert (code, "predicts numbers" in err) == (2, True)
     code, _, err = told("predict", "@m.mm", "@data.svm", "--sure")
     assert (code, "predicts numbers" in err) == (2, True)
-    code, _, err = told("certify", "@m.mm", "@data.svm", "--independent")
-    assert (code, "another problem" in err) == (2, True)
     assert told("certify", "@m.mm", "@prices.csv", "--label", "colour")[0] != 0

@@ -22,48 +22,61 @@ def active_set(
     systems=12,
     nearly_all=0.01,
 ):
-    """Yield ``(beta, w, b, r)`` after every step from alpha; r counts in mean |x|^2 of the set."""
-    n = len(y)
+    """Yield ``(beta, w, b, r)`` after every step from alpha; r counts in mean |x|^2."""
+    n, scale = len(y), (X**2).sum(axis=1).mean()
+    ever = np.zeros(n, bool)
     upper = np.where(C > 0, np.inf, 0.0) if loss == "squared_hinge" else C
     own = np.where(C > 0, 0.5 / np.where(C > 0, C, 1.0), 0.0) if loss == "squared_hinge" else np.zeros(n)
     low, high = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
     beta, r = alpha * y, proximal
+
+    def gap_of(beta):
+        w = X.T @ beta
+        b = best_b(X @ w, y, C, loss, intercept, intercept_scaling, beta)
+        pull = w @ w + (b / intercept_scaling) ** 2 * (intercept == "regularised")
+        primal = pull / 2 + C @ VALUE[loss](y * (X @ w + b))
+        return (primal - (y @ beta - pull / 2 - own @ beta**2 / 2)) / primal
+
     for _ in range(steps):
         w = X.T @ beta  # 1
         b = best_b(X @ w, y, C, loss, intercept, intercept_scaling, beta)
         f = X @ w + b - y + own * beta
         inside = (beta > low) & (beta < high)
         away = ((f < 0) & (beta < high)) | ((f > 0) & (beta > low))
-        W = np.flatnonzero(inside | away)  # 2
-        if intercept == "exact" and not inside.any() and len(set(np.sign(f[W]))) == 1:
-            others = (beta > low) if f[W[0]] < 0 else (beta < high)
-            W = np.flatnonzero(away | others)
+        ever |= inside | away  # 2
+        if intercept == "exact" and not inside.any() and len(set(np.sign(f[away]))) == 1:
+            ever |= (beta > low) if f[away][0] < 0 else (beta < high)
+        W = np.flatnonzero(ever)
         J, t = (inside | away)[W], beta[W]  # 3
-        K, shift = X[W] @ X[W].T, r * (X[W] ** 2).sum(axis=1).mean()
-        M = K + np.diag(own[W] + shift)
+        K, before = X[W] @ X[W].T, n
+        M = K + np.diag(own[W] + r * scale)
         for _ in range(systems):  # 4
             d, c = equations(M, f[W], J, t - beta[W], -beta.sum(), intercept, intercept_scaling)  # 5
             pushed, new = f[W] + M @ d + c, beta[W] + d
-            tiny = 1e-12 / (X[W] ** 2).sum(axis=1).mean()
+            tiny = 1e-12 / scale
             beyond = J & ((new < low[W] - tiny) | (new > high[W] + tiny))  # 6
             back = ~J & (((pushed < -1e-12) & (t < high[W])) | ((pushed > 1e-12) & (t > low[W])))
+            from_upper = back & (t != 0)
             t = np.where(J, np.clip(new, low[W], high[W]), t)
             changes = beyond.sum() + back.sum()
-            if changes == 0:
+            few = changes <= nearly_all * J.sum()
+            if changes == 0 or (few and changes >= before):
                 break
-            J = (J & ~beyond) | back
+            J = J | from_upper if changes > before and from_upper.any() else (J & ~beyond) | back
+            before = changes
         if intercept == "exact":
             t = balanced(t, low[W], high[W], beta[W].sum() - beta.sum())
-        d = t - beta[W]
+        d, gap = t - beta[W], gap_of(beta)
         curvature = d @ K @ d + d @ (own[W] * d)
         if intercept == "regularised":
             curvature += intercept_scaling**2 * d.sum() ** 2
         s = np.clip(-f[W] @ d / curvature, 0.0, 1.0) if curvature > 0 else 1.0  # 7
         beta = beta.copy()
         beta[W] = np.clip(beta[W] + s * d, low[W], high[W])
-        if changes <= nearly_all * J.sum() and s > 0.5:
+        before, gap = gap, gap_of(beta)
+        if few and s > 0.5 and gap > 0.1 * before:
             r = max(0.01 * r, 1e-11)
-        elif changes > nearly_all * J.sum() or s == 0:
+        elif not few or s == 0:
             r *= 10.0
         yield beta, X.T @ beta, b, r
 

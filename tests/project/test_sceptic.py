@@ -6,14 +6,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from benchmarks import sceptic, sceptic_cases
+from benchmarks import quick_fractions, sceptic, sceptic_cases
 from benchmarks.__main__ import PAGES
 from benchmarks.sceptic import Found, examine, examine_numbers, judge, markdown, smaller
 from benchmarks.sceptic_cases import KINDS, Case, draw, run
+from maxmargin.independent import arithmetic
 
 X = np.array([[2.0, 1.0], [1.0, 2.0], [0.0, 0.5], [-1.0, -1.0], [0.5, -2.0], [1.0, 1.0]])
 Y = np.array([1, 1, 1, -1, -1, -1])
@@ -21,6 +23,7 @@ CALLS = {
     "linear": {"loss": "logistic", "C": 1.0, "random_state": 0, "n_jobs": 1},
     "kernel": {"kernel": "poly", "degree": 2, "coef0": 1.0, "C": 1.0, "n_jobs": 1},
     "problem": {"C": 1.0, "loss": "squared_hinge", "intercept": "regularised", "kernel": "none"},
+    "regression": {"kernel": "rbf", "C": 1.0, "epsilon": 0.1, "n_jobs": 1},
     "hard margin": {"loss": "hinge", "C": math.inf, "random_state": 0, "n_jobs": 1},
     "path": {"loss": "hinge", "intercept": "exact", "low": 0.1, "high": 1.0, "tol": 1e-2},
     "cross-validation": {"loss": "hinge", "Cs": [0.1, 1.0], "cv": 2, "random_state": 0, "n_jobs": 1},
@@ -104,7 +107,38 @@ def test_the_same_seed_draws_the_same_fits():
     np.testing.assert_array_equal(first.X, again.X)
     assert first.options == again.options
     assert first.code() != other.code()
-    assert {draw(0, number).kind for number in range(60)} == set(KINDS)
+    assert {draw(0, number).kind for number in range(100)} == set(KINDS)
+
+
+def test_quick_fractions_are_the_same_fractions():
+    pytest.importorskip("gmpy2")
+    others = quick_fractions.replacements()
+    quick = others[Fraction]
+    for function, low, high in ((arithmetic.exponential, -690, 0), (arithmetic.logarithm, 1e-12, 4)):
+        for x in np.random.default_rng(0).uniform(low, high, size=20).tolist():
+            # More digits than the functions are computed with.
+            number = Fraction(x) + Fraction(1, 3**300)
+            (low_end, high_end), quicker = function(number), others[function](quick(number))
+            assert low_end <= quicker.high
+            assert quicker.low <= high_end
+            assert 0 < quicker.high - quicker.low <= Fraction(1, 2**238)
+    cases = [case_of(kind) for kind in KINDS]
+    # Claims that are a little too good, so that both have something to find.
+    claims = [replace(claim, primal=claim.primal * 0.9) for case in cases for claim in run(case).claims]
+    found = [[fault[:2] for fault in judge(claim)] for claim in claims]
+    assert all(found)
+    undo = quick_fractions.take()
+    try:
+        assert sceptic.Fraction is quick
+        again = [replace(claim, primal=claim.primal * 0.9) for case in cases for claim in run(case).claims]
+        assert isinstance(again[0].b, quick)
+        faults = [[fault[:2] for fault in judge(claim)] for claim in again]
+    finally:
+        undo()
+    assert sceptic.Fraction is Fraction
+    for ours, theirs in zip(found, faults, strict=True):
+        assert [name for name, _ in ours] == [name for name, _ in theirs]
+        assert [size for _, size in ours] == pytest.approx([size for _, size in theirs], rel=1e-12)
 
 
 def test_the_page_counts_every_fit_of_every_batch(tmp_path):

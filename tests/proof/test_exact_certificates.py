@@ -53,6 +53,31 @@ def next_to_nothing():
     return Case("hard margin", X, np.array([1, 1, -1, -1]), LINEAR | {"C": math.inf})
 
 
+def far_pairs():
+    """Three classes of rows far from 0: multipliers out of balance by rounding, and a model like w = 0."""
+    digits = [
+        [29.439176, 29.460891, 29.460863, 29.455829, 29.457428, 29.453663],
+        [28.75642, 28.755841, 28.745112, 28.760097, 28.751041, 28.757318],
+        [27.361504, 27.3614855, 27.361154, 27.361617, 27.361337, 27.361531],
+        [14967.789989, 15012.872439, 15218.630958, 15020.473012, 15166.169331, 15017.485773],
+    ]
+    options = {"kernel": "linear", "C": 1.0, "random_state": 0, "n_jobs": 1, "tol": 0.0011441969541965736}
+    return Case("kernel", 5762597000.0 + np.array(digits), np.array([0, 2, 0, 1]), options)
+
+
+def tiny_radius():
+    """A gap of 1e-136: the square root of 0 has to be 0 beside it."""
+    digits = np.array([[0.62, 0.604, 0.68], [0.549, 0.68, 0.583], [0.755, 0.525, 0.602]])
+    options = {"kernel": "poly", "degree": 4, "coef0": 0.1, "gamma": 1.0, "C": 8e4, "tol": 0.04}
+    return Case("kernel", 2.3445e17 + 1e13 * digits, np.array([0, 2, 1]), options)
+
+
+def small_numbers():
+    """A regression whose numbers are in the last digits of margins around 1."""
+    X = np.array([[0.5], [-1.0], [2.0], [0.25]])
+    return Case("regression", X, 1e-9 * np.array([1.0, -3.0, 2.5, 1.0]), {"C": 100.0, "epsilon": 1e-12})
+
+
 CASES = {
     "rounding of margins, times C": whole_columns(15, 1e8, 1.0),
     "the same at 1e7": whole_columns(23, 1e7, 1.0),
@@ -60,6 +85,9 @@ CASES = {
     "cancellation in kernel values": timestamps(),
     "a cubic kernel of unscaled data": raw_wine(),
     "the logistic dual of small multipliers": small_shares(),
+    "an intercept that is bounded by w = 0": far_pairs(),
+    "a radius of 1e-68": tiny_radius(),
+    "a regression of small numbers": small_numbers(),
 }
 
 

@@ -20,7 +20,14 @@ from maxmargin.independent.arithmetic import (
     root_above,
     total,
 )
-from maxmargin.independent.rows import KernelRows, NotAKernel, PlainRows, kernel_value, refuse_unproven
+from maxmargin.independent.rows import (
+    KernelRows,
+    NotAKernel,
+    PlainRows,
+    TwinRows,
+    kernel_value,
+    refuse_unproven,
+)
 from maxmargin.independent.values import (
     LOSSES,
     ExactProblem,
@@ -33,7 +40,9 @@ from maxmargin.independent.values import (
     relative_gap,
 )
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from maxmargin.kernels.kernel_rows import KernelRows as LibraryKernelRows
 from maxmargin.kernels.names import describe
+from maxmargin.problem.regression import TUBE_LOSSES, regression_problem
 
 FORMS = ("none", "regularised", "exact")
 
@@ -91,7 +100,7 @@ def test_exponentials_are_of_numbers_below_zero():
 def test_roots_are_bounded_from_above(x):
     root = root_above(Fraction(x))
     assert root**2 >= Fraction(x)
-    assert float(root) <= math.sqrt(x) * (1 + 1e-15) + 1e-70
+    assert float(root) <= math.sqrt(x) * (1 + 1e-15)
 
 
 def test_vectors_are_exact():
@@ -146,6 +155,48 @@ def test_some_best_intercept_is_within_the_bound_of_the_lemma(loss):
         _, problem, exact = drawn(seed, loss, "exact")
         proof = solve(problem, tol=1e-6, max_steps=2000).certificate
         assert abs(proof.b) <= largest_intercept(exact, Fraction(proof.primal))
+        # A point that is worse than w = 0 tells nothing more.
+        far = [largest_intercept(exact, Fraction(10**power)) for power in (6, 9)]
+        assert far[0] == far[1]
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+@pytest.mark.parametrize("kernel", [None, Gaussian(0.5)])
+def test_the_exact_values_of_a_regression_are_those_of_the_problem(kernel, loss):
+    random = np.random.default_rng(8)
+    X, y, epsilon = random.normal(size=(6, 3)), 5.0 + random.normal(size=6), 0.25
+    library = X if kernel is None else LibraryKernelRows(X, kernel)
+    problem = regression_problem(library, y, 2.0, epsilon=epsilon, loss=loss)
+    rows = PlainRows(vectors(X)) if kernel is None else KernelRows(vectors(X), describe(kernel))
+    exact = ExactProblem(
+        TwinRows(rows), [1, -1] * 6, fractions(problem.costs), TUBE_LOSSES[loss],
+        targets=fractions(problem.targets),
+    )  # fmt: skip
+    w, b = random.normal(size=3 if kernel is None else 6), 4.0
+    value = primal(exact, Vector.of(w.tolist()), Fraction(b))
+    scores = X @ w if kernel is None else kernel(X, X) @ w
+    squared = w @ w if kernel is None else w @ scores
+    outside = np.maximum(np.abs(scores + b - y) - epsilon, 0.0)
+    by_hand = 0.5 * squared + 2.0 * (outside if loss == "epsilon_insensitive" else outside**2).sum()
+    assert float(value.low) == pytest.approx(by_hand, rel=1e-12)
+    assert float(value.low) == pytest.approx(problem.primal(w, b), rel=1e-12)
+    alpha = np.where(np.arange(12) % 4 < 2, 0.3, 0.0) * random.uniform(size=12)
+    alpha[::2] *= alpha[1::2].sum() / alpha[::2].sum()
+    bound = lower_bound(exact, fractions(alpha), value.high)
+    assert float(bound) == pytest.approx(max(problem.dual(alpha), 0.0), rel=1e-10)
+    if kernel is not None and loss != "epsilon_insensitive":
+        return  # no solver minimises that
+    best = solve(problem, tol=1e-9).certificate
+    assert abs(best.b) <= largest_intercept(exact, Fraction(best.primal))
+    assert lower_bound(exact, fractions(best.alpha), Fraction(best.primal)) > best.primal * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_the_objective_of_zero_keeps_the_digits_of_small_targets(loss):
+    y = 1e-9 * np.array([1.0, 3.0, -2.0])
+    problem = regression_problem(np.eye(3), y, 1.0, epsilon=0.0, loss=loss)
+    power = 1 if loss == "epsilon_insensitive" else 2
+    assert problem.primal_of_zero == pytest.approx((np.abs(y) ** power).sum(), rel=1e-15)
 
 
 def test_multipliers_are_balanced_by_making_some_smaller():

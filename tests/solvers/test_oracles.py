@@ -7,6 +7,8 @@ the same rows; everything else of the oracles is plain NumPy.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,7 @@ from maxmargin.solvers import active_set as active_sets
 from maxmargin.solvers.ascent import shrinking
 from maxmargin.solvers.ascent.state import ALPHA
 from maxmargin.solvers.quadratic_program import dual_program, primal_program
+from maxmargin.solvers.second_order import bordered
 from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.opening import Opening
 from oracles import quadratic_program as written_out
@@ -609,18 +612,58 @@ def test_rows_come_and_go_in_the_border_of_a_factor():
     problem = Problem.of(X, y, 1e4)
     state = ActiveSet().init(problem, None)
     f = state.scores + state.b - y
-    small = active_sets._OnSet(problem, state, np.arange(200), f, 0.0, UNLIMITED)
+    state.products.keep(np.arange(200), 200, UNLIMITED)
+    small = active_sets._OnSet(problem, state, np.arange(200), f, 0.0)
     J = np.arange(200) % 10 > 0
-    system = active_sets._Bordered(small, J)
+    J[190:] = False
+    some = replace(
+        small.equations,
+        matrix=small.matrix[:190, :190],
+        diagonal=small.equations.diagonal[:190],
+        right=-f[:190],
+    )
+    system = bordered.Bordered(some, J[:190], 1.0)
     near, far = J.copy(), ~J
-    near[[0, 10, 21, 32]] = True, True, False, False
+    near[[0, 10, 21, 32, 199]] = True, True, False, False, True  # one that was not there before
     assert system.reaches(near)
     assert not system.reaches(far)
-    change, shift = system.solve(near, np.zeros(200))
-    left = f + small.matrix @ change + small.diagonal * change + shift
-    assert np.abs(left[near]).max() < 1e-9
-    assert not change[~near].any()
-    assert abs(change.sum()) < 1e-9
+    for _ in range(2):  # the second time with what is known already
+        change, shift = system.solve(small.equations, near, np.zeros(200))
+        left = f + small.matrix @ change + small.equations.diagonal * change + shift
+        assert np.abs(left[near]).max() < 1e-9
+        assert not change[~near].any()
+        assert abs(change.sum()) < 1e-9
+
+
+def test_contradicting_rows_are_taken_back_from_C(monkeypatch):
+    # Rows that occur with both labels, in groups of odd size, lead far beyond C: only some belong there.
+    X, y = clouds(n=200, d=300, seed=1)
+    X[:12] = np.repeat(X[:4], 3, axis=0)
+    y[:12] = np.tile([1.0, 1.0, -1.0], 4)
+    problem, factors, sizes = Problem.of(X, y, 1e3, intercept="none"), [0], []
+    alpha = solve(problem, "dual_coordinate_ascent", max_steps=3).alpha
+
+    class Counted(bordered.Bordered):
+        def __init__(self, equations, J, r):
+            factors[-1] += 1
+            super().__init__(equations, J, r)
+
+        def solve(self, equations, J, known):
+            sizes.append(np.count_nonzero(J))
+            return super().solve(equations, J, known)
+
+    monkeypatch.setattr(active_sets, "Bordered", Counted)
+    solver = ActiveSet(proximal=1e-8)
+    state = solver.init(problem, Solution(alpha=alpha))
+    for beta, *_ in active_set(X, y, problem.costs, alpha, 3, proximal=1e-8):
+        state = solver.step(problem, state, UNLIMITED)
+        close(X.T @ state.beta, X.T @ beta, 1e-6)  # of equal rows only the sum is known
+        factors.append(0)
+        if state.relative_gap < 1e-8:
+            break
+    assert state.relative_gap < 1e-8
+    assert factors[1] == 0  # the second step needs no factor of its own
+    assert sizes[2] == sizes[1] + 8  # both rows of a kind in each group, and nothing else
 
 
 # ---- interior point, quadratic program -----------------------------------------------------------

@@ -315,7 +315,7 @@ class _Tally:
 
     @property
     def mean_absolute_error(self) -> float | None:
-        """Of the numbers of a regression; None where there are none to compare them with."""
+        """That of a regression's numbers; None where there are none to compare them with."""
         return self.absolute / self.compared if self.compared else None
 
     @property

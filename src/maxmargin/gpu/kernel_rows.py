@@ -23,7 +23,7 @@ from maxmargin.problem.rows import Rows
 from maxmargin.types import Tell, Vector
 
 _SHARE_OF_MEMORY = 0.8
-"""Of the card's free memory, what the data may take: copies for the solver come on top."""
+"""The share of the card's free memory that the data may take: copies for the solver come on top."""
 
 
 class CardData:
@@ -44,7 +44,7 @@ class CardData:
 
     @property
     def columns(self) -> int:
-        """Of X."""
+        """The number of columns of X."""
         return int(self.X.shape[1])
 
 

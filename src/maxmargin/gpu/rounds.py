@@ -44,7 +44,7 @@ class Facts(NamedTuple):
     down: Vector
     """The least slope of one that may fall."""
     gap: Vector
-    """Of the part at the intercept ``b``."""
+    """The gap of the part at the intercept ``b``."""
     dual: Vector
     fresh: Vector
     """Rows that are new in its set."""

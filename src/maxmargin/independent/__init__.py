@@ -11,6 +11,7 @@ is rounded towards the wrong side.
     places.py       whether the best point is where a file says it is
     values.py       the exact objective of a point, and the exact lower bound of multipliers
     readers.py      LIBSVM text, CSV and maxmargin's model files
+    parts.py        the problems of a model file, on the rows of a data file
     checker.py      the verdict on a model file and a data file
 
 docs/certificate_checker.md says how to write another one.

@@ -150,6 +150,8 @@ def logarithm(x: Fraction) -> Interval:
 
 def root_above(x: Fraction) -> Fraction:
     """A number that is not below the square root of x, and hardly above it."""
+    if x == 0:
+        return x
     top = math.isqrt((x.numerator * x.denominator) << (2 * _BITS)) + 1
     return Fraction(top, x.denominator << _BITS)
 

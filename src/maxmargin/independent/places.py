@@ -8,7 +8,7 @@ model's point and its multipliers, v = w(alpha) and d = |w - v|,
 
 so the radius has to be at least the smaller of the two. Where b is free, the slope of P by b,
 
-    S(b; f) = sum_i C_i y_i loss'(y_i (f_i + b)),
+    S(b; f) = sum_i C_i y_i loss'(y_i (f_i + b) + 1 - p_i),
 
 does not decrease when b or any score f_i grows, and the scores of w* are within radius |x_i| of those of
 w. So S(low) < 0 for the largest of these scores proves that all best b are above low, and S(high) > 0 for
@@ -80,8 +80,8 @@ def _slope(problem: ExactProblem, scores: Sequence[Fraction], b: Fraction) -> In
     """An interval around S(b; f)."""
     ends: tuple[list[Fraction], list[Fraction]] = [], []
     for i in problem.counted:
-        y = problem.y[i]
-        pull = _pull(problem.loss, y * (scores[i] + b)).times(-y * problem.costs[i])
+        y, missing = problem.y[i], ZERO if problem.targets is None else 1 - problem.targets[i]
+        pull = _pull(problem.loss, y * (scores[i] + b) + missing).times(-y * problem.costs[i])
         ends[0].append(pull.low)
         ends[1].append(pull.high)
     return Interval(total(ends[0]), total(ends[1]))

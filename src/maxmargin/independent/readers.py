@@ -41,7 +41,7 @@ class Data:
     """The values of each row by their column; columns count from 0, and what is not there is 0."""
     labels: list[str]
     names: list[str] | None = None
-    """Of the columns, where the file has them."""
+    """The names of the columns, where the file has them."""
 
     @property
     def columns(self) -> int:

@@ -114,6 +114,31 @@ class KernelRows(Rows):
         return self._values[i][i]
 
 
+class TwinRows(Rows):
+    """Each of some rows twice in turn, as regression has them; w is what it is for those rows."""
+
+    def __init__(self, examples: Rows) -> None:
+        super().__init__([vector for vector in examples.vectors for _ in range(2)])
+        self.examples = examples
+
+    def scores(self, w: Vector) -> list[Interval]:
+        """``<w, x_i>`` of each row."""
+        return [score for score in self.examples.scores(w) for _ in range(2)]
+
+    def squared_norm(self, w: Vector, scores: Sequence[Interval] | None = None) -> Interval:
+        """``|w|^2``."""
+        return self.examples.squared_norm(w, None if scores is None else scores[::2])
+
+    def combine(self, coefficients: Sequence[Fraction]) -> Vector:
+        """``sum_i coefficient_i x_i``."""
+        pairs = zip(coefficients[::2], coefficients[1::2], strict=True)
+        return self.examples.combine([first + second for first, second in pairs])
+
+    def squared_length(self, i: int) -> Interval:
+        """``|x_i|^2``."""
+        return self.examples.squared_length(i // 2)
+
+
 class NotAKernel(ValueError):
     """A function that is not known to be a kernel, so that duality says nothing about it."""
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The exact objective of a point, and the exact lower bound that multipliers prove.
 
-    P(w, b) = 1/2 |w|^2 + sum_i C_i loss(y_i (<w, x_i> + b))        (+ b^2 / (2 s^2) if b is regularised)
+    P(w, b) = 1/2 |w|^2 + sum_i C_i loss(m_i)        (+ b^2 / (2 s^2) if b is regularised)
+    m_i = y_i (<w, x_i> + b) + 1 - p_i
 
-or, with the l1 penalty, |w|_1 and |b| / s in the places of 1/2 |w|^2 and b^2 / (2 s^2).
+The targets p_i are 1 but in regression, whose examples have two rows each, the walls of its tube: the
+lower one with y = 1 and the target value - epsilon, the upper one with -1 and -(value + epsilon). With the
+l1 penalty, |w|_1 and |b| / s are in the places of 1/2 |w|^2 and b^2 / (2 s^2).
 
 **The bound.** Every loss is convex, so for every margin m and every a in its box, C loss(m) >= gain(a) -
-a m, where gain(a) = -C loss*(-a / C). With w(a) = sum_i a_i y_i x_i and t = sum_i a_i y_i, adding this up
-over the rows gives, for every (w, b),
+a m, where gain(a) = -C loss*(-a / C). With w(a) = sum_i a_i y_i x_i, t = sum_i a_i y_i and gain the sum of
+all gain(a_i) - a_i (1 - p_i), adding this up over the rows gives, for every (w, b),
 
     P(w, b) >= gain - <w, w(a)> - b t + 1/2 |w|^2  >=  gain - 1/2 |w(a)|^2 - b t.
 
@@ -25,23 +28,24 @@ at least gain / q, and they prove (gain - b t) / q or gain / q.
 
 **Lemma.** With rows of both classes at positive cost, P has a minimiser (w*, b*) with |b*| <= B, where
 
-    B = 1 + R sqrt(2 U)                         for the hinge and the squared hinge
+    B = p + R sqrt(2 U)                         for the hinge and the squared hinge
     B = R sqrt(2 U)                             for the perceptron loss
     B = R sqrt(2 U) + |log(C_plus / C_minus)|   for the logistic loss.
 
 With the l1 penalty, U stands in the place of sqrt(2 U).
 
-R is the largest |x_i| of a row of positive cost, U any number that is not below the best value, and C_plus
-and C_minus are the sums of the costs of each class.
+R is the largest |x_i| of a row of positive cost, p the largest |p_i|, U any number that is not below the
+best value, and C_plus and C_minus are the sums of the costs of each class.
 
 Proof. A minimiser exists: P grows without bound in w and, with both classes there, in b. As losses are not
 negative, 1/2 |w*|^2 <= P* <= U, so every score f_i = <w*, x_i> has |f_i| <= F = R sqrt(2 U). (With the
 l1 penalty |w*| <= |w*|_1 <= U.)
 
-For the hinge and the squared hinge, let b be above all y_i - f_i. Then the rows with y_i = 1 have no loss,
-and that of the others is no larger at a smaller b. So b can be lowered to the largest y_i - f_i and P does
-not rise. In the same way a b below all of them can be raised to the smallest. So some best b is at most
-1 + F from 0. For the perceptron loss the same holds with -f_i in the place of y_i - f_i.
+For the hinge and the squared hinge, let b be above all y_i p_i - f_i, where margins are 1. Then the rows
+with y_i = 1 have no loss, and that of the others is no larger at a smaller b. So b can be lowered to the
+largest y_i p_i - f_i and P does not rise. In the same way a b below all of them can be raised to the
+smallest. So some best b is at most p + F from 0. For the perceptron loss the same holds with -f_i in the
+place of y_i p_i - f_i.
 
 For the logistic loss, the derivative by b is 0 at b*. With s(z) = 1 / (1 + exp(-z)) that says that the
 sum of C_i s(-(f_i + b*)) over the rows with y_i = 1 is the sum of C_i s(f_i + b*) over the others. With z
@@ -98,6 +102,8 @@ class ExactProblem:
     """s, where b is regularised."""
     fixed: Fraction = ZERO
     """b, where there is none to be sought."""
+    targets: Sequence[Fraction] | None = None
+    """p_i, of the hinge and the squared hinge; None where all of them are 1."""
     penalty: str = "l2"
     """l2, or l1 for rows without a kernel."""
 
@@ -211,17 +217,24 @@ def _l1_bound(
 def largest_intercept(problem: ExactProblem, upper: Fraction) -> Fraction:
     """B of the lemma: some best intercept is between -B and B."""
     longest = max(problem.rows.squared_length(i).high for i in problem.counted)
-    if problem.penalty == "l1":
-        bound = root_above(longest) * max(upper, ZERO)
-    else:
-        bound = root_above(longest * 2 * max(upper, ZERO))
+    most = max(min(upper, _objective_of_zero(problem)), ZERO)
+    l1 = problem.penalty == "l1"
+    bound = root_above(longest) * most if l1 else root_above(longest * 2 * most)
     if problem.loss in ("hinge", "squared_hinge"):
-        return 1 + bound
+        targets = problem.targets
+        return bound + (1 if targets is None else max(abs(targets[i]) for i in problem.counted))
     if problem.loss == "perceptron":
         return bound
     sums = [total(problem.costs[i] for i in problem.counted if problem.y[i] == y) for y in (1, -1)]
     quotient = logarithm(sums[0] / sums[1])
     return bound + max(abs(quotient.low), abs(quotient.high))
+
+
+def _objective_of_zero(problem: ExactProblem) -> Fraction:
+    """P(0, 0), or hardly more: an objective value that is reached where b is free."""
+    margins = [ZERO] * len(problem.y) if problem.targets is None else [1 - p for p in problem.targets]
+    losses = (_LOSSES[problem.loss](margins[i]).high * problem.costs[i] for i in problem.counted)
+    return total(losses)
 
 
 def balanced(y: Sequence[int], alpha: Sequence[Fraction]) -> list[Fraction]:
@@ -277,8 +290,11 @@ def _objective(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[I
 
 
 def _margins(problem: ExactProblem, scores: Sequence[Interval], b: Fraction) -> list[Interval]:
-    """``y_i (<w, x_i> + b)``."""
-    return [score.plus(b).times(y) for score, y in zip(scores, problem.y, strict=True)]
+    """``y_i (<w, x_i> + b) + 1 - p_i``."""
+    each = [score.plus(b).times(y) for score, y in zip(scores, problem.y, strict=True)]
+    if problem.targets is None:
+        return each
+    return [margin.plus(1 - p) for margin, p in zip(each, problem.targets, strict=True)]
 
 
 def _regulariser(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
@@ -302,6 +318,8 @@ def _dual(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector) -> Fracti
     With the l1 penalty the gain alone.
     """
     gains = total(_GAINS[problem.loss](alpha[i], problem.costs[i]) for i in problem.counted)
+    if problem.targets is not None:
+        gains -= total(alpha[i] * (1 - problem.targets[i]) for i in problem.counted)
     return gains if problem.penalty == "l1" else gains - problem.rows.squared_norm(w).high / 2
 
 
@@ -350,4 +368,4 @@ _GAINS: dict[str, Callable[[Fraction, Fraction], Fraction]] = {
     "perceptron": lambda a, cost: ZERO,
     "logistic": _logistic_gain,
 }
-"""Of a multiplier in its box and its cost: ``gain``, or a number below it."""
+"""What ``gain`` says of a multiplier in its box and its cost, or a number below that."""

@@ -13,6 +13,7 @@ from maxmargin.types import Vector
 
 NAMES = [name for name in KINDS if name != "precomputed"]
 _HIGHEST_DEGREE = 8
+"""The highest degree of a polynomial: values of points of the page stay below 10^12."""
 
 
 def read_kernel(asked: Asked) -> tuple[Kernel, str, bool]:

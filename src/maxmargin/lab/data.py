@@ -12,7 +12,7 @@ from maxmargin.types import Vector
 
 Points = tuple[Vector, Vector]
 _DECIMALS = 2
-"""Of coordinates: addresses and scripts that hold them stay short."""
+"""The decimals of coordinates: addresses and scripts that hold them stay short."""
 
 
 def _clouds(count: int, distance: float, spread: float, seed: int) -> Points:

@@ -45,6 +45,7 @@ SMALL = 8.5
 _GAP = 5.0
 """Points between an axis and the legend below it."""
 _MOST_COLUMNS = 6
+"""Columns of a legend: more names do not fit beside each other below one axis."""
 _WIDEST = 1.12
 """How wide a legend may be, in widths of its axes: so much is free below the labels of the other axis."""
 

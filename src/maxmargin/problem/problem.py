@@ -269,6 +269,10 @@ class Problem:
     @property
     def primal_of_zero(self) -> float:
         """The objective at w = 0 and b = 0, or at the b that is fixed."""
+        if self.targets is not None and self.loss.name in ("hinge", "squared_hinge"):
+            # A margin of 1 - p_i would have lost the digits of a small target.
+            lacking = np.maximum(self.targets - self.y * self.fixed_intercept, 0.0)
+            return core.dot(self.costs, lacking if self.loss.name == "hinge" else lacking * lacking)
         if self.fixed_intercept or self.targets is not None:
             return self.loss_sum(self.margins_of(np.zeros(self.rows.count), self.fixed_intercept))
         return self.total_cost * self.loss.at_zero
@@ -336,7 +340,9 @@ class Problem:
         """A bound on |b| at some optimum, where b is exact and the best value is at most ``upper``."""
         if self.intercept is not Intercept.EXACT:
             return 0.0
-        most = self.primal_of_zero if upper is None else min(upper, self.primal_of_zero)
+        most = self.primal_of_zero * (1.0 + (self.rows.count + 16) * UNIT)
+        if upper is not None:
+            most = min(upper, most)
         return self.objective.reach(most, self.rows.largest_length)
 
     def best_multiple(self, alpha: Vector, w: Vector) -> float:

@@ -280,7 +280,7 @@ class KernelFit:
         self._at_once: SmallModels | None = None
         self._solved: Solved | None = None
         self._shared_bytes = 0
-        """Of values of the kernel that all problems share, but for those of ``problems.matrix``."""
+        """The bytes of kernel values that all problems share, but for those of ``problems.matrix``."""
         self._memory = threading.local()
 
     @staticmethod

@@ -142,7 +142,7 @@ class Facts:
     """What a report says."""
 
     source: Source
-    """Of the model."""
+    """Where the model comes from."""
     model: StoredModel
     data: Sample
     test: Sample | None = None

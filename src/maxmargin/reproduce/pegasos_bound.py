@@ -21,6 +21,7 @@ from maxmargin.solvers import Pegasos
 from maxmargin.solvers.pegasos import bound
 
 _LAMBDAS = (1e-1, 1e-2, 1e-3)
+"""Those at which the bound is held against runs: from a tight one to one that promises little."""
 _LOSSES = ("hinge", "logistic", "squared_hinge")
 _HEADINGS = ("lambda", "T", "bound", "mean", "largest", "bound / mean")
 _REGRET_HEADINGS = (

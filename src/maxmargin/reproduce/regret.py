@@ -137,7 +137,7 @@ def _best(problem: Problem, shares: Vector, T: int, tol: float) -> float:
 
 
 def _radius(problem: Problem, weights: Vector) -> float:
-    """Of a ball around 0 that holds the best w of every realisation: its loss is at most that of w = 0.
+    """The radius of a ball around 0 that holds the best w of every realisation: none loses more than w = 0.
 
     For the hinge, P* = D* halves what follows from that alone (001).
     """

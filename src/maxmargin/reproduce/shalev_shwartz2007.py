@@ -24,11 +24,14 @@ from maxmargin.solvers.stochastic_subgradient import StepRule, init_state, take_
 
 _DATA = "reuters_moneyfx"
 _LAMBDA = 1e-4
+"""The lambda of the published figures."""
 _EPOCHS = (1, 4, 16)
 _MORE_EPOCHS = (1, 2, 4, 8, 16)
+"""Passes over the data after which a table, and a figure, looks at the objective."""
 _STEPS = (250, 1_000, 4_000)
 """The fixed numbers of steps T."""
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
+"""Rows per step, k."""
 _LARGEST_AT_FIXED_T = 1024
 """Rows per step at a fixed T, which cost T times as many visits."""
 

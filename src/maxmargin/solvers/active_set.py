@@ -15,14 +15,19 @@ is which ones these are.
     5      solve for t_J, and a change c of b:    f + (K + D + r) (t - beta) + c = 0 on J,     sum_i t_i = 0
     6      rows of J that t leads beyond a wall stay there; rows at a wall that the left side of 5 pushes
            away from it are in J: until none is left, or a few times
-    7  beta += s (t - beta) on W, with the best s in [0, 1];      r = r / 100 where that went well
+    7  beta += s (t - beta) on W, with the best s in [0, 1];      r = r / 100 if it went well but slowly
 
 K = X_W X_W' is made of the rows of W alone. The proximal term r (t - beta)^2 / 2 keeps a first step from
 going to walls that lie far beyond the solution, and changes nothing at the end. With a regularised
 intercept, sum_i beta_i = b / s^2 takes the place of 0.
 
-Line 5 is factored once for the first J. Rows that come and go later are a border of that system (Schur's
-complement), until they are too many; so is b.
+Where rows contradict each other, t leads many of them beyond U at once, and only some belong there. Then
+the next system is wrong for all rows. It shows by how many of them would change sides, and line 6 takes
+back those of U alone.
+
+Line 5 is factored once for the first J (solvers/second_order/bordered.py). Rows that come and go later are
+a border of that system, until they are too many or r changes; and so they are in the steps that follow,
+since rows of W stay in W while there is room.
 """
 
 from __future__ import annotations
@@ -31,15 +36,14 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, end_if_stopped, visits_single_rows
-from maxmargin.solvers.second_order.system import RowProducts, cholesky, solved_by
+from maxmargin.solvers.second_order.bordered import Bordered, Equations, Mask
+from maxmargin.solvers.second_order.system import RowProducts
 from maxmargin.solvers.sizes import LARGEST_SIDE
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Range, Seed
@@ -49,10 +53,10 @@ _MOST_SYSTEMS = 12
 """Systems of one step: most steps need fewer."""
 _NEARLY_ALL = 0.01
 """The share of the rows of J that may still change where a step counts as solved."""
-_BORDER = 0.1
-"""Rows in the border of a factor, as a share of its rows: more of them cost as much as another factor."""
 _SHARPEN, _SOFTEN = 0.01, 10.0
 """The factors on r after a step that was solved, and after one that was not."""
+_FAST = 0.1
+"""The share of the gap that a fast step leaves: then r is small enough, and its factor can be kept."""
 _LEAST_PROXIMAL = 1e-11
 """The least r, in units of the mean |x_i|^2: less would be lost in the rounding of K."""
 _FEWEST_VIOLATORS = 500
@@ -65,8 +69,9 @@ _PATIENCE = 8
 """Steps in a row without any gain after which rounding is all that is left."""
 _TINY = 1e-12
 """A push that is rounding: f is a difference of numbers around 1."""
-
-Mask = NDArray[np.bool_]
+_IDLE_ROWS, _MANY_ROWS = 1.25, 500
+"""Rows of W beside those that are wanted there, as a factor on these: products with them cost little. Up to
+so many rows all may stay."""
 
 
 @dataclass
@@ -80,15 +85,21 @@ class State:
     own: Vector
     """D."""
     proximal: float
-    """r, in units of the mean |x_i|^2 of the rows of W."""
+    """r, in units of ``scale``."""
+    scale: float
+    """The mean |x_i|^2."""
     w: Vector
     scores: Vector
     b: float = 0.0
     dual: float = -np.inf
     relative_gap: float = np.inf
+    sharpen: bool = False
+    """Whether the last step went well."""
     idle: int = 0
     """Steps in a row that gained nothing."""
     finished: bool = False
+    system: Bordered | None = None
+    """The last factor, with the rows that have come and gone since."""
 
     @property
     def inside(self) -> Mask:
@@ -130,6 +141,7 @@ class ActiveSet(Solver[State]):
             high=np.where(y > 0.0, upper, 0.0),
             own=own,
             proximal=self.proximal,
+            scale=float(problem.rows.squared_norms.mean()) or 1.0,
             w=np.zeros(problem.rows.columns),
             scores=np.zeros(problem.rows.count),
         )
@@ -150,30 +162,39 @@ class ActiveSet(Solver[State]):
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One working set."""
         f = state.scores + state.b - problem.y + state.own * state.beta
-        which = self._choose(problem, state, f)  # 2
-        if not len(which):
+        wanted = self._choose(problem, state, f)  # 2
+        if not len(wanted):
             state.finished = True
             return state
-        exact = problem.intercept is Intercept.EXACT
-        missing = -float(state.beta.sum()) if exact else 0.0
-        small = _OnSet(problem, state, which, f[which], missing, budget)
+        most = min(self.size, max(int(_IDLE_ROWS * len(wanted)), _MANY_ROWS))
+        if state.products.keep(wanted, most, budget):
+            state.system = None
         end_if_stopped(budget)
-        solved = small.solve(budget)  # 3 to 6
+        with one_blas_thread():
+            self._solve(problem, state, f, budget)
+        before, gap = state.dual, state.relative_gap
+        _look(problem, state, budget)
+        if state.sharpen and not state.relative_gap <= _FAST * gap:
+            state.proximal = max(_SHARPEN * state.proximal, _LEAST_PROXIMAL)
+        gained = state.dual - before > _ROUNDING * abs(state.dual)
+        state.idle = 0 if gained else state.idle + 1
+        state.finished = state.idle >= _PATIENCE
+        return state
+
+    def _solve(self, problem: Problem, state: State, f: Vector, budget: Budget) -> None:
+        """Lines 3 to 7 on the rows whose products are kept."""
+        which, exact = state.products.kept, problem.intercept is Intercept.EXACT
+        missing = -float(state.beta.sum()) if exact else 0.0
+        small = _OnSet(problem, state, which, f[which], missing)
+        solved = small.solve(state, budget)  # 3 to 6
         beta, target = small.beta, small.target
         possible = not exact or _balance(target, small.low, small.high, missing + float(beta.sum()))
         change = target - beta
         length = small.best_step(change) if possible else 0.0
         state.beta[which] = np.clip(beta + length * change, small.low, small.high)  # 7
-        if solved and length > 0.5:
-            state.proximal = max(_SHARPEN * state.proximal, _LEAST_PROXIMAL)
-        elif not solved or length == 0.0:
+        state.sharpen = solved and length > 0.5
+        if not solved or length == 0.0:
             state.proximal = min(_SOFTEN * state.proximal, _LARGEST_PROXIMAL)
-        before = state.dual
-        _look(problem, state, budget)
-        gained = state.dual - before > _ROUNDING * abs(state.dual)
-        state.idle = 0 if gained else state.idle + 1
-        state.finished = state.idle >= _PATIENCE
-        return state
 
     def _choose(self, problem: Problem, state: State, f: Vector) -> Indices:
         """The rows inside, and the worst of those at a wall that f pushes away from it."""
@@ -246,42 +267,46 @@ def _balance(beta: Vector, low: Vector, high: Vector, total: float) -> bool:
 class _OnSet:
     """The problem on the rows of W."""
 
-    def __init__(
-        self, problem: Problem, state: State, which: Indices, f: Vector, missing: float, budget: Budget
-    ) -> None:
-        self.f, self.own, self.missing = f, state.own[which], missing
+    def __init__(self, problem: Problem, state: State, which: Indices, f: Vector, missing: float) -> None:
+        self.f, self.own = f, state.own[which]
         self.beta, self.low, self.high = state.beta[which], state.low[which], state.high[which]
-        self.matrix = state.products.of(which, budget)
-        scale = float(problem.rows.squared_norms[which].mean()) or 1.0
-        self.diagonal = self.own + state.proximal * scale
         self.give = None if problem.intercept is Intercept.NONE else 0.0
         """What a unit of b takes from the sum of beta; None: there is no b."""
         if problem.intercept is Intercept.REGULARISED:
             self.give = problem.intercept_scaling**-2
+        self.matrix = state.products.products
+        diagonal = self.own + state.proximal * state.scale
+        self.equations = Equations(self.matrix, diagonal, -f, missing, self.give)
         self.target = self.beta
-        self.tiny = _TINY / scale
+        self.tiny = _TINY / state.scale
         """What beta changes by where f is rounding."""
 
-    def solve(self, budget: Budget) -> bool:
+    def solve(self, state: State, budget: Budget) -> bool:
         """Lines 3 to 6; whether hardly a row would still change."""
         f, beta, low, high = self.f, self.beta, self.low, self.high
         J = ((beta > low) & (beta < high)) | ((f < 0.0) & (beta < high)) | ((f > 0.0) & (beta > low))
-        system = _Bordered(self, J)
+        system, before = state.system, len(J)
+        if system is not None and system.r != state.proximal:
+            system = None
         for _ in range(_MOST_SYSTEMS):
-            if not system.reaches(J):
-                system = _Bordered(self, J)
-            change, shift = system.solve(J, self.target - beta)
-            pushed = f + self.matrix @ change + self.diagonal * change + shift
+            if system is None or not system.reaches(J):
+                state.system = system = Bordered(self.equations, J, state.proximal)
+            change, shift = system.solve(self.equations, J, self.target - beta)
+            pushed = f + self.matrix @ change + self.equations.diagonal * change + shift
             target = beta + change
             beyond = J & ((target < low - self.tiny) | (target > high + self.tiny))
             away = ((pushed < -_TINY) & (self.target < high)) | ((pushed > _TINY) & (self.target > low))
             away &= ~J
+            from_upper = away & (self.target != 0.0)
             self.target = np.where(J, np.clip(target, low, high), self.target)
             changes = int(np.count_nonzero(beyond) + np.count_nonzero(away))
-            if changes == 0 or budget.spent:
+            few = changes <= _NEARLY_ALL * np.count_nonzero(J)
+            if changes == 0 or (few and changes >= before) or budget.spent:
                 break
-            J = (J & ~beyond) | away
-        return bool(changes <= _NEARLY_ALL * np.count_nonzero(J))
+            misled = changes > before and from_upper.any()
+            J = J | from_upper if misled else (J & ~beyond) | away
+            before = changes
+        return bool(few)
 
     def best_step(self, change: Vector) -> float:
         """The best length in [0, 1] along a change of beta."""
@@ -292,88 +317,3 @@ class _OnSet:
         if slope <= 0.0:
             return 0.0
         return 1.0 if slope >= curvature else slope / curvature
-
-
-class _Bordered:
-    """Line 5 for sets J near the first one, which has the factor.
-
-    With A the rows that have come since, R those that have gone, and M = K + D + r:
-
-        M_00 t_0 + [1_R  M_0A  1] (p, t_A, c)  =  right_0
-        the transpose of this border times t_0, + its corner times (p, t_A, c)  =  (t_R, right_A, balance)
-    """
-
-    def __init__(self, small: _OnSet, J: Mask) -> None:
-        self.small, self.first = small, J
-        self.rows = np.flatnonzero(J)
-        if not len(self.rows):
-            return
-        self.place = np.cumsum(J) - 1
-        """The place of a row among those of the factor."""
-        self.factor = cholesky(lambda: _among(small.matrix, self.rows), small.diagonal[self.rows])
-        self.border: dict[int, int] = {}
-        """The columns of ``answers`` for rows that have come or gone."""
-        self.answers: Matrix = solved_by(self.factor, np.ones((len(self.rows), 1)))
-        """M_00^-1 times the border, first that of b."""
-
-    def reaches(self, J: Mask) -> bool:
-        """Whether the border for J is small enough."""
-        if not len(self.rows):
-            return not J.any()
-        new = [row for row in np.flatnonzero(J ^ self.first) if row not in self.border]
-        return len(self.border) + len(new) <= _BORDER * len(self.rows)
-
-    def solve(self, J: Mask, change: Vector) -> tuple[Vector, float]:
-        """The change of beta on all of W, where that of the rows outside J is known; and that of b."""
-        small, rows = self.small, self.rows
-        if not len(rows):
-            return change, 0.0
-        gone, come = np.flatnonzero(self.first & ~J), np.flatnonzero(J & ~self.first)
-        rest = ~(J | self.first)
-        still = np.where(rest, change, 0.0)
-        right = -small.f - small.matrix @ still if still.any() else -small.f
-        plain = solved_by(self.factor, right[rows])
-        border = np.zeros((len(rows), len(gone) + len(come) + 1))
-        border[self.place[gone], np.arange(len(gone))] = 1.0
-        border[:, len(gone) : -1] = small.matrix[come][:, rows].T  # of a symmetric matrix
-        border[:, -1] = 1.0
-        answers = self._answers(np.concatenate([gone, come]), border)
-        corner = np.zeros((border.shape[1], border.shape[1]))
-        inner = slice(len(gone), -1)
-        corner[inner, inner] = small.matrix[np.ix_(come, come)] + np.diag(small.diagonal[come])
-        corner[inner, -1] = corner[-1, inner] = 1.0
-        balance = small.missing - float(still.sum())
-        wanted = np.concatenate([change[gone], right[come], [balance]])
-        if small.give is None:  # no intercept, and no balance to keep
-            corner[-1, :] = corner[:, -1] = border[:, -1] = answers[:, -1] = wanted[-1] = 0.0
-            corner[-1, -1] = 1.0
-        else:
-            corner[-1, -1] = -small.give
-        unknown = _solve(corner - border.T @ answers, wanted - border.T @ plain)
-        out = change.copy()
-        out[rows] = plain - answers @ unknown
-        out[gone] = change[gone]
-        out[come] = unknown[inner]
-        return out, float(unknown[-1])
-
-    def _answers(self, rows: Indices, border: Matrix) -> Matrix:
-        new = [k for k, row in enumerate(rows) if row not in self.border]
-        if new:
-            self.border |= {int(rows[k]): self.answers.shape[1] + n for n, k in enumerate(new)}
-            more = solved_by(self.factor, np.asfortranarray(border[:, new]))
-            self.answers = np.concatenate([self.answers, more], axis=1)
-        return self.answers[:, [self.border[int(row)] for row in rows] + [0]]
-
-
-def _among(matrix: Matrix, rows: Indices) -> Matrix:
-    """A copy of the part of a matrix that these rows have among themselves."""
-    return matrix.copy() if len(rows) == len(matrix) else matrix[np.ix_(rows, rows)]
-
-
-def _solve(matrix: Matrix, right: Vector) -> Vector:
-    """The answer, or the shortest of those that come nearest where equal rows leave several."""
-    with one_blas_thread():
-        try:
-            return np.asarray(np.linalg.solve(matrix, right), np.float64)
-        except np.linalg.LinAlgError:
-            return np.asarray(np.linalg.lstsq(matrix, right)[0], np.float64)

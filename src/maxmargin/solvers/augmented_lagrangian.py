@@ -40,7 +40,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_of, point_of
 from maxmargin.solvers.second_order.opening import Opening
 from maxmargin.solvers.second_order.system import NewtonSystem
-from maxmargin.solvers.sizes import FEW_VALUES
+from maxmargin.solvers.sizes import FEW_COLUMNS, FEW_VALUES, SHORT_ROW_OF_HINGE
 from maxmargin.tools.parameters import Positive, Range
 
 _ENOUGH = 1e-9
@@ -54,10 +54,6 @@ _STIFFEST = 1e7
 """The largest k, in units of the spread of the targets: beyond, margins show nothing but their rounding."""
 _SWEEPS = 4
 """Sweeps of dual ascent at the start, unless rows are few and short."""
-_LONG_ROW = 40
-"""Stored values in a row on average, up to which rows are short."""
-_FEW_COLUMNS = 20
-"""Columns up to which few rows can be free, so that k may grow faster."""
 _AFTER_SAMPLE = 10.0
 """The first k after a sample: its margins are nearer to the end than those after a few sweeps."""
 
@@ -106,7 +102,7 @@ class AugmentedLagrangian(SecondOrder[State]):
         if self.sweeps is not None:
             return self.sweeps
         rows = problem.rows
-        return 0 if rows.stored <= min(FEW_VALUES, _LONG_ROW * rows.count) else _SWEEPS
+        return 0 if rows.stored <= min(FEW_VALUES, SHORT_ROW_OF_HINGE * rows.count) else _SWEEPS
 
     def begin(
         self, problem: Problem, start: Solution, budget: Budget, system: NewtonSystem | None = None
@@ -134,7 +130,7 @@ class AugmentedLagrangian(SecondOrder[State]):
         """The numbers of lines 2 and 4 for a problem."""
         raise_by = self.raise_by
         if raise_by is None:
-            raise_by = 10.0 if problem.rows.columns <= _FEW_COLUMNS else 3.0
+            raise_by = 10.0 if problem.rows.columns <= FEW_COLUMNS else 3.0
         return core.LagrangianOptions(
             stiffness=self.stiffness / problem.spread,
             raise_by=raise_by,

@@ -18,6 +18,7 @@
     2      for each j in W
     3          z_j = the minimiser of the model in this coordinate: a quadratic with a kink at 0
     4          the slopes of all others follow
+    5      where products are written down, and sweeps are many: jump to the best point with the same signs
 
 At the optimum |v_j| <= 1 for all columns, and v_j is the sign of w_j where that is not 0: a column whose
 pull is below 1 stays out. Most are never looked at but in line 2. The best of a free b is a function of
@@ -37,6 +38,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Penalty, Problem
+from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, end_if_stopped
 from maxmargin.tools.parameters import Count, Seed
@@ -48,8 +50,13 @@ _ALL_PRODUCTS = 1000
 """Columns in a working set up to which their products are written down: 8 megabytes."""
 _PAIRS_PER_VALUE = 40.0
 """Products of two values of a row, per value, above which sweeps over sparse columns are cheaper."""
+_JUMPS = 20
+"""Rounds of sweeps over written products, with a jump between two of them."""
 _ROUNDING = 1e-14
-"""The share of the objective that rounding may hide: a step that gains less is one."""
+"""The share of the objective that rounding may hide. It falls as the square of how far columns are from
+optimal, and the gap as that itself: steps go on where only the second can be seen."""
+_GAIN = 0.5
+"""Such a step has to leave no more than this of the gap, or of what is off."""
 
 
 @dataclass(kw_only=True)
@@ -124,7 +131,7 @@ class CoordinateDescent(Solver[State]):
             state.finished = True
             return state
         working = _Working(problem, state, which, self.sweeps, budget)
-        before = state.primal
+        before = state.primal, state.gap
         enough = 0.1 * working.violation
         for _ in range(self.newton_steps):  # 4
             end_if_stopped(budget)
@@ -132,7 +139,7 @@ class CoordinateDescent(Solver[State]):
                 break
         working.write_back()
         _look(problem, state, budget)  # 2
-        state.finished = not state.primal < before * (1.0 - _ROUNDING)
+        state.finished = not _fell(before, (state.primal, state.gap))
         return state
 
     def _working_set(self, state: State) -> Indices:
@@ -222,18 +229,19 @@ class _Working:
                 w = z
             margins = self.margins + factor * change
             value = float(np.abs(w).sum()) + threshold * abs(b) + problem.loss_sum(margins)
-            if value <= self.value + 0.01 * factor * slope:
+            if value <= self.value + 0.01 * factor * slope + _ROUNDING * self.value:
                 break
             factor *= 0.5
             if factor < 1e-10:
                 return False
         scores = problem.scores_of(margins, b)
         self.b = problem.objective.take_best_intercept(scores)[0]
-        self.w, self.margins, before = w, scores, self.value
+        before = self.value, self.violation
+        self.w, self.margins = w, scores
         self.value = float(np.abs(w).sum()) + threshold * abs(self.b) + problem.loss_sum(self.margins)
         self.multipliers = problem.multipliers(self.margins)  # 8
         self.pulls = _products(self.columns, self.multipliers * problem.y, self.budget)
-        return self.value < before * (1.0 - _ROUNDING)
+        return _fell(before, (self.value, self.violation))
 
     def _descended(self, curvatures: Vector) -> tuple[Vector, float]:
         enough = 0.1 * self.violation
@@ -260,17 +268,21 @@ class _Working:
                 gradient = gradient - mixed * (slope / curvature)
                 diagonal = np.diag_indices_from(products)
                 products[diagonal] = np.maximum(products[diagonal], 1e-12 * lower[:-1, :-1][diagonal])
+        products = np.ascontiguousarray(products)
         order = np.arange(len(z))
-        core.descend_on_products(
-            np.ascontiguousarray(products),
-            gradient,
-            z,
-            thresholds,
-            order,
-            sweeps=100 * self.sweeps,
-            enough=enough,
-            budget=self.budget,
-        )
+        for _ in range(_JUMPS):
+            _, off = core.descend_on_products(
+                products,
+                gradient,
+                z,
+                thresholds,
+                order,
+                sweeps=10 * self.sweeps,
+                enough=enough,
+                budget=self.budget,
+            )
+            if off <= enough or self.budget.spent or not _jump(products, gradient, z, thresholds):
+                break
         if problem.intercept is Intercept.REGULARISED:
             return z[:-1], float(z[-1])
         if has_intercept and curvature > 0.0:
@@ -309,6 +321,33 @@ class _Working:
         """Make the point that of the state."""
         state = self.state
         state.w[self.which], state.b, state.margins = self.w, self.b, self.margins
+
+
+def _jump(products: Matrix, gradient: Vector, z: Vector, thresholds: Vector) -> bool:
+    """Move those that are not 0 towards the best point with their signs, until the first of them is 0.
+
+    Columns that nearly depend on each other would take sweeps without end. Whether there was a move.
+    """
+    some = np.flatnonzero(z)
+    if not len(some):
+        return False
+    slope = gradient[some] + thresholds[some] * np.sign(z[some])
+    step = np.linalg.lstsq(products[np.ix_(some, some)], -slope, rcond=None)[0]
+    if not (np.isfinite(step).all() and core.dot(step, slope) < 0.0):
+        return False
+    crossing = np.divide(-z[some], step, out=np.full(len(some), np.inf), where=step * z[some] < 0.0)
+    first = int(np.argmin(crossing))
+    moved = z[some] + min(1.0, crossing[first]) * step
+    if crossing[first] <= 1.0:
+        moved[first] = 0.0
+    gradient += products[:, some] @ (moved - z[some])
+    z[some] = moved
+    return True
+
+
+def _fell(before: tuple[float, float], after: tuple[float, float]) -> bool:
+    """Whether the objective fell, or where rounding hides that, what is left of the gap."""
+    return after[0] < before[0] * (1.0 - _ROUNDING) or after[1] < _GAIN * before[1]
 
 
 def _threshold(problem: Problem) -> float:

@@ -42,7 +42,7 @@ _LEAST_VIOLATION = 2e-6
 _PRICED_BELOW = 0.3
 """The relative gap from which on the price moves: before, the sum of beta says little."""
 _LARGEST_STEP_OF_B = 0.05
-"""Of the price in a round, in units of the margin."""
+"""The largest step of the price in a round, in units of the margin."""
 _ROUNDS_TO_JUDGE = 12
 """Rounds after which the sum of beta should have fallen by half, or the price moves too slowly."""
 _SHARE_OF_TOL = 0.8

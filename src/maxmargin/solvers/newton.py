@@ -26,9 +26,7 @@ from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.second_order.base import Begun, SecondOrder, multipliers_of, point_of
 from maxmargin.solvers.second_order.system import NewtonSystem
-
-_LONG_ROW = 60
-"""Stored values in a row on average, above which a sweep pays."""
+from maxmargin.solvers.sizes import SHORT_ROW
 
 
 @dataclass(kw_only=True)
@@ -57,7 +55,7 @@ class Newton(SecondOrder[State]):
     def sweeps_of(self, problem: Problem) -> int:
         """One by default where rows are long: it tells which rows count before a Hessian is made of all."""
         if self.sweeps is None:
-            return int(problem.rows.stored > _LONG_ROW * problem.rows.count)
+            return int(problem.rows.stored > SHORT_ROW * problem.rows.count)
         return self.sweeps
 
     def begin(

@@ -29,19 +29,16 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers.base import Report, Solver, visits_single_rows
 from maxmargin.solvers.primal.step_sizes import StepFunction, StepSequence, step_sizes
-from maxmargin.solvers.stochastic_subgradient import State, StepRule, current, init_state, take_steps
-from maxmargin.tools.parameters import Count, NotNegative, Positive, Seed
+from maxmargin.solvers.stochastic_subgradient import State, StepRule, StochasticMethod, current, take_steps
+from maxmargin.tools.parameters import Count, Positive
 
 
 @dataclass(frozen=True)
-class Pegasos(Solver[State]):
+class Pegasos(StochasticMethod):
     """Stochastic subgradient with the step size 1 / (lambda t), for the hinge."""
 
     name: ClassVar[str] = "pegasos"
-    batch: Count = 1
-    """Rows per step, k."""
     order: Literal["uniform", "epochs", "without_repetition"] = "uniform"
     """Uniform draws as in 002, in which a batch may hold a row twice; shuffled epochs as in 003; or, as in
     001, a subset of k different rows for every step, independent of the subsets of other steps."""
@@ -55,19 +52,6 @@ class Pegasos(Solver[State]):
     ..., or any sequence, whose last value is repeated. The guarantee is that of eta_t = 1 / (lambda t)."""
     eta: Positive = 1.0
     """The eta that the rules of ``step_size`` speak of; no effect on a function or a sequence."""
-    t0: NotNegative = 0.0
-    """What ``step_size="decreasing"`` adds to t."""
-    intercept_step_size: Positive = 1.0
-    """The factor on the steps of b. It needs another step size than w: its curvature has nothing to do
-    with the length of the rows, and nothing but the losses holds an exact intercept in place."""
-    polish: NotNegative = 0.1
-    """Sweeps of dual ascent for each step, to tighten the certificate; 0: none."""
-    stop_threshold: NotNegative = 0.0
-    """001's rule: end when the last ``stop_count`` steps, eta_t |v|, sum to less; 0: never."""
-    stop_count: Count = 100
-    """How many steps ``stop_threshold`` looks back."""
-    seed: Seed = 0
-    """The seed of the draws, and of the sweeps that tighten the certificate."""
 
     def accepts(self, problem: Problem) -> str | None:
         """The radius of line 5 and the guarantee are the hinge's."""
@@ -76,17 +60,11 @@ class Pegasos(Solver[State]):
                 f"pegasos solves the hinge, not {problem.loss.name}; stochastic_subgradient with "
                 "step_size='pegasos' takes its steps for every loss."
             )
-        if not 1 <= self.batch <= problem.rows.count:
-            return (
-                f"pegasos has a batch of {self.batch} rows, but the problem has "
-                f"{problem.rows.count}; choose batch between 1 and that."
-            )
-        return visits_single_rows(self.name, problem)
+        return super().accepts(problem)
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with w = 0, or with the start's w and b."""
-        recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
-        state = init_state(problem, start, self.average != "last", self.polish, self.seed, recent)
+        state = self._begin(problem, start, self.average != "last")
         # The step at t = 1 forgets where it started; a start worth keeping counts as one epoch of steps.
         state.t = 0 if start is None else problem.rows.count // self.batch
         return state
@@ -114,10 +92,6 @@ class Pegasos(Solver[State]):
         same_for_b = problem.intercept is Intercept.NONE or self.intercept_step_size == 1.0
         of_all = self.average in ("all", 1) and self.order != "epochs"
         return named and same_for_b and of_all and problem.intercept is not Intercept.EXACT
-
-    def report(self, state: State) -> Report:
-        """It is finished by 001's rule, where that is asked for."""
-        return Report(finished=state.recent.finished)
 
 
 def bound(problem: Problem, T: int) -> float:

@@ -41,6 +41,11 @@ FULL_STEP_COLUMNS, FULL_STEP_COLUMNS_OF_HINGE = 320, 512
 """Unknowns up to which steps that are compiled whole take less time than those in NumPy and BLAS, however
 many rows there are: no copies, no calls, and the matrix stays in the second-level cache. With the hinge few
 rows are free, and fewer change from step to step."""
+SHORT_ROW, SHORT_ROW_OF_HINGE = 60, 40
+"""Stored values in a row on average, up to which the sweeps of dual ascent before second-order steps save
+less than they take."""
+FEW_COLUMNS = 20
+"""Columns up to which few rows can be free, so that the k of an augmented Lagrangian may grow faster."""
 UNBLOCKED_COLUMNS = 48
 """Columns up to which the Hessian stays in the first-level cache, row after row, and needs no blocks."""
 UNBLOCKED_COLUMNS_OF_FEW = 128

@@ -52,24 +52,11 @@ class State:
 
 
 @dataclass(frozen=True)
-class StochasticSubgradient(Solver[State]):
-    """Stochastic subgradient steps on batches, for every loss and intercept form."""
+class StochasticMethod(Solver[State]):
+    """What all methods that step along the subgradients of batches have in common."""
 
-    name: ClassVar[str] = "stochastic_subgradient"
     batch: Count = 1
     """Rows per step, k; n makes the full subgradient method."""
-    order: Literal["epochs", "uniform", "without_repetition"] = "epochs"
-    """Shuffled epochs; uniform draws, in which a batch may hold a row twice; or, as in 001, a subset of k
-    different rows for every step. The subsets of two steps are independent: a row may be in both."""
-    average: Literal["last", "all", "suffix"] | Count = "suffix"
-    """Which iterate is the answer: the last, the mean of all, or of those since the last doubling. Or an
-    integer T_0: the mean of w_T0, ..., w_T (000), and before step T_0 the last."""
-    step_size: Literal["auto", "constant", "decreasing", "pegasos"] | StepFunction | StepSequence = "auto"
-    """eta; eta / (t + t0); eta / (lambda t); or auto: 1 / (lambda (t + t0)) with a first step of one over
-    the mean squared length of the rows. Or any function of t = 1, 2, ..., or any sequence, whose last value
-    is repeated."""
-    eta: Positive = 1.0
-    """The eta that the rules of ``step_size`` speak of; no effect on "auto", a function or a sequence."""
     t0: NotNegative = 0.0
     """What ``step_size="decreasing"`` adds to t."""
     intercept_step_size: Positive = 1.0
@@ -88,15 +75,42 @@ class StochasticSubgradient(Solver[State]):
         """Any problem; the batch has to fit it."""
         if not 1 <= self.batch <= problem.rows.count:
             return (
-                f"stochastic_subgradient has a batch of {self.batch} rows, but the problem has "
+                f"{self.name} has a batch of {self.batch} rows, but the problem has "
                 f"{problem.rows.count}; choose batch between 1 and that."
             )
         return visits_single_rows(self.name, problem)
 
+    def _begin(self, problem: Problem, start: Solution | None, averages: bool) -> State:
+        """The state at w = 0, or at the start's w and b."""
+        recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
+        return init_state(problem, start, averages, self.polish, self.seed, recent)
+
+    def report(self, state: State) -> Report:
+        """It is finished by 001's rule, where that is asked for."""
+        return Report(finished=state.recent.finished)
+
+
+@dataclass(frozen=True)
+class StochasticSubgradient(StochasticMethod):
+    """Stochastic subgradient steps on batches, for every loss and intercept form."""
+
+    name: ClassVar[str] = "stochastic_subgradient"
+    order: Literal["epochs", "uniform", "without_repetition"] = "epochs"
+    """Shuffled epochs; uniform draws, in which a batch may hold a row twice; or, as in 001, a subset of k
+    different rows for every step. The subsets of two steps are independent: a row may be in both."""
+    average: Literal["last", "all", "suffix"] | Count = "suffix"
+    """Which iterate is the answer: the last, the mean of all, or of those since the last doubling. Or an
+    integer T_0: the mean of w_T0, ..., w_T (000), and before step T_0 the last."""
+    step_size: Literal["auto", "constant", "decreasing", "pegasos"] | StepFunction | StepSequence = "auto"
+    """eta; eta / (t + t0); eta / (lambda t); or auto: 1 / (lambda (t + t0)) with a first step of one over
+    the mean squared length of the rows. Or any function of t = 1, 2, ..., or any sequence, whose last value
+    is repeated."""
+    eta: Positive = 1.0
+    """The eta that the rules of ``step_size`` speak of; no effect on "auto", a function or a sequence."""
+
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with w = 0, or with the start's w and b."""
-        recent = core.RecentSteps(self.stop_count if self.stop_threshold > 0 else 0, self.stop_threshold)
-        return init_state(problem, start, self.average != "last", self.polish, self.seed, recent)
+        return self._begin(problem, start, self.average != "last")
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One epoch: n / k steps."""
@@ -118,10 +132,6 @@ class StochasticSubgradient(Solver[State]):
         """The iterate that ``average`` names, with the dual point of the polish."""
         primal = current(problem, state, self.average)
         return state.polish.solution(problem, primal, state.epochs, budget)
-
-    def report(self, state: State) -> Report:
-        """It is finished by 001's rule, where that is asked for."""
-        return Report(finished=state.recent.finished)
 
 
 class StepRule(NamedTuple):

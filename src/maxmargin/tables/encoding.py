@@ -54,7 +54,7 @@ class Column:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns of the matrix."""
+        """The names of the columns of the matrix."""
         if self.kind != "category":
             return [self.name]
         each = [f"{self.name}={text}" for text in self.categories]
@@ -129,7 +129,7 @@ class Encoding:
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the columns of the matrix."""
+        """The names of the columns of the matrix."""
         return [name for column in self.columns for name in column.names]
 
     @property

@@ -20,7 +20,7 @@ Saw = Callable[["Progress"], tuple[float, str]]
 
 
 def one_problem(tol: float, max_time: float) -> Saw:
-    """Of one problem: the gap now, and the time left."""
+    """Tells the gap of one problem, and the time left."""
     left = TimeLeft(tol, max_time)
 
     def saw(progress: Progress) -> tuple[float, str]:
@@ -32,7 +32,7 @@ def one_problem(tol: float, max_time: float) -> Saw:
 
 
 def several_problems(count: int, max_time: float, *, pairs: bool) -> Saw:
-    """Of one class against the rest, or one pair, at a time, or several side by side."""
+    """Tells how far one class against the rest, or one pair, is; or several side by side."""
     classes = ClassesDone(count, max_time)
     one, many = ("pair", "pairs") if pairs else ("class", "classes")
 
@@ -44,7 +44,7 @@ def several_problems(count: int, max_time: float, *, pairs: bool) -> Saw:
 
 
 def many_fits(count: int) -> Saw:
-    """Of many fits, some of them side by side: how many have got where they should."""
+    """Tells how many of many fits, some of them side by side, have got where they should."""
     clock, done = Clock(), 0
 
     def saw(progress: Progress) -> tuple[float, str]:

@@ -273,7 +273,9 @@ def _report(training: Training, reading: Reading, test: Path | None, *, as_json:
         seconds["test"] = clock.lap()
     with Bars(quiet=as_json) as bars:
         bars.waiting("proving what the model is worth")
-        _ = training.sure, training.settled, training.doubts
+        if has_place(training.estimator):
+            _ = training.sure, training.settled
+        _ = training.doubts
     memory = peak_memory()
     if as_json:
         print_json(_as_json(training, seconds, tested, memory))

@@ -248,7 +248,7 @@ class Sheet(NamedTuple):
     path: str
     delimiter: str
     names: list[str] | None
-    """Of the columns, where the file does not tell them."""
+    """The names of the columns, where the file does not tell them."""
     start: bytes
     """The first lines of the text, as many as fit into a block."""
 

@@ -227,7 +227,7 @@ def _positive(step: Any) -> Any:
 
 
 def _finish_columns(step: Any) -> None:
-    """Of maps that read some columns: their places are different ones, and exist."""
+    """The places of the columns that a map reads exist, and no two are the same."""
     chosen = _there(step, "columns_")
     if len(np.unique(chosen)) < len(chosen) or not ((chosen >= 0) & (chosen < step.n_features_in_)).all():
         raise UnsoundStep("a map reads columns that do not exist, or one of them twice")

@@ -18,7 +18,7 @@ _GRID = np.linspace(-3.0, 3.0, 601)
 _FINE = np.linspace(-1.8, 1.8, 3601)
 """The points x of a constrained problem: all minima are those over this grid."""
 _MULTIPLIERS = np.linspace(0.0, 3.0, 301)
-"""Of the graph of the dual function."""
+"""The multipliers at which the graph of the dual function is drawn."""
 _BELOW = 1e-9
 """What a line may be above the graph by rounding."""
 _NEARLY = 0.03

@@ -30,6 +30,7 @@ from maxmargin.solving.loop import solve
 from maxmargin.types import Vector
 
 MOST_POINTS = 200
+"""Points of a page: a fit then answers within a frame or two."""
 _TOL = 1e-6
 """The relative gap to reach."""
 _COLUMNS, _ROWS = 81, 61

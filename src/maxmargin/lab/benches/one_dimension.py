@@ -24,7 +24,7 @@ _TOL = 1e-6
 _HIGHEST, _MOST_BUCKETS, _UNSEEN = 12, 12, 600
 """The highest degree, the largest number of buckets, and rows that no fit has seen."""
 _EXPONENTS = np.arange(-2.0, 4.5, 0.5)
-"""Of the values of C of the curves, in powers of ten."""
+"""The values of C of the curves, in powers of ten."""
 
 
 class Quantity(NamedTuple):

@@ -26,6 +26,7 @@ from maxmargin.solving.steps import steps_of
 from maxmargin.types import Vector
 
 MOST_POINTS = 100
+"""Points of a page: all steps of a run then fit into one answer."""
 STEPS = 200
 """Steps of a run: what a player shows in some seconds."""
 _TOL = 1e-10

@@ -20,6 +20,7 @@ from maxmargin.types import Vector
 _TOL = 1e-7
 """The relative gap of the largest margin: below what the page shows of a number."""
 _MOST_ORDERS = 40
+"""Orders of the rows in which perceptrons run at once: as many lines as an eye can tell apart."""
 _MOST_PASSES = 200
 """Passes after which a perceptron is stopped: without a separating line it never ends."""
 

@@ -41,6 +41,8 @@ _BLOCK = 512
 """Rows that BLAS adds up in one call: they fit into the second-level cache."""
 _FEW_ROWS = 64
 """Rows up to which copies for BLAS would take longer than their products."""
+_SPARE = 8
+"""One row in so many is room for others that come later."""
 _RIDGES = 12
 """Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
 anything definite that is so but for rounding."""
@@ -211,39 +213,59 @@ class RowProducts:
         self.kept: Indices = np.empty(0, np.int64)
         self.place: Indices = np.full(rows.count, -1)
         """The place of every row in ``kept``; -1 where it has none."""
-        self.products: Matrix = np.empty((0, 0))
+        self._room: Matrix = np.empty((0, 0))
+
+    @property
+    def products(self) -> Matrix:
+        """Those of all rows that are kept, in the order in which they came."""
+        return self._room[: len(self.kept), : len(self.kept)]
 
     def of(self, free: Indices, budget: Budget) -> Matrix:
         """A matrix with those of some rows, for the caller to change."""
-        new = free[self.place[free] < 0]
-        if len(self.kept) + len(new) > max(2 * len(free), _BLOCK):
-            self._forget_all_but(free[self.place[free] >= 0])
-        if len(new):
-            self._add(new, budget)
+        self.keep(free, max(2 * len(free), _BLOCK), budget)
         at = self.place[free]
         return self.products[np.ix_(at, at)]
 
+    def keep(self, rows: Indices, most: int, budget: Budget) -> bool:
+        """Keep these rows beside those before, or alone where that would be more than ``most`` rows.
+
+        Whether rows that stay have changed their places.
+        """
+        new = rows[self.place[rows] < 0]
+        forget = len(self.kept) + len(new) > most
+        if forget:
+            self._forget_all_but(rows[self.place[rows] >= 0])
+        if len(new):
+            self._add(new, budget)
+        return forget
+
     def _forget_all_but(self, still: Indices) -> None:
         at = self.place[still]
-        self.products = self.products[np.ix_(at, at)]
+        self._room = self._room[np.ix_(at, at)]
         self.place[self.kept] = -1
         self.place[still] = np.arange(len(still))
         self.kept = still
 
     def _add(self, new: Indices, budget: Budget) -> None:
-        old = len(self.kept)
+        old, before = len(self.kept), self.products
         self.kept = np.concatenate([self.kept, new])
-        self.place[new] = np.arange(old, len(self.kept))
-        strip = np.empty((len(new), len(self.kept)))
+        count = len(self.kept)
+        self.place[new] = np.arange(old, count)
+        if count > len(self._room):
+            # A large array is slow to write for the first time: the next rows find room in it.
+            self._room = np.empty((count + count // _SPARE, count + count // _SPARE))
+            self._room[:old, :old] = before
+        strip = self._room[old:count, :count]
         if self.full:
             self._multiply_blocks(old, strip, budget)
         else:
-            core.inner_products(self.data, new, self.kept, strip, budget)
-        products = np.empty((len(self.kept), len(self.kept)))
-        products[:old, :old] = self.products
-        products[old:] = strip
-        products[:old, old:] = strip[:, :old].T
-        self.products = products
+            for first in range(0, len(new), _BLOCK):
+                end_if_stopped(budget)
+                some = new[first : first + _BLOCK]
+                block = np.empty((len(some), count))
+                core.inner_products(self.data, some, self.kept, block, budget)
+                strip[first : first + len(some)] = block
+        self._room[:old, old:count] = strip[:, :old].T
 
     def _multiply_blocks(self, old: int, strip: Matrix, budget: Budget) -> None:
         """BLAS multiplies rows that are nearly full, many at a time: those after ``old`` with all."""

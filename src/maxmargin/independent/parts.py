@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The problems that a model file answers, stated for the rows of a data file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from maxmargin.independent.arithmetic import Vector
+from maxmargin.independent.places import Place
+from maxmargin.independent.readers import Data, Model, class_of, label_text
+from maxmargin.independent.rows import KernelRows, PlainRows, Rows, TwinRows
+from maxmargin.independent.values import ExactProblem
+
+TUBE_LOSSES = {"epsilon_insensitive": "hinge", "squared_epsilon_insensitive": "squared_hinge"}
+"""The loss of the two rows of each example, for each loss of regression."""
+
+
+class OtherData(Exception):
+    """Data that the model cannot be about."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the problems that a model answers, with its answer and its claims."""
+
+    title: str
+    """Which classes it tells apart; empty where there are only two."""
+    problem: ExactProblem
+    w: Vector
+    b: Fraction
+    alpha: list[Fraction]
+    claimed_primal: float
+    claimed_dual: float
+    hard: bool
+    place: Place | None = None
+    """Where the file says that the best point is."""
+
+
+def parts_of(model: Model, data: Data) -> Iterator[Part]:
+    """Each problem of the model, with its answer and its claims; an ``OtherData`` says what is amiss."""
+    described = model.description
+    if described["rows"] != len(data.rows):
+        raise OtherData(
+            f"the data have {len(data.rows)} rows, and the model was trained on {described['rows']}"
+        )
+    if described["problem"]["sample_weights"]:
+        raise OtherData("the model was trained with sample weights, which are not in its file")
+    yield from (_of_regression if described["decision"] == "regression" else _of_classes)(model, data)
+
+
+def _of_regression(model: Model, data: Data) -> Iterator[Part]:
+    """The one problem of a regression: the walls of its tube are the float64 that was minimised with."""
+    described = model.description
+    stated = described["problem"]
+    values, vectors = [_value(label) for label in data.labels], _aligned(data, described, model)
+    examples: Rows = PlainRows(vectors)
+    if "kernel" in described:
+        examples = KernelRows(vectors, described["kernel"])
+        w = _coefficients(model, 0, (0, None), list(range(len(vectors))), vectors)
+    else:
+        w = Vector.of(model.lines("coef")[0])
+    walls = [end for y in values for end in (y - stated["epsilon"], -(y + stated["epsilon"]))]
+    problem = ExactProblem(
+        TwinRows(examples),
+        [1, -1] * len(values),
+        [Fraction(stated["C"])] * len(walls),
+        TUBE_LOSSES[stated["loss"]],
+        stated["intercept"],
+        Fraction(stated["intercept_scaling"]),
+        targets=[Fraction(end) for end in walls],
+    )
+    yield _part(model, 0, "", problem, w, model.numbers("alpha"))
+
+
+def _value(label: str) -> float:
+    """The number that a label is."""
+    try:
+        number = float(label)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise OtherData(f"the data have a value that is not a finite number: {label}")
+    return number
+
+
+def _of_classes(model: Model, data: Data) -> Iterator[Part]:
+    described = model.description
+    stated, classes = described["problem"], [label_text(value) for value in described["classes"]["values"]]
+    codes = [class_of(label, classes) for label in data.labels]
+    if -1 in codes:
+        raise OtherData(
+            f"the data have a label that the model does not know: {data.labels[codes.index(-1)]}"
+        )
+    vectors = _aligned(data, described, model)
+    with_kernel = "kernel" in described
+    sides = _sides(len(classes), described["decision"])
+    factors = _factors(stated["class_weight"], classes, codes)
+    hard, begin = stated["C"] == "inf", 0
+    for k, (first, second) in enumerate(sides):
+        members = list(range(len(codes)))
+        if len(sides) > 1 and second is not None:
+            members = [i for side in (first, second) for i in members if codes[i] == side]
+        own = [factors[codes[i]] for i in members]
+        if second is None and not with_kernel:  # of linear problems, the rest has the factor 1
+            own = [factor if codes[i] == first else 1.0 for i, factor in zip(members, own, strict=True)]
+        rows: Rows = PlainRows([vectors[i] for i in members])
+        if with_kernel:
+            rows = KernelRows(rows.vectors, described["kernel"])
+            w = _coefficients(model, k, (first, second), members, vectors)
+            alpha = model.numbers("alpha")[begin : begin + len(members)]
+            begin += len(members)
+        else:
+            w, alpha = Vector.of(model.lines("coef")[k]), model.lines("alpha")[k]
+        problem = ExactProblem(
+            rows,
+            [1 if codes[i] == first else -1 for i in members],
+            # C_i is the float64 product: that is what was minimised.
+            [Fraction(1.0 * factor if hard else stated["C"] * factor) for factor in own],
+            stated["loss"],
+            stated["intercept"],
+            Fraction(stated["intercept_scaling"]),
+            penalty=stated["penalty"],
+        )
+        yield _part(model, k, _title(classes, first, second), problem, w, alpha)
+
+
+def _part(
+    model: Model, k: int, title: str, problem: ExactProblem, w: Vector, alpha: Sequence[float]
+) -> Part:
+    """Problem k with what the file says of it."""
+    described = model.description
+    claim, places = described["claims"][k], described.get("optimum")
+    return Part(
+        title,
+        problem,
+        w,
+        Fraction(model.numbers("intercept")[k]),
+        [Fraction(a) for a in alpha],
+        float(claim["primal"]),
+        float(claim["dual"]),
+        described["problem"]["C"] == "inf",
+        None if places is None else Place(**{name: float(end) for name, end in places[k].items()}),
+    )
+
+
+def _aligned(data: Data, described: Mapping[str, Any], model: Model) -> list[Vector]:
+    """The rows with their columns in the model's order."""
+    names = described["feature_names"]
+    columns = described["vectors"]["columns"] if "kernel" in described else len(model.lines("coef")[0])
+    if data.names is None or names is None or data.names == names:
+        if data.columns > columns or (data.names is not None and data.columns != columns):
+            raise OtherData(f"the data have {data.columns} columns, and the model {columns}")
+        return [Vector(row) for row in data.rows]
+    if missing := [name for name in names if name not in data.names]:
+        raise OtherData(f"the data lack the column {missing[0]!r}")
+    places = {data.names.index(name): k for k, name in enumerate(names)}
+    return [Vector({places[c]: value for c, value in row.items() if c in places}) for row in data.rows]
+
+
+def _sides(classes: int, decision: str) -> list[tuple[int, int | None]]:
+    """For each problem the class with label 1 and the one with label -1; None: all the others."""
+    if classes == 2:
+        return [(1, 0)]
+    if decision == "one_vs_one":
+        return list(combinations(range(classes), 2))
+    return [(k, None) for k in range(classes)]
+
+
+def _title(classes: list[str], first: int, second: int | None) -> str:
+    if len(classes) == 2:
+        return ""
+    return f"{classes[first]} against {'the rest' if second is None else classes[second]}"
+
+
+def _factors(class_weight: Any, classes: list[str], codes: list[int]) -> list[float]:
+    """The factor on C of each class, in float64."""
+    if class_weight is None:
+        return [1.0] * len(classes)
+    if class_weight == "balanced":
+        return [float(len(codes)) / (len(classes) * float(codes.count(k))) for k in range(len(classes))]
+    named = dict(zip(map(label_text, class_weight["labels"]), class_weight["factors"], strict=True))
+    return [float(named.get(label, 1.0)) for label in classes]
+
+
+def _coefficients(
+    model: Model, k: int, sides: tuple[int, int | None], members: list[int], vectors: list[Vector]
+) -> Vector:
+    """W of a problem with a kernel, held by the coefficients of its rows.
+
+    The support vectors have to be the rows that the file says they are: w is made of the vectors, and the
+    proof is about the rows. Of pairs (i, j), a vector of class i has its coefficient in line j - 1 of the
+    table, and one of class j in line i.
+    """
+    described = model.description
+    table, support, stored = model.lines("coefficients"), model.numbers("support"), model.vectors()
+    owners = [owner for owner, count in enumerate(described["counts"]) for _ in range(count)]
+    place = {row: position for position, row in enumerate(members)}
+    pairs = len(described["classes"]["values"]) > 2 and described["decision"] == "one_vs_one"
+    first, second = sides
+    w = {}
+    for column, (row, owner) in enumerate(zip(support, owners, strict=True)):
+        line = k
+        if pairs:
+            if owner not in sides:
+                continue
+            line = (second or 0) - 1 if owner == first else first
+        if not 0 <= row < len(vectors) or stored[column] != vectors[row]:
+            raise OtherData(f"the support vector {column} of the model is not row {row} of the data")
+        if coefficient := table[line][column]:
+            if row not in place:
+                raise OtherData(f"the support vector {column} of the model is of another class in the data")
+            w[place[row]] = coefficient
+    return Vector(w)

@@ -19,6 +19,7 @@ from fuzz.mutations import mutated
 from fuzz.oracles import attempt, joined, reason, require, require_rereadable, require_same, require_sound
 from fuzz.targets import Input, Target, Verdict
 from maxmargin.files.data import reading as data_files
+from maxmargin.files.data import sheets
 from maxmargin.files.data import tables as table_files
 from maxmargin.files.data.compressed import bound
 from maxmargin.files.data.reading import DataError
@@ -97,13 +98,13 @@ def _check_read(data: Any, chunks: list[Any], way: dict[str, Any]) -> None:
 
 @contextmanager
 def _small_batches(random: Random) -> Iterator[None]:
-    usual = table_files._BLOCK, table_files._VALUES_AT_A_TIME
-    table_files._BLOCK = random.choice((64, 300, usual[0]))
+    usual = sheets._BLOCK, table_files._VALUES_AT_A_TIME
+    sheets._BLOCK = random.choice((64, 300, usual[0]))
     table_files._VALUES_AT_A_TIME = random.choice((40, 400, usual[1]))
     try:
         yield
     finally:
-        table_files._BLOCK, table_files._VALUES_AT_A_TIME = usual
+        sheets._BLOCK, table_files._VALUES_AT_A_TIME = usual
 
 
 def _parquet(random: Random) -> bytes:

@@ -14,5 +14,6 @@ void bind_second_order(nanobind::module_& m);
 void bind_left_out(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
+void bind_ranking(nanobind::module_& m);
 
 }  // namespace maxmargin

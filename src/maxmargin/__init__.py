@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LinearSVR as LinearSVR
     from maxmargin.estimators import LogisticRegression as LogisticRegression
+    from maxmargin.estimators import RankSVM as RankSVM
     from maxmargin.estimators.patching import patch as patch
     from maxmargin.estimators.patching import unpatch as unpatch
     from maxmargin.problem import Intercept as Intercept
     from maxmargin.problem import Problem as Problem
+    from maxmargin.problem.ranking import ranking_problem as ranking_problem
     from maxmargin.problem.regression import regression_problem as regression_problem
     from maxmargin.problem.rows import Rows as Rows
     from maxmargin.proof.certificate import Certificate as Certificate
@@ -60,6 +62,7 @@ _HOME = {
     "Path": "along_costs.model_path",
     "Problem": "problem",
     "Progress": "solving.loop",
+    "RankSVM": "estimators",
     "RowClass": "proof.certificate",
     "Rows": "problem.rows",
     "SVC": "estimators",
@@ -74,6 +77,7 @@ _HOME = {
     "choose_solver": "solving.ways",
     "patch": "estimators.patching",
     "path": "along_costs.path",
+    "ranking_problem": "problem.ranking",
     "regression_problem": "problem.regression",
     "smallest_C": "along_costs.path",
     "solve": "solving.loop",

@@ -14,7 +14,7 @@ import zstandard
 
 from maxmargin.command_line.shared.words import as_options
 from maxmargin.files import load_model
-from maxmargin.files.data import tables
+from maxmargin.files.data import sheets
 
 CITIES = ("Oslo", "Paris", "Rome")
 
@@ -170,7 +170,7 @@ def test_predictions_stand_in_the_lines_of_their_rows(run, answer, table, tmp_pa
     assert written[:4] == [*labels[:2], "", labels[2]]
     code, _, err = run("predict", model, ragged)
     assert code == 2
-    assert "Expected 8 columns, got 3" in err
+    assert "line 4: a row has 3 values, and the table 8 columns: '1,2,3'" in err
 
 
 def test_predictions_of_libsvm_text_stand_in_the_lines_of_their_rows(run, answer, tmp_path):
@@ -248,7 +248,7 @@ def test_wrong_tables_are_refused_with_cause_and_cure(run, frame, table, tmp_pat
 
 def test_numbers_that_become_texts_further_on(answer, tmp_path, monkeypatch):
     """The first block of a file holds numbers alone; a later one does not."""
-    monkeypatch.setattr(tables, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(sheets, "_BLOCK", 1 << 12)
     lines = [f"{k % 2},{k % 50},{k % 7}" for k in range(3000)]
     data = tmp_path / "late.csv"
     data.write_text("label,code,value\n" + "\n".join([*lines, "1,other,3"]) + "\n")
@@ -268,3 +268,49 @@ def test_numbers_that_become_texts_further_on(answer, tmp_path, monkeypatch):
 )
 def test_messages_speak_of_options(python, command):
     assert as_options(python) == command
+
+
+def test_decimal_commas_are_told_and_read(run, answer, frame, table, tmp_path):
+    """A table as spreadsheets of many countries write it."""
+    model, commas = tmp_path / "m.mm", tmp_path / "commas.csv"
+    frame.to_csv(commas, sep=";", decimal=",")
+    semicolons = ["--label", "churn", "--delimiter", ";"]
+    code, _, err = run("train", commas, *semicolons, "-o", model)
+    assert (code, "column 'age' holds numbers with decimal commas" in err) == (2, True)
+    assert "--decimal ','" in err
+    for options in ([], ["--numeric", "age"]):
+        layout = ["--delimiter", ";", "--decimal", ","]
+        _, here = answer("train", commas, "--label", "churn", *layout, *options, "-o", model)
+        _, there = answer("train", table, "--label", "churn", *options, "-o", tmp_path / "other.mm")
+        assert here["primal"] == pytest.approx(there["primal"], rel=1e-12)
+        assert run("certify", model, commas, *layout)[0] == 0
+        assert run("certify", "--independent", model, commas, *layout)[0] == 0
+        labels = answer("predict", model, commas, *layout)[1]["labels"]
+        assert labels == answer("predict", tmp_path / "other.mm", table)[1]["labels"]
+    code, _, err = run("predict", model, commas, "--delimiter", ";")
+    assert (code, "--decimal ','" in err) == (2, True)
+    code, _, err = run("train", commas, "--label", "churn", "--decimal", ",", "-o", model)
+    assert (code, "--delimiter ';'" in err) == (2, True)
+
+
+def test_a_row_without_a_label_is_predicted_and_not_judged(answer, run, frame, table, tmp_path):
+    model, some = tmp_path / "m.mm", tmp_path / "some.csv"
+    run("train", table, "--label", "churn", "-o", model)
+    frame.assign(churn=frame["churn"].where(np.arange(len(frame)) >= 20)).to_csv(some)
+    code, said = answer("predict", model, some)
+    assert (code, len(said["labels"])) == (0, len(frame))
+    right = np.array(said["labels"][20:]) == frame["churn"][20:]
+    assert said["accuracy"] == pytest.approx(right.mean())
+    assert "20 rows were not counted: no label is given." in run("predict", model, some)[2]
+
+
+def test_labels_with_spaces_and_commas_stand_in_quotes(answer, run, frame, tmp_path):
+    labels = frame["churn"].map({"yes": "gone, sadly", "no": "still here ☺"})
+    frame.assign(churn=labels).to_csv(tmp_path / "texts.csv")
+    given = ["train", tmp_path / "texts.csv", "--label", "churn", "-o", tmp_path / "m.mm"]
+    code, out, _ = run(*given, "--class-weight", "gone, sadly:2,still here ☺:1")
+    assert (code, "'gone, sadly' (" in out) == (0, True)
+    assert "'still here ☺'" in run("info", tmp_path / "m.mm")[1]
+    predicted = answer("predict", tmp_path / "m.mm", tmp_path / "texts.csv")[1]["labels"]
+    assert set(predicted) == {"gone, sadly", "still here ☺"}
+    assert run("certify", tmp_path / "m.mm", tmp_path / "texts.csv")[0] == 0

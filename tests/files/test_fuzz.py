@@ -84,7 +84,7 @@ FOUND = {
     "npz/found_header_tokens.npz": "the array 'X' has a header that cannot be read: .*EOF",
     "npz/found_member_name.npz": r"there are \\x1b\[31m, y",
     "npz/found_signalling_nan.npz": "row 1 has a value or a label that is not finite",
-    "tables/found_escape.csv": r"Expected 2 columns, got 3: \\x1b\[31m,2,3\. Correct",
+    "tables/found_escape.csv": r"a row has 3 values, and the table 2 columns: '\\x1b\[31m,2,3'\. Correct",
     "tables/found_not_utf8.csv": r"the table is not in UTF-8: .*\\xac.* Save it as UTF-8",
 }
 

@@ -213,7 +213,7 @@ def test_csv(file):
 
 
 def test_a_csv_whose_first_block_has_no_decimals(file, monkeypatch):
-    monkeypatch.setattr("maxmargin.files.data.tables._BLOCK", 100)
+    monkeypatch.setattr("maxmargin.files.data.sheets._BLOCK", 100)
     path = file(b"label,a\n" + b"1,2\n" * 100 + b"0,0.5\n" * 100, "a.csv")
     data = read(path)
     assert data.X.ravel().tolist() == [2.0] * 100 + [0.5] * 100
@@ -263,11 +263,12 @@ def test_tables_without_labels(file):
         (b"a,label\n1,0\ninf,1\n", "row 2 has a value or a label that is not finite"),
         (b"a,city,label\n1,Ulm,0\n", "column 'city' holds string and no numbers"),
         (b"a,a,label\n1,1,0\n", "two columns are called 'a'"),
-        (b"a,label\n1,0\n1\n", "Expected 2 columns, got 1"),
-        (b"", "Empty CSV file"),
+        (b"a,label\n1,0\n1\n", "line 3: a row has 1 value, and the table 2 columns: '1'"),
+        (b"", "the file is empty"),
         (b"a,label\n", "not a single row"),
         (b"a,label\n1," + b"x" * 1000 + b"\n", "1000 characters"),
-        (b"\xff\xfe\x00", r"the table is not in UTF-8: '.*'. Save it as UTF-8"),
+        (b"a,label\n\xac,0\n", r"the table is not in UTF-8: '.*'. Save it as UTF-8"),
+        (b"\xff\xfea\x00", "the table is in UTF-16, not in UTF-8"),
     ],
 )
 def test_a_wrong_csv_is_refused(file, text, message):
@@ -282,7 +283,7 @@ def test_a_wrong_csv_is_refused(file, text, message):
 def test_nobody_reads_a_csv_after_its_end(file, monkeypatch, bad):
     """A thread of pyarrow that still reads ahead when the program ends makes Python abort it."""
     path = file(b"a,label\n" + b"1,0\n" * 500 + bad + b"1,0\n" * 5000, "a.csv")
-    monkeypatch.setattr("maxmargin.files.data.tables._BLOCK", 1000)
+    monkeypatch.setattr("maxmargin.files.data.sheets._BLOCK", 1000)
     right, reads = TextSource.fill, []
 
     def slow_fill(source, buffer):
@@ -313,7 +314,7 @@ def test_bad_rows_of_a_csv_can_be_skipped(file):
 
 
 def test_bad_rows_at_the_end_of_a_csv_are_counted(file, monkeypatch):
-    monkeypatch.setattr("maxmargin.files.data.tables._BLOCK", 64)
+    monkeypatch.setattr("maxmargin.files.data.sheets._BLOCK", 64)
     data = read(file(b"a,label\n" + b"1,0\n" * 30 + b"1,2,3,4,5\n" * 30, "a.csv"), skip_bad_lines=True)
     assert (len(data.y), data.skipped) == (30, 30)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import numpy as np
 import pandas
@@ -13,7 +14,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from maxmargin import SVC, LinearSVC, Table
+from maxmargin import SVC, LinearSVC, LinearSVR, Table
 from maxmargin.files import DataError, ModelError, load_model, save_model
 from maxmargin.tables.encoding import Column, Encoding
 from written_files import parts_of, signed
@@ -164,3 +165,55 @@ def test_plain_numbers_need_no_encoding():
     assert plain.is_plain
     assert not Encoding((Column("a", "number", fill=1.0),), "none").is_plain
     assert not Encoding((Column("a", "date"),), "none").is_plain
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{}.05.2020", "dates that are not written as 2024-12-31"),
+        ("2020/05/{} 10:00", "dates that are not written as 2024-12-31"),
+        ("$ {},000.50", "numbers with signs in them"),
+        ("{} %", "numbers with signs in them"),
+        ("{},123", "numbers with signs in them"),
+        ("{},5", "numbers with decimal commas, such as '10,5'. Read it with decimal=','"),
+    ],
+)
+def test_numbers_and_dates_in_other_forms_are_refused(text, complaint):
+    frame = pandas.DataFrame({"a": [text.format(k) for k in range(10, 29)] * 3})
+    with pytest.raises(DataError, match="column 'a' holds " + re.escape(complaint)):
+        Table().fit(frame)
+    assert Table(categorical="a").fit(frame).transform(frame).shape[1] == 19
+    codes = pandas.DataFrame({"a": ["12-34", "v1.2.3", "10.0.0.1", "0123 456"] * 9})
+    assert Table().fit(codes).transform(codes).shape[1] == 4
+
+
+def test_dates_that_are_texts_are_dates():
+    """As pandas.read_csv leaves them."""
+    texts = ["2020-01-01", "2020-01-03", None, "2020-01-02 12:00:00"]
+    model = Table("none").fit(pandas.DataFrame({"day": texts}))
+    assert model.encoding_.columns[0].kind == "date"
+    days = model.transform(pandas.DataFrame({"day": ["1970-01-02", "1970-01-01T06:00:00+00:00"]}))
+    np.testing.assert_array_equal(days, [[1.0], [0.25]])
+    with pytest.raises(DataError, match="'soon' is none"):
+        model.transform(pandas.DataFrame({"day": ["soon"]}))
+
+
+def test_a_column_without_values_is_left_out():
+    nothing = pandas.array([None, None], dtype="float64")
+    table = pyarrow.table({"nan": [float("nan")] * 2, "null": nothing, "x": [1.0, 2.0], "who": ["a", "b"]})
+    model = Table(drop="who").fit(table)
+    assert model.left_out_ == {
+        "nan": "it has no values",
+        "null": "it has no values",
+        "who": "as said by --drop",
+    }
+    assert model.transform(table).shape == (2, 1)
+
+
+def test_who_takes_texts_is_told_with_the_error_about_them(frame):
+    for estimator, values in ((LinearSVC(), frame), (SVC(), frame), (LinearSVR(), frame.assign(city=0.0))):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            estimator.fit(values, np.arange(len(frame)) % 2)
+        assert "maxmargin.Table" in caught.value.__notes__[0]
+    with pytest.raises(DataError, match="two columns are called 'city'"):
+        Table().fit(pandas.concat([frame, frame[["city"]]], axis=1))

@@ -8,6 +8,7 @@ without reaching its tolerance (the model is written), 130 interrupted.
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -28,12 +29,23 @@ from maxmargin.command_line.train import train
 
 __all__ = ["app", "main"]
 
+_WRONG_VALUE = re.compile(r"Invalid value for '([^']+)'(?: / '[^']+')*: Input should be (.*)", re.DOTALL)
+_VALUES = {
+    "a valid number": "a number",
+    "a valid integer": "a whole number",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+}
+"""What typer says of the values that an option takes, and we."""
+
 
 def _without_types(options: list[Any]) -> list[Any]:
-    """Flags, of which typer's help would say that they take truth values."""
+    """Options without what typer's help would say of them: that flags take truth values, and the like."""
     for option in options:
         if getattr(option, "is_flag", False):
             option.metavar = ""
+        if option.param_type_name == "argument":  # its name says it: a list of texts is a word of Python
+            option.display_type_rich = lambda **_: ""
         if option.name == "help" and len(options) > 5:
             option.rich_help_panel = "Answer"
     return options
@@ -59,6 +71,7 @@ app = typer.Typer(
     cls=_Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Support vector machines in which every fit comes with a proof.",
 )
 _COMMANDS = (train, choose, predict, certify, report, compare, info, demo, lab, reproduce)
@@ -99,9 +112,20 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         code = WRONG_USAGE
         if message := error.format_message():
-            sentence = f"{message.rstrip('.')}. {_where_to_look(given)}"
+            message = _in_our_words(message.strip())
+            sentence = f"{message}{'' if message[-1] in '.?' else '.'} {_where_to_look(given)}"
             print_error(sentence, as_json="--json" in given)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _in_our_words(message: str) -> str:
+    """What typer says of a wrong value."""
+    if not (found := _WRONG_VALUE.fullmatch(message)):
+        return message
+    wanted = found[2].partition(",")[0]
+    for theirs, ours in _VALUES.items():
+        wanted = wanted.replace(theirs, ours)
+    return f"{found[1]} must be {wanted}."
 
 
 def _where_to_look(arguments: list[str]) -> str:

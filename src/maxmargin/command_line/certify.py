@@ -102,10 +102,11 @@ def certify(
     """
     if independent:
         given = judging.C, judging.class_weight, judging.tol, reading.format, reading.columns
-        if any(option is not None for option in given) or reading.skip_bad_lines:
+        if any(option is not None for option in given) or reading.skip_bad_lines or reading.missing:
             raise Failure(
-                "--independent takes --label, --zero-based and --json alone: it judges what a model of "
-                "maxmargin claims, and reads LIBSVM text and CSV. Leave the other options out."
+                "--independent takes --label, --delimiter, --decimal, --no-header, --zero-based and --json "
+                "alone: it judges what a model of maxmargin claims, and reads LIBSVM text and CSV. Leave "
+                "the other options out."
             )
         return _judge_independently(model, data, reading, as_json=as_json)
     judging.check()
@@ -123,8 +124,10 @@ def certify(
 def _judge_independently(model: Path, data: Path, reading: options.Reading, *, as_json: bool) -> int:
     """The verdict of the checker that shares nothing with the rest."""
     from maxmargin.independent.checker import check
+    from maxmargin.independent.readers import Sheet
 
-    verdict = check(model, data, label=reading.label, zero_based=reading.zero_based)
+    sheet = Sheet(*(reading.given[name] for name in ("delimiter", "decimal", "header")))
+    verdict = check(model, data, label=reading.label, zero_based=reading.zero_based, sheet=sheet)
     if as_json:
         print_json(verdict.as_json())
     else:

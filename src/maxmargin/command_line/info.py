@@ -12,7 +12,7 @@ import typer
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
 from maxmargin.command_line.shared.options import Json, Reading
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.files.data.labels import label_text
+from maxmargin.files.data.labels import label_text, quoted_label
 from maxmargin.tools.words import bytes_in_words, percent, some
 
 if TYPE_CHECKING:
@@ -174,5 +174,5 @@ def _labels(survey: Survey) -> str:
     ordered = sorted(survey.labels.items(), key=lambda pair: -pair[1])
     if survey.too_many_labels:
         return f"more than {len(ordered) - 1}"
-    shown = [f"{label_text(label)} ({count})" for label, count in ordered]
+    shown = [f"{quoted_label(label)} ({count})" for label, count in ordered]
     return some(shown, _MOST_LABELS)

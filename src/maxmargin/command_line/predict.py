@@ -22,7 +22,7 @@ from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelF
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
-from maxmargin.tools.words import percent, some
+from maxmargin.tools.words import counted, percent, some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,6 +108,8 @@ class Piece:
     known: int
     """Rows whose own label is one of the model's classes."""
     right: int
+    unlabelled: int
+    """Rows of data with labels that have none."""
     labelled: bool
     skipped: int
     dropped: int
@@ -153,19 +155,35 @@ def predictions(
         X = aligned(data, model, path)
         found = model.decision_function(X)
         labels = model.classes_of(found)
-        known, right, errors = 0, 0, None
+        known, right, unlabelled, errors = 0, 0, 0, None
         if model.is_regression:
-            values = None if data.y is None else numbers_of(data.y)
-            errors = None if values is None else labels - values
+            values = None if data.y is None else _some_numbers(data.y)
+            errors = None if values is None else (labels - values)[~np.isnan(values)]
         elif data.y is not None:
             codes = class_codes(data.y, model.classes)
             known = int(np.count_nonzero(codes >= 0))
             right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
+            unlabelled = int(
+                np.count_nonzero(data.y == "" if data.y.dtype.kind == "U" else data.y != data.y)
+            )
         scores = found.reshape(len(labels), -1)
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
         sure = None if is_sure is None else is_sure(X)
-        counts = known, right, data.y is not None, data.skipped, dropped
+        counts = known, right, unlabelled, data.y is not None, data.skipped, dropped
         yield Piece(labels, scores, *counts, sure, data.gaps, made_up, errors)
+
+
+def _some_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+    """The numbers that labels are, NaN where one is missing; None where they are no numbers."""
+    import numpy as np
+
+    missing = labels != labels
+    values = numbers_of(labels[~missing])
+    if values is None or not len(values):
+        return None
+    found = np.full(len(labels), np.nan)
+    found[~missing] = values
+    return found
 
 
 def _pieces(
@@ -279,7 +297,7 @@ class _Tally:
     """What is said about all pieces together."""
 
     def __init__(self) -> None:
-        self.rows = self.known = self.right = self.skipped = self.dropped = 0
+        self.rows = self.known = self.right = self.unlabelled = self.skipped = self.dropped = 0
         self.labelled = False
         self.sure: int | None = None
         self.filled, self.unseen = Counter[str](), Counter[str]()
@@ -291,6 +309,7 @@ class _Tally:
             self.rows += len(piece.labels)
             self.known += piece.known
             self.right += piece.right
+            self.unlabelled += piece.unlabelled
             self.skipped += piece.skipped
             self.dropped += piece.dropped
             self.labelled |= piece.labelled
@@ -311,7 +330,12 @@ class _Tally:
     @property
     def accuracy(self) -> float | None:
         """None where no row has a label that the model knows, as in files with dummies for labels."""
-        return self.right / self.rows if self.known else None
+        return self.right / self.judged if self.known else None
+
+    @property
+    def judged(self) -> int:
+        """Rows whose label can be compared with the predicted one."""
+        return self.rows - self.unlabelled
 
     @property
     def mean_absolute_error(self) -> float | None:
@@ -333,7 +357,9 @@ class _Tally:
 
     def sentences(self, model: files.StoredModel) -> Iterator[str]:
         if self.accuracy is not None:
-            yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.rows} rows."
+            yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.judged} rows."
+            if self.unlabelled:
+                yield f"{counted(self.unlabelled, 'row')} not counted: no label is given."
         elif self.compared:
             yield (
                 f"Off by {self.mean_absolute_error:.6g} in the mean, root mean square "
@@ -341,9 +367,10 @@ class _Tally:
             )
         elif self.labelled and self.rows and not model.is_regression:
             yield "No accuracy: none of the labels in the data is one of the model's classes."
-        if self.known and self.known < self.rows:
-            unknown = self.rows - self.known
-            yield f"{unknown} rows have labels that the model does not know; they count as wrong."
+        if self.known and self.known < self.judged:
+            unknown = self.judged - self.known
+            rows = "1 row has a label" if unknown == 1 else f"{unknown} rows have labels"
+            yield f"{rows} that the model does not know; counted as wrong."
         if self.sure is not None and self.rows:
             count = f"{percent(self.sure / self.rows)}, {self.sure} of {self.rows} rows"
             yield f"Sure: {count} have the label that the best model gives them."
@@ -353,6 +380,7 @@ class _Tally:
                 f"trained on {model.features} columns."
             )
         if self.skipped:
-            yield f"{self.skipped} malformed lines were left out: their lines in the answer are empty."
+            empty = "its line in the answer is" if self.skipped == 1 else "their lines in the answer are"
+            yield f"{counted(self.skipped, 'malformed line')} left out: {empty} empty."
         if self.filled or self.unseen:
             yield from made_up_in_words(self.filled, self.unseen)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def reproduce(
     parts: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PART]...", help="By name; by default all.", show_default=False),
+        typer.Argument(metavar="PART", help="By name; by default all.", show_default=False),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="On subsamples: some 20 seconds, numbers that do not compare.")

@@ -7,8 +7,9 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
+from maxmargin.estimators.rank_svm import RankSVM
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svc_cv import SVCCV
 from maxmargin.estimators.svr import SVR
 
-__all__ = ["SVC", "SVCCV", "SVR", "LinearSVC", "LinearSVCCV", "LinearSVR", "LogisticRegression"]
+__all__ = ["SVC", "SVCCV", "SVR", "LinearSVC", "LinearSVCCV", "LinearSVR", "LogisticRegression", "RankSVM"]

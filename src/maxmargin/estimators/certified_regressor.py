@@ -18,6 +18,7 @@ from maxmargin.estimators.certified import Certified
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.reductions.ladders import Running
+from maxmargin.reductions.ranking import Ranking
 from maxmargin.reductions.regression import Regression
 from maxmargin.solving.loop import Callback, Progress
 from maxmargin.tools.interrupts import Interrupts
@@ -66,7 +67,7 @@ class CertifiedRegressor(RegressorMixin, Certified):
 
         return tell
 
-    def _set_proof(self, regression: Regression, model: Model) -> None:
+    def _set_proof(self, regression: Regression | Ranking, model: Model) -> None:
         """The intercept, the proof and how the fit ended; warns where it fell short."""
         self.certificate_, self.trace_ = model.certificate, model.trace
         self.intercept_ = np.array([model.b])

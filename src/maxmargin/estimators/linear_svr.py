@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
-from maxmargin.estimators.reading import MATRIX, checked_weights
+from maxmargin.estimators.reading import MATRIX, checked_weights, telling_of_tables
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.solution import Solution
@@ -110,7 +110,8 @@ class LinearSVR(CertifiedRegressor):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
-        X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
+        with telling_of_tables(X):
+            X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
         weights = checked_weights(sample_weight, X)
         with held_back() as interrupts:
             regression = Regression(

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,13 +34,29 @@ def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArr
     card = card_for(getattr(estimator, "device", None), X)
     if card is not None:
         return _read_onto(card, estimator, X, y)
+    given = X
     X, targets = _read(estimator, X, y, check_finite=False)
     rows = Rows(X, check_finite=False)
     # A pass that the fit takes anyway tells whether all values are finite. A square that is beyond all
     # numbers is no proof of anything, and left to scikit-learn's check.
     if not isinstance(X, LazyMonomials) and not np.isfinite(rows.squared_norms).all():
-        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+        with telling_of_tables(given):
+            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
     return X, targets, rows
+
+
+@contextmanager
+def telling_of_tables(X: Any) -> Iterator[None]:
+    """Add to what scikit-learn says of texts and missing values in a data frame who takes them."""
+    try:
+        yield
+    except ValueError as error:
+        if hasattr(X, "columns"):
+            error.add_note(
+                "maxmargin.Table makes numbers of texts, dates and missing values in a data frame: "
+                "make_pipeline(maxmargin.Table(), ...) with this estimator as its last step."
+            )
+        raise
 
 
 def _read_onto(card: Card, estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], RowSpace]:
@@ -79,7 +97,8 @@ def _read(estimator: Any, X: Any, y: ArrayLike, *, check_finite: bool) -> tuple[
             estimator.n_features_in_ = plain.shape[1]
             return plain, np.asarray(y)
     if not isinstance(X, LazyMonomials):
-        X, targets = validate_data(estimator, X, y, order="C", ensure_all_finite=check_finite, **MATRIX)
+        with telling_of_tables(X):
+            X, targets = validate_data(estimator, X, y, order="C", ensure_all_finite=check_finite, **MATRIX)
         return X, targets
     targets = validate_data(estimator, y=y)
     check_consistent_length(X, targets)

@@ -33,6 +33,7 @@ from maxmargin.estimators.reading import (
     in_the_kind_of,
     labels_and_codes,
     lies_on_card,
+    telling_of_tables,
     weights_or_zero,
 )
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
@@ -351,7 +352,8 @@ class SVC(CertifiedClassifier):
             check_consistent_length(X, targets)
         else:
             self._refuse_sparse_matrix(X)
-            X, targets = validate_data(self, X, y, order="C", **MATRIX)
+            with telling_of_tables(X):
+                X, targets = validate_data(self, X, y, order="C", **MATRIX)
         if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix: a row and a column for every example. Input "

@@ -25,7 +25,7 @@ from maxmargin.estimators.named_kernels import (
     is_precomputed,
     why_unproven,
 )
-from maxmargin.estimators.reading import MATRIX, weights_or_zero
+from maxmargin.estimators.reading import MATRIX, telling_of_tables, weights_or_zero
 from maxmargin.kernels.base import Function, Linear, Precomputed
 from maxmargin.proof.model import Model, Status
 from maxmargin.reductions.kernel_regression import KernelRegression
@@ -169,7 +169,8 @@ class SVR(CertifiedRegressor):
             check_consistent_length(X, values)
         else:
             self._refuse_sparse_matrix(X)
-            X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
+            with telling_of_tables(X):
+                X, values = validate_data(self, X, y, order="C", y_numeric=True, **MATRIX)
         if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix: a row and a column for every example. Input "

@@ -12,7 +12,7 @@ from typing import Any
 
 from maxmargin.independent.parts import TUBE_LOSSES, OtherData, Part, parts_of
 from maxmargin.independent.places import wrong_place
-from maxmargin.independent.readers import Unreadable, read_data, read_model
+from maxmargin.independent.readers import COMMAS, Sheet, Unreadable, read_data, read_model
 from maxmargin.independent.rows import NotAKernel, refuse_unproven
 from maxmargin.independent.values import (
     LOSSES,
@@ -105,13 +105,18 @@ class Verdict:
 
 
 def check(
-    model_path: Path, data_path: Path, *, label: str | None = None, zero_based: bool = False
+    model_path: Path,
+    data_path: Path,
+    *,
+    label: str | None = None,
+    zero_based: bool = False,
+    sheet: Sheet = COMMAS,
 ) -> Verdict:
     """Judge a model by its own points; an ``Unreadable`` says why that is not possible."""
     model = read_model(model_path)
     described = model.description
     encoding = described.get("encoding")
-    data = read_data(data_path, label=label, zero_based=zero_based, encoding=encoding)
+    data = read_data(data_path, label=label, zero_based=zero_based, encoding=encoding, sheet=sheet)
     verdict = Verdict(model_path, data_path, _in_words(described))
     _refuse_unknown(described)
     try:

@@ -51,12 +51,28 @@ class Data:
         return 1 + max((column for row in self.rows for column in row), default=-1)
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """How CSV is written."""
+
+    delimiter: str | None = None
+    """Between values; None is a comma, and a tab in .tsv."""
+    decimal: str = "."
+    """Before the decimals of numbers."""
+    header: bool = True
+    """Whether the first line names the columns; else they are called 1, 2, ..."""
+
+
+COMMAS = Sheet()
+
+
 def read_data(
     path: Path,
     *,
     label: str | None = None,
     zero_based: bool = False,
     encoding: Mapping[str, Any] | None = None,
+    sheet: Sheet = COMMAS,
 ) -> Data:
     """Read CSV where the name of the file says so, LIBSVM text otherwise; both may be packed.
 
@@ -74,7 +90,11 @@ def read_data(
         raise Unreadable(f"{path}: the file cannot be read: {error}.") from error
     try:
         if stem.endswith((".csv", ".tsv")):
-            return _csv(text, "\t" if stem.endswith(".tsv") else ",", label, encoding)
+            delimiter = sheet.delimiter or ("\t" if stem.endswith(".tsv") else ",")
+            lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if line]
+            if not sheet.header:
+                lines.insert(0, [str(number) for number in range(1, len(lines[0]) + 1)] if lines else [])
+            return _table(lines, label, encoding, sheet.decimal)
         if encoding is not None:
             raise ValueError("the model was trained on a table; this checker reads it from CSV.")
         return _libsvm(text, 0 if zero_based else 1)
@@ -99,8 +119,9 @@ def _libsvm(text: str, first: int) -> Data:
     return Data(rows, labels)
 
 
-def _csv(text: str, delimiter: str, label: str | None, encoding: Mapping[str, Any] | None = None) -> Data:
-    lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if line]
+def _table(
+    lines: list[list[str]], label: str | None, encoding: Mapping[str, Any] | None, decimal: str
+) -> Data:
     names = lines[0] if lines else []
     if encoding is not None:
         names = [name.strip() for name in names]
@@ -116,9 +137,9 @@ def _csv(text: str, delimiter: str, label: str | None, encoding: Mapping[str, An
         if len(line) != len(names):
             raise ValueError("a row has another number of values than the first line has names.")
         if encoding is not None:
-            rows.append(encoded_row(encoding, names, line))
+            rows.append(encoded_row(encoding, names, line, decimal))
             continue
-        values = [_number(value) for k, value in enumerate(line) if k != place]
+        values = [_number(value.replace(decimal, ".")) for k, value in enumerate(line) if k != place]
         rows.append({k: value for k, value in enumerate(values) if value != 0.0})
     labels = [line[place] for line in lines[1:]]
     if encoding is not None:

@@ -34,7 +34,9 @@ def encoded_names(encoding: Mapping[str, Any]) -> list[str]:
     return names
 
 
-def encoded_row(encoding: Mapping[str, Any], names: Sequence[str], line: Sequence[str]) -> dict[int, float]:
+def encoded_row(
+    encoding: Mapping[str, Any], names: Sequence[str], line: Sequence[str], decimal: str = "."
+) -> dict[int, float]:
     """The values of a row that are not zero, by their column."""
     values = dict(zip(names, line, strict=True))
     no_value = _NO_VALUE | set(encoding["missing"])
@@ -42,6 +44,8 @@ def encoded_row(encoding: Mapping[str, Any], names: Sequence[str], line: Sequenc
     for column in encoding["columns"]:
         text = values[column["name"]]
         missing = text in no_value or not text.strip()
+        if column["kind"] == "number" and decimal != ".":
+            text = text.replace(".", " ").replace(decimal, ".")
         for value in _values(column, None if missing else text.strip()):
             if value != 0.0:
                 row[place] = value

@@ -30,7 +30,15 @@ def to_onnx(model: Any, X: Any = None, *, dtype: Literal["float64", "float32"] =
     skl2onnx = register()
     from sklearn.utils.validation import check_is_fitted
 
+    from maxmargin.tables.transformer import Table
+
     check_is_fitted(model)
+    if any(isinstance(step, Table) for _, step in getattr(model, "steps", ())):
+        raise ValueError(
+            "A Table finds columns by their names and reads texts, dates and missing values in them, which "
+            "is not written as ONNX. Convert the last step, to_onnx(pipeline[-1]), and give it what the "
+            "Table makes of the rows; or use a ColumnTransformer, to_onnx(pipeline, frame)."
+        )
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype must be 'float64' or 'float32'. Got {dtype!r} instead.")
     if X is not None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.problem import Penalty, Problem
+from maxmargin.problem.ranking import RankingProblem
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
@@ -327,6 +328,10 @@ def certify(
     of the two are kept: any two such points make a proof. ``tell`` is called now and then where that takes
     long: with a kernel, a pass is as many values as there are pairs of a support vector and a row.
     """
+    if isinstance(problem, RankingProblem):  # whose terms belong to pairs of rows
+        from maxmargin.proof.ranking import certify_ranking
+
+        return certify_ranking(problem, solution, known=known, budget=budget)
     if solution.w is not None:
         w = np.ascontiguousarray(solution.w, np.float64)
         primal = _primal_point(problem, w, budget, tell)

@@ -27,5 +27,7 @@ class Solution:
     """Whether a multiple of w would do as well: where C is large, one may be worth more."""
     alpha_from: str = "the solver"
     """The origin of alpha, in words."""
+    width: float = 0.0
+    """Of a ranking with the hinge: over how much of the margin the multipliers of pairs rise."""
     notes: dict[str, float] = field(default_factory=dict[str, float])
     """What else the solver can tell, such as the bound of Pegasos."""

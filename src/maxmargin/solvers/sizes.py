@@ -57,6 +57,11 @@ LARGEST_INTERIOR_SIDE = 4_800
 AFFORDABLE_STEP = 1e9
 """Multiply-adds for the matrix of one step of the interior point, where it is the last resort: well below a
 second."""
+MATRIX_COLUMNS_OF_PAIRS = 300
+"""Columns up to which the matrix of a ranking's Newton step is written out: it takes as many products with
+the pairs as there are columns, and conjugate gradients rarely take fewer than a tenth of that."""
+MATRIX_VALUES_OF_PAIRS = 1 << 26
+"""Rows times columns of X up to which that is done, since X is held as a matrix of 512 MB at most."""
 
 # Problems with a kernel, counted in rows.
 

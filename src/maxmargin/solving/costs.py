@@ -21,7 +21,6 @@ from maxmargin.solvers.sizes import (
     FEW_VALUES,
     LARGEST_SIDE,
     UNBLOCKED_COLUMNS,
-    UNBLOCKED_COLUMNS_OF_FEW,
 )
 
 _PASS = 0.7
@@ -104,11 +103,6 @@ def sweep_cost(problem: Problem, visited: int) -> float:
     far = rows.stored > CACHED_VALUES and not nearly_full(rows)
     row = _ROW_FROM_MEMORY if far else _ROW
     return (rows.stored / max(rows.count, 1) + row) * visited + CALL
-
-
-def takes_steps_at_once(problem: Problem) -> bool:
-    """Whether second-order steps follow one another in the core; each sweep of the ascent is a call."""
-    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < UNBLOCKED_COLUMNS_OF_FEW
 
 
 def second_order_steps(problem: Problem, tol: float) -> float:

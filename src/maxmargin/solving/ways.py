@@ -15,6 +15,7 @@ from typing import Any
 
 from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Penalty, Problem
+from maxmargin.problem.ranking import RankingProblem
 from maxmargin.solvers import (
     SOLVERS,
     ActiveSet,
@@ -30,9 +31,10 @@ from maxmargin.solvers import (
 from maxmargin.solvers.ascent.warm_up import warm_up_stages
 from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
-from maxmargin.solvers.sizes import LARGEST_SIDE
+from maxmargin.solvers.ranking_newton import RankingNewton
+from maxmargin.solvers.sizes import FEW_VALUES, LARGEST_SIDE, UNBLOCKED_COLUMNS_OF_FEW
 from maxmargin.solving import hand_over
-from maxmargin.solving.costs import costs_of_ways, sweep_cost, takes_steps_at_once
+from maxmargin.solving.costs import costs_of_ways, sweep_cost
 from maxmargin.solving.rotated import Rotated
 from maxmargin.tools.changed import changed
 
@@ -91,6 +93,10 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
         return CoordinateDescent(), (
             "coordinate_descent: with the l1 penalty most columns have no weight, and it visits the others."
         )
+    if isinstance(problem, RankingProblem):
+        return RankingNewton(), (
+            "ranking_newton: it needs sums over sorted scores alone, and never writes a pair of rows out."
+        )
     if problem.rows.has_kernel:
         if problem.intercept is not Intercept.EXACT:
             return KernelDualAscent(), (
@@ -115,7 +121,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     if not problem.rows.offers_single_rows:
         return second, f"{second.name}: these rows only offer whole passes, and it needs no more."
     size = f"{problem.rows.count} rows of {problem.rows.columns} columns"
-    if takes_steps_at_once(problem):
+    if _takes_steps_at_once(problem):
         return second, (
             f"{second.name}: for {size} its steps follow one another inside the core, and their number "
             "hardly depends on C."
@@ -137,8 +143,15 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     )
 
 
+def _takes_steps_at_once(problem: Problem) -> bool:
+    """Whether second-order steps follow one another in the core; each sweep of the ascent is a call."""
+    return problem.rows.stored <= FEW_VALUES and problem.rows.columns < UNBLOCKED_COLUMNS_OF_FEW
+
+
 def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
+    if isinstance(problem, RankingProblem) and not isinstance(solver, RankingNewton):
+        return f"{solver.name} takes rows, and not pairs of them. Use solver='auto' for a ranking."
     if problem.rows.has_kernel and not solver.takes_kernels:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_kernels)
         return (

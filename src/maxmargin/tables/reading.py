@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -13,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.files.data.reading import DataError, DataSet, Options, about, file_format, shown
+from maxmargin.files.data.sheets import RaggedRows, Sheet
 from maxmargin.files.data.tables import (
-    Sheet,
     label_among,
     label_array,
     load_pyarrow,
@@ -23,7 +24,7 @@ from maxmargin.files.data.tables import (
     require_modest_size,
 )
 from maxmargin.tables.encoding import Encoded, Encoding, Scale
-from maxmargin.tables.kinds import Said, Seen
+from maxmargin.tables.kinds import Said, Seen, has_decimal_comma
 
 T = TypeVar("T")
 _NOT_A_NUMBER = re.compile(r"In CSV column #(\d+):.*conversion error.*invalid value '(.*)'", re.DOTALL)
@@ -34,10 +35,11 @@ class _OtherText(DataError):
     """A text in a column whose first values were none."""
 
     def __init__(self, column: str, text: str) -> None:
+        comma = "Say decimal=',' (--decimal ',' on the command line). " if has_decimal_comma(text) else ""
         super().__init__(
             f"column '{column}' should hold numbers, truth values or dates throughout, and has '{text}'",
-            "Correct the value, or say that it stands for a missing one with missing=... (--missing on the "
-            "command line).",
+            f"{comma}Correct the value, or say that it stands for a missing one with missing=... "
+            "(--missing on the command line).",
         )
         self.name = column
 
@@ -53,6 +55,8 @@ class RawTable:
     skipped: int = 0
     gaps: list[int] = field(default_factory=list[int])
     """The rows of the file that were left out and not told of before, counted from 0."""
+    decimal: str = "."
+    """What stands before the decimals of numbers that are written as texts."""
 
     def take(self, rows: NDArray[Any]) -> RawTable:
         """Some of the rows."""
@@ -60,7 +64,7 @@ class RawTable:
 
     def seen(self) -> list[Seen]:
         """What its columns hold."""
-        each = [Seen(name) for name in self.features.schema.names]
+        each = [Seen(name, decimal=self.decimal) for name in self.features.schema.names]
         for one in each:
             for chunk in self.features.column(one.name).chunks:
                 one.add(chunk)
@@ -106,10 +110,25 @@ def read_raw(
             np.concatenate(labels) if labels else None,
             pieces[0].label,
             sum(piece.skipped for piece in pieces),
+            decimal=options.decimal,
         )
 
     texts = set() if said is None else {*said.categorical, *said.numeric}
-    return until_types_fit(read, texts, encoding)
+    table = until_types_fit(read, texts, encoding)
+    return table if said is None else _with_points(table, said.numeric)
+
+
+def _with_points(table: RawTable, numbers: Iterable[str]) -> RawTable:
+    """A table whose columns of numbers have decimal points where they are texts with decimal commas."""
+    from pyarrow import compute, types
+
+    features = table.features
+    for place, (name, kind) in enumerate(zip(features.schema.names, features.schema.types, strict=True)):
+        if table.decimal == "," and name in numbers and types.is_string(kind):
+            # What has a point already is no number here, and stays none.
+            plain = compute.replace_substring(features.column(name), ".", " ")
+            features = features.set_column(place, name, compute.replace_substring(plain, ",", "."))
+    return replace(table, features=features)
 
 
 def until_types_fit(read: Callable[[set[str]], T], texts: set[str], encoding: Encoding | None = None) -> T:
@@ -152,16 +171,15 @@ def _pieces(
         pyarrow = load_pyarrow()
         try:
             for batch, gaps in _batches(path, options, format, texts, encoding):
-                piece = _piece(batch, gaps, options, rows)
+                piece = replace(_piece(batch, gaps, options, rows), decimal=options.decimal)
+                if encoding is not None:
+                    piece = _with_points(piece, {each.name for each in encoding.columns if each.lenient})
                 rows += batch.num_rows
                 yield piece
         except DataError:
             raise
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            cure = "Correct the file, or leave such rows out with skip_bad_lines=True (--skip-bad-lines on "
-            raise DataError(
-                f"the table cannot be read after row {rows}: {error}", f"{cure}the command line)."
-            ) from error
+            raise DataError(f"the table cannot be read after row {rows}: {error}", "Correct it.") from error
         if rows == 0:
             raise DataError("there is not a single row in this table", "Check the file.")
 
@@ -218,38 +236,34 @@ def _batches(
         return
     from pyarrow import RecordBatch
 
-    lines: list[int] = []
-
-    def skip(row: Any) -> str:
-        lines.append(row.number or 0)
-        return "skip" if options.skip_bad_lines else "error"
-
+    ragged = RaggedRows(options)
     if options.skip_bad_lines:
         options = replace(options, threads=1)  # only then it is known which lines are left out
     sheet = Sheet.of(path, options)
-    schema = sheet.schema(options, skip, texts_may_be_missing=True)
+    schema = sheet.schema(options, ragged, texts_may_be_missing=True)
     refuse_twice([name.strip() for name in schema.names])
     wanted = _types(schema, options, texts, encoding)
-    lines.clear()
-    header = int(options.header)
-    with sheet.opened(options, skip, wanted, texts_may_be_missing=True) as (source, reader):
-        names = [name.strip() for name in reader.schema.names]
-        while True:
-            try:
-                batch = reader.read_next_batch()
-            except StopIteration:
-                break
-            except ValueError as error:
-                if found := _NOT_A_NUMBER.search(str(error)):
-                    text = shown(found[2].encode())
-                    raise _OtherText(names[int(found[1])], text) from None
-                raise
-            gaps, lines[:] = [line - header - 1 for line in lines], []
-            yield batch.rename_columns(names), gaps
+    ragged.taken()
+    names = [name.strip() for name in schema.names]
+    reading = sheet.opened(options, ragged, wanted, texts_may_be_missing=True)
+    with _naming(names), reading as (source, reader):
+        for batch in reader:
+            yield batch.rename_columns(names), ragged.taken()
             options.report(source.done, source.size)
-        if lines:
+        if gaps := ragged.taken():
             schema = reader.schema.empty_table().rename_columns(names).schema
-            yield RecordBatch.from_pylist([], schema=schema), [line - header - 1 for line in lines]
+            yield RecordBatch.from_pylist([], schema=schema), gaps
+
+
+@contextmanager
+def _naming(names: list[str]) -> Iterator[None]:
+    """Say of a text that is not what its column holds which column that is."""
+    try:
+        yield
+    except ValueError as error:
+        if found := _NOT_A_NUMBER.search(str(error)):
+            raise _OtherText(names[int(found[1])], shown(found[2].encode())) from None
+        raise
 
 
 def _types(schema: Any, options: Options, texts: set[str], encoding: Encoding | None) -> dict[str, Any]:

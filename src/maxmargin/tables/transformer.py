@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from maxmargin.files.data.tables import load_pyarrow
+from maxmargin.files.data.tables import load_pyarrow, refuse_twice
 from maxmargin.tables.encoding import SCALES, Scale
 from maxmargin.tables.kinds import Said
 from maxmargin.tables.reading import RawTable
@@ -37,6 +37,8 @@ class Table(TransformerMixin, BaseEstimator):
     ----------
     encoding_ : Encoding
         What becomes of each column.
+    left_out_ : dict
+        The columns that the matrix does not have, and why.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Table(TransformerMixin, BaseEstimator):
         table = RawTable(arrow_table(X), None, None)
         said = Said(*(_names(names) for names in (self.drop, self.categorical, self.numeric)))
         self.encoding_ = table.fitted(said, self.scale)
+        self.left_out_ = {column.name: column.reason for column in self.encoding_.left_out}
         self.n_features_in_ = len(table.features.schema.names)
         self.feature_names_in_ = np.array(table.features.schema.names, object)
         return self
@@ -84,6 +87,7 @@ def arrow_table(frame: Any) -> Any:
     if isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
         return pyarrow.table(frame) if isinstance(frame, pyarrow.RecordBatch) else frame
     if hasattr(frame, "iloc"):
+        refuse_twice([str(name) for name in frame.columns])
         return pyarrow.Table.from_pandas(frame, preserve_index=False)
     if hasattr(frame, "__arrow_c_stream__") or isinstance(frame, dict):
         return pyarrow.table(frame)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.data.reading import DataError
-from maxmargin.tables.kinds import Kind, as_number
+from maxmargin.files.data.reading import DataError, printable
+from maxmargin.tables.kinds import Kind, as_moment, as_number
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _DAY = 86_400e6
 """Microseconds of a day."""
+_BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def kind_of(kind: Any) -> Kind | None:
@@ -50,6 +52,8 @@ def numbers_of(name: str, kind: Kind, column: Any) -> Vector:
         known = [as_number(text) for text in texts]
         values = np.array([np.nan if value is None else value for value in known] + [np.nan])
         return values[codes]
+    if held == "category" and kind == "date":
+        return _days_of_texts(name, column)
     if kind == "truth" and held == "number":
         held = "truth"
     if held != kind and not (kind == "number" and held == "truth"):
@@ -65,6 +69,20 @@ def numbers_of(name: str, kind: Kind, column: Any) -> Vector:
 
 
 _WORDS = {"number": "numbers", "truth": "truth values", "date": "dates", "category": "categories"}
+
+
+def _days_of_texts(name: str, column: Any) -> Vector:
+    """Dates that are written as texts, each different one read once."""
+    texts, codes = texts_of(column)
+    days = np.full(len(texts) + 1, np.nan)
+    for place, text in enumerate(texts):
+        moment = as_moment(text)
+        if moment is None:
+            raise DataError(
+                f"column '{name}' holds dates, and '{printable(text)}' is none", "Write it as 2024-12-31."
+            )
+        days[place] = float((moment - _BEGIN) // timedelta(microseconds=1)) / _DAY
+    return days[codes]
 
 
 def _days(column: Any) -> Vector:

@@ -44,6 +44,11 @@ def count_in_words(count: int) -> str:
     return _COUNTS[count] if 0 <= count < len(_COUNTS) else str(count)
 
 
+def counted(count: int, what: str) -> str:
+    """``1 line was``, ``2 lines were``."""
+    return f"1 {what} was" if count == 1 else f"{count} {what}s were"
+
+
 def some(names: Sequence[str], most: int = 5) -> str:
     """``a, b, c and 12 more``."""
     if len(names) <= most:

@@ -120,7 +120,7 @@ _PANELS = {
     "Choice": "low high values gammas folds picture",
     "Training": "solver option tol max_time max_iter seed resume cache_size device threads",
     "Data": "label format columns zero_based skip_bad_lines test hold_out",
-    "Tables": "drop categorical numeric scale missing delimiter no_header",
+    "Tables": "drop categorical numeric scale missing delimiter decimal no_header",
     "Answer": "output scores sure no_proof model_format as_json quiet verbose",
 }
 """The options of each part of the help."""

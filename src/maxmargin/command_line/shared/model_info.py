@@ -14,7 +14,7 @@ from maxmargin.command_line.shared.columns import column_in_words, encoding_as_j
 from maxmargin.command_line.shared.features import features_as_json, features_in_words, monomial_name
 from maxmargin.command_line.shared.verdict import claim_as_json, kernel_described
 from maxmargin.files import SavedKernelModel, SavedModel, StoredModel, load_model
-from maxmargin.files.data.labels import label_text
+from maxmargin.files.data.labels import label_text, quoted_label
 from maxmargin.files.models.support_vectors import with_support_vectors
 from maxmargin.tables.encoding import Encoding
 from maxmargin.tools.words import bytes_in_words, some
@@ -54,7 +54,7 @@ def _tell_columns(encoding: Encoding) -> None:
 
 
 def _lines(model: StoredModel) -> dict[str, str]:
-    task = "classes", some([label_text(label) for label in model.classes], 10)
+    task = "classes", some([quoted_label(label) for label in model.classes], 10)
     if model.is_regression:
         task = "task", "regression"
     lines = {
@@ -106,7 +106,7 @@ def _kernel_lines(model: SavedKernelModel) -> dict[str, str]:
     if model.is_regression:
         return {"kernel": str(model.kernel), "vectors": f"{model.coefficients.shape[1]}, {held}"}
     each = [
-        f"{label_text(label)} ({count})" for label, count in zip(model.classes, model.counts, strict=True)
+        f"{quoted_label(label)} ({count})" for label, count in zip(model.classes, model.counts, strict=True)
     ]
     total = model.coefficients.shape[1]
     return {"kernel": str(model.kernel), "vectors": f"{total}, {held}: {some(each, 10)}"}

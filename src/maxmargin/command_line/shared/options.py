@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ import typer
 
 from maxmargin import files
 from maxmargin.command_line.shared.answer import Failure
-from maxmargin.files.data.labels import label_text
+from maxmargin.files.data.labels import label_text, quoted_label
 from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
@@ -52,6 +53,10 @@ Delimiter = Annotated[
     typer.Option(
         metavar="CHARACTER", help="Between the values of CSV.", show_default="a comma; a tab in .tsv"
     ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(metavar="CHARACTER", help="Before the decimals of CSV: . or ,", show_default="a point"),
 ]
 NoHeader = Annotated[
     bool, typer.Option("--no-header", help="The first line of CSV is a row: columns are called 1, 2, ...")
@@ -157,6 +162,7 @@ class Layout:
     format: Format = None
     label: Label = None
     delimiter: Delimiter = None
+    decimal: Decimal = None
     no_header: NoHeader = False
     missing: Missing = None
     zero_based: ZeroBased = False
@@ -164,15 +170,22 @@ class Layout:
     threads: ReadingThreads = None
 
     @property
-    def _given(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """The options as ``files.read`` calls them."""
-        if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '\r\n"'):
+        delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '\r\n"'):
+            raise Failure(f"--delimiter must be one character, or tab. Got {delimiter!r} instead.")
+        if self.decimal not in (None, ".", ","):
+            raise Failure(f"--decimal must be . or a comma. Got {self.decimal!r} instead.")
+        if self.decimal == "," and delimiter in (None, ","):
             raise Failure(
-                f"--delimiter must be one character. Got {self.delimiter!r} instead. A tab is $'\\t'."
+                "--decimal ',' needs values that are separated by another character. Say which, as in "
+                "--delimiter ';'."
             )
         return {
             "label": self.label,
-            "delimiter": self.delimiter,
+            "delimiter": delimiter,
+            "decimal": self.decimal or ".",
             "header": not self.no_header,
             "missing": tuple(listed(self.missing)),
             "zero_based": self.zero_based,
@@ -194,7 +207,7 @@ class Layout:
         """
         from maxmargin.files.data.reading import file_format
 
-        options = self._given | {"labelled": labelled, "progress": progress, "format": self.format}
+        options = self.given | {"labelled": labelled, "progress": progress, "format": self.format}
         if width is not None and file_format(os.fspath(path), self.format) in ("libsvm", "npz"):
             options |= {"columns": width, "ignore_extra": True}
         return files.stream(path, **options)
@@ -212,7 +225,7 @@ class Layout:
         from maxmargin.tables.reading import stream_raw
 
         self._check_table(path)
-        options = Options.of(**self._given, labelled=False, progress=progress)
+        options = Options.of(**self.given, labelled=False, progress=progress)
         return stream_raw(os.fspath(path), options, format=self.format, texts=texts, encoding=encoding)
 
     def is_table(self, path: Path) -> bool:
@@ -245,7 +258,7 @@ class Reading(Layout):
         if encoding is not None:
             self._check_table(path)
             return self.read_raw(path, progress, encoding=encoding).encoded(encoding)[0]
-        given = self._given | {"format": self.format, "columns": self.columns}
+        given = self.given | {"format": self.format, "columns": self.columns}
         return files.read(path, progress=progress, **given)
 
     def read_raw(
@@ -255,7 +268,7 @@ class Reading(Layout):
         from maxmargin.files.data.reading import Options
         from maxmargin.tables.reading import read_raw
 
-        options = Options.of(**self._given, progress=progress)
+        options = Options.of(**self.given, progress=progress)
         return read_raw(os.fspath(path), options, format=self.format, **known)
 
 
@@ -536,7 +549,7 @@ def class_weight_of(text: str, labels: Any) -> Any:
         return text
     classes = {label_text(label): label for label in labels}
     weights: dict[Any, float] = {}
-    for part in text.split(","):
+    for part in re.findall(r",?((?:[^,:]*,)*?[^,]*:[^,]*|[^,]+)", text):  # a label may have commas in it
         name, _, factor = part.rpartition(":")
         name = name.strip().removeprefix("+") if name.strip() not in classes else name.strip()
         try:
@@ -544,7 +557,7 @@ def class_weight_of(text: str, labels: Any) -> Any:
         except (KeyError, ValueError):
             raise Failure(
                 f"--class-weight must be balanced or LABEL:FACTOR,... Got {part!r} instead. The labels are "
-                f"{some(list(classes), 10)}."
+                f"{some(list(map(quoted_label, labels)), 10)}."
             ) from None
     if not all(0 <= factor < float("inf") for factor in weights.values()):
         raise Failure(f"--class-weight must have finite factors of at least 0. Got {text!r} instead.")

@@ -30,7 +30,7 @@ from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.estimators.sureness import has_place, settled_of
-from maxmargin.files.data.labels import label_text, problem_text
+from maxmargin.files.data.labels import problem_text, quoted_label
 from maxmargin.kernels.names import describe
 from maxmargin.proof.model import Status, each_of
 from maxmargin.telling.doubts import (
@@ -43,7 +43,7 @@ from maxmargin.telling.doubts import (
     separating_doubts,
 )
 from maxmargin.telling.progress import Clock
-from maxmargin.tools.words import bytes_in_words, percent, seconds_in_words
+from maxmargin.tools.words import bytes_in_words, counted, percent, seconds_in_words
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
@@ -182,9 +182,10 @@ class Training:
             owners = [f"'{column.name}'" for column in data.encoding.columns for _ in column.names]
             places = {f"'{name}'": owner for name, owner in zip(names or (), owners, strict=True)}
             separating = list(dict.fromkeys(places[name] for name in separating))
-        doubts += separating_doubts(separating)
-        if self.training_set is not None:
-            doubts += counting_doubts([f"'{column}'" for column in self.training_set.counting])
+        counting = [] if self.training_set is None else self.training_set.counting
+        counting = [f"'{column}'" for column in counting]
+        doubts += separating_doubts([column for column in separating if column not in counting])
+        doubts += counting_doubts(counting)
         return [*self.warned, *doubts]
 
     @cached_property
@@ -244,7 +245,8 @@ class Training:
 
 def ending(status: Status, gap: float, tol: float, steps: int, data: Path) -> tuple[str, int]:
     """How a training ended and what to do about it, and the exit code."""
-    return _ENDINGS[status.name].format(gap=gap, tol=tol, steps=steps, data=data), _code(status)
+    words = _ENDINGS[status.name].format(gap=gap, tol=tol, steps=steps, data=data)
+    return words.replace("after 1 steps", "after 1 step"), _code(status)
 
 
 def _code(status: Status) -> int:
@@ -292,7 +294,7 @@ def _test(training: Training, reading: Reading, test: Path, *, quiet: bool) -> t
         with Bars(quiet=quiet) as bars:
             for piece in predictions(model, reading, test, bars.reading(test.name)):
                 right += piece.right
-                count += len(piece.labels)
+                count += len(piece.labels) - piece.unlabelled
     except ValueError as error:
         raise ValueError(f"{error} The model is trained and written to {training.target}.") from error
     return right, count
@@ -361,7 +363,7 @@ def _print_words(
     for sentence in _table_in_words(training.training_set):
         typer.echo(sentence)
     if training.data_set.skipped:
-        typer.echo(f"{training.data_set.skipped} malformed lines were left out.")
+        typer.echo(f"{counted(training.data_set.skipped, 'malformed line')} left out.")
     if training.choice is not None:
         training.choice.print_words()
     if len(training.certificates) > 1:
@@ -465,7 +467,7 @@ def _classes(training: Training) -> str:
     labels = training.estimator.classes_
     if len(labels) > _MOST_CLASSES:
         return f"{len(labels)} classes"
-    each = (f"{label_text(label)} ({n})" for label, n in zip(labels, training.counts, strict=True))
+    each = (f"{quoted_label(label)} ({n})" for label, n in zip(labels, training.counts, strict=True))
     return f"classes {', '.join(each)}"
 
 
@@ -506,7 +508,7 @@ def _accuracy(kind: str, counted: tuple[int, int]) -> str:
 def _majority(training: Training) -> str:
     """What the answer that is always the same gets right."""
     largest = int(np.argmax(training.counts))
-    label = label_text(training.estimator.classes_[largest])
+    label = quoted_label(training.estimator.classes_[largest])
     share = training.counts[largest] / sum(training.counts)
     return f"Always to say {label} would give {100 * share:.2f} %."
 

@@ -43,7 +43,7 @@ def _seen(path: Path, reading: Reading, texts: set[str], bars: Bars) -> dict[str
     for raw in reading.stream_table(path, texts=texts, progress=bars.reading(path.name)):
         for name in raw.features.schema.names:
             for chunk in raw.features.column(name).chunks:
-                seen.setdefault(name, Seen(name)).add(chunk)
+                seen.setdefault(name, Seen(name, decimal=raw.decimal)).add(chunk)
     return seen
 
 

@@ -31,7 +31,7 @@ _IN_OTHER_WORDS = {
     "nothing to tell apart. Give data of at least two classes, or another --label.",
     "Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete "
     "classes on a regression target with continuous values.": "The labels are numbers with decimals, not "
-    "classes: this is a problem of regression, which is not solved here. Name another column with --label.",
+    "classes. To predict such numbers, say --task regression; else name another column with --label.",
 }
 """What only Python knows, or scikit-learn says for it."""
 _PARAMETERS = ("loss", "solver", "kernel", "gamma", "tol", "max_iter", "max_time", "coef0", "degree", "C")

@@ -18,6 +18,12 @@ def label_text(label: Any) -> str:
     return str(label)
 
 
+def quoted_label(label: Any) -> str:
+    """The same within a sentence: a text that has spaces or commas in it stands in quotes."""
+    text = label_text(label)
+    return f"'{text}'" if " " in text or "," in text else text
+
+
 def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
     """Labels as the numbers that a regression is about; None where one of them is not a finite number."""
     import numpy as np
@@ -31,7 +37,7 @@ def numbers_of(labels: NDArray[Any]) -> NDArray[Any] | None:
 
 def problem_text(label: Any) -> str:
     """Which problem it is: a class against the rest, or a pair of classes."""
-    return " against ".join(map(label_text, label)) if isinstance(label, tuple) else label_text(label)
+    return " against ".join(map(quoted_label, label)) if isinstance(label, tuple) else quoted_label(label)
 
 
 def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:

@@ -36,17 +36,21 @@ _COLUMNS_WITHOUT_ASKING = 1 << 20
 """Columns that any file may have, 8 MiB of weights; a file of more bytes may have as many as bytes."""
 _WIDEST_NARROW = np.iinfo(np.int32).max
 
+_IF_A_TABLE = "If this is a table, say format='csv' (--format csv on the command line)."
 # What is wrong, and the cure.
 _FAULTS = {
     "label_missing": (
         "a line must begin with its label",
         "Put the label, or a 0, in front of the first index:value.",
     ),
-    "label_not_a_number": ("a label must be a decimal number", "Give every class a number."),
+    "label_not_a_number": (
+        "a label must be a decimal number",
+        f"Give every class a number. {_IF_A_TABLE}",
+    ),
     "label_not_finite": ("a label must be a finite number", "Remove the line or correct its label."),
     "label_not_alone": (
         "a line must have one label, a number with a decimal point",
-        "Several labels per line are not supported: write a file for each.",
+        f"{_IF_A_TABLE} Several labels per line are not supported: write a file for each.",
     ),
     "index_missing": ("an index is missing before the colon", "Write index:value."),
     "index_not_a_number": ("an index must be a whole number", "Write index:value, as in 3:0.5."),

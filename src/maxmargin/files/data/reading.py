@@ -111,6 +111,7 @@ class Options:
     delimiter: str | None = None
     header: bool = True
     missing: tuple[str, ...] = ()
+    decimal: str = "."
 
     @classmethod
     def of(cls, *, dtype: DTypeLike = np.float64, **others: Any) -> Options:
@@ -124,6 +125,8 @@ class Options:
                 raise ValueError(f"{name} must be a positive integer or None. Got {value!r} instead.")
         if options.delimiter is not None and (len(options.delimiter) != 1 or options.delimiter in '\r\n"'):
             raise ValueError(f"delimiter must be one character. Got {options.delimiter!r} instead.")
+        if options.decimal not in (".", ","):
+            raise ValueError(f"decimal must be '.' or ','. Got {options.decimal!r} instead.")
         return options
 
     def report(self, done: int, size: int | None) -> None:
@@ -148,6 +151,7 @@ def read(
     delimiter: str | None = None,
     header: bool = True,
     missing: tuple[str, ...] = (),
+    decimal: str = ".",
 ) -> DataSet:
     """Read a whole data file.
 
@@ -168,6 +172,7 @@ def read(
         delimiter: What separates the values of CSV; None takes a comma, and a tab for .tsv.
         header: Whether the first line of CSV names the columns. If not, their names are 1, 2, ...
         missing: Texts of CSV that stand for missing values, beside NA, NaN, null and the like.
+        decimal: What stands before the decimals of numbers in CSV: a point, or a comma.
     """
     options = Options.of(
         label=label,
@@ -182,6 +187,7 @@ def read(
         delimiter=delimiter,
         header=header,
         missing=missing,
+        decimal=decimal,
     )
     read_all, _ = _reader(os.fspath(path), format)
     return read_all(os.fspath(path), options)

@@ -3,52 +3,26 @@
 
 from __future__ import annotations
 
-import codecs
-import io
 import os
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
-from csv import Error as CsvError
-from csv import reader as csv_reader
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
-from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maxmargin.files.data.compressed import TextSource, bound
-from maxmargin.files.data.reading import (
-    COMPRESSED,
-    DataError,
-    DataSet,
-    Options,
-    about,
-    checked,
-    open_file,
-    shown,
-)
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from maxmargin.files.data.compressed import bound
+from maxmargin.files.data.reading import DataError, DataSet, Options, about, checked, open_file, shown
+from maxmargin.files.data.sheets import RaggedRows, Sheet, is_number
 
 _LABEL_NAMES = ("label", "target", "y", "class")
 """What a label column may be called without being named, in the order of preference."""
-_BLOCK = 1 << 22
-"""Bytes of CSV that are parsed at once: 4 MiB keep all cores busy."""
 _VALUES_AT_A_TIME = 1 << 18
 """Values of Parquet that are read at once, 2 MiB of numbers."""
 _LONGEST_LABEL = 256
 """Characters of a label: a longer text is not a class, and NumPy would give every label its width."""
-_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-"""What may separate values, and its word."""
-_SHELL = {",": "','", ";": "';'", "\t": "$'\\t'", "|": "'|'"}
-"""The same as one writes it in a shell."""
-_LAST_READ = 0.05
-"""Seconds after which a thread that reads ahead has begun its next read, if it does."""
 
 
 def read_table(path: str, options: Options, *, format: str) -> DataSet:
@@ -84,8 +58,7 @@ def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSe
         except DataError:
             raise
         except (pyarrow.ArrowException, OSError, ValueError) as error:
-            cure = "Correct the file" + (", or leave such rows out with skip_bad_lines." if rows else ".")
-            raise DataError(f"the table cannot be read after row {rows}: {error}", cure) from error
+            raise DataError(f"the table cannot be read after row {rows}: {error}", "Correct it.") from error
         if rows == 0:
             raise DataError("there is not a single row in this table", "Check the file.")
 
@@ -113,7 +86,7 @@ def label_among(names: list[str], options: Options) -> str | None:
     cure = "Name the label column with label=... (--label on the command line)."
     if close := get_close_matches(wanted or "", names, 1):
         cure = f"Did you mean {_quoted(close[0])}? {cure}"
-    elif options.header and any(map(_is_number, names)):
+    elif options.header and any(map(is_number, names)):
         cure += " If the first line is a row already, say header=False (--no-header on the command line)."
     raise DataError(f"{problem}; the columns are {listed}", cure)
 
@@ -184,27 +157,21 @@ def _csv(path: str, options: Options) -> Iterator[tuple[Any, list[int]]]:
     """Batches, and the rows that were left out since the last one, counted from 0."""
     from pyarrow import RecordBatch, float64
 
-    ragged: list[int] = []
-
-    def skip(row: Any) -> str:
-        ragged.append((row.number or 0) - 1 - options.header)
-        return "skip" if options.skip_bad_lines else "error"
-
+    ragged = RaggedRows(options)
     if options.skip_bad_lines:
         options = replace(options, threads=1)  # only then it is known which lines are left out
 
     # The first block alone tells numbers from texts; numbers may have decimals only further on.
     sheet = Sheet.of(path, options)
-    table = _Table(sheet.schema(options, skip), options)
+    table = _Table(sheet.schema(options, ragged), options)
     types = {name: float64() for name, numeric in table.numeric.items() if numeric == "number"}
-    ragged.clear()
-    with sheet.opened(options, skip, types) as (source, reader):
+    ragged.taken()
+    with sheet.opened(options, ragged, types) as (source, reader):
         for batch in reader:
-            left_out, ragged[:] = list(ragged), []
-            yield batch, left_out
+            yield batch, ragged.taken()
             options.report(source.done, source.size)
-        if ragged:
-            yield RecordBatch.from_pylist([], schema=reader.schema), ragged
+        if left_out := ragged.taken():
+            yield RecordBatch.from_pylist([], schema=reader.schema), left_out
 
 
 def parquet_batches(path: str, options: Options) -> Iterator[tuple[Any, list[int]]]:
@@ -240,157 +207,6 @@ def require_modest_size(path: str) -> None:
             f"a file of {size}",
             "If the file can be trusted, read it with maxmargin.files.stream, chunk by chunk.",
         )
-
-
-class Sheet(NamedTuple):
-    """How the text of a table is laid out."""
-
-    path: str
-    delimiter: str
-    names: list[str] | None
-    """The names of the columns, where the file does not tell them."""
-    start: bytes
-    """The first lines of the text, as many as fit into a block."""
-
-    @classmethod
-    def of(cls, path: str, options: Options) -> Sheet:
-        """Refuses a table that is not as it is said to be."""
-        with TextSource(path) as source:
-            if source.size is None:
-                raise DataError("a table cannot be read from a pipe", "Save it as a file.")
-            buffer = bytearray(_BLOCK)
-            start = bytes(buffer[: source.fill(memoryview(buffer))])
-        if len(start) == _BLOCK and b"\n" in start:
-            start = start[: start.rfind(b"\n") + 1]
-        try:
-            start.decode()  # pyarrow would print a traceback where it meets a bad row that is not
-        except UnicodeDecodeError as error:
-            raise not_utf8(error) from None
-        stem = path.removesuffix(Path(path).suffix) if Path(path).suffix in COMPRESSED else path
-        delimiter = options.delimiter or ("\t" if stem.lower().endswith(".tsv") else ",")
-        return cls(path, delimiter, _names(start, delimiter, options), start)
-
-    def schema(self, options: Options, skip: Any, **others: Any) -> Any:
-        """The types that the first lines of the text have."""
-        from pyarrow import BufferReader, csv
-
-        with csv.open_csv(BufferReader(self.start), **self._options(options, skip, {}, **others)) as reader:
-            return reader.schema
-
-    @contextmanager
-    def opened(self, options: Options, skip: Any, types: dict[str, Any], **others: Any) -> Iterator[Any]:
-        """The text and pyarrow's reader of it, which takes columns to be of these types."""
-        from pyarrow import csv
-
-        with TextSource(self.path) as source:
-            text = _Readable(source)
-            try:
-                with csv.open_csv(text, **self._options(options, skip, types, **others)) as reader:
-                    yield source, reader
-            finally:
-                text.stop()
-
-    def _options(
-        self, options: Options, skip: Any, types: dict[str, Any], *, texts_may_be_missing: bool = False
-    ) -> dict[str, Any]:
-        from pyarrow import csv
-
-        return {
-            "read_options": csv.ReadOptions(
-                block_size=_BLOCK, use_threads=options.threads != 1, column_names=self.names
-            ),
-            "parse_options": csv.ParseOptions(delimiter=self.delimiter, invalid_row_handler=skip),
-            "convert_options": csv.ConvertOptions(
-                column_types=types,
-                null_values=[*csv.ConvertOptions().null_values, " ", *options.missing],
-                strings_can_be_null=texts_may_be_missing,
-            ),
-        }
-
-
-def _names(start: bytes, delimiter: str, options: Options) -> list[str] | None:
-    """The names of the columns where the text does not tell them."""
-    line, _, _ = start.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").partition(b"\n")
-    try:
-        first = next(csv_reader([line.decode()], delimiter=delimiter), [])
-    except (UnicodeDecodeError, CsvError):
-        return None  # the reader says what is wrong
-    if len(first) == 1 and options.delimiter is None:
-        for other, word in _DELIMITERS.items():
-            if other != delimiter and other in first[0]:
-                raise DataError(
-                    f"the values are separated by {word}, not by {_DELIMITERS[delimiter]}",
-                    f"Say delimiter={other!r} (--delimiter {_SHELL[other]} on the command line).",
-                )
-    if not options.header:
-        return [str(number) for number in range(1, len(first) + 1)]
-    numbers = [field for field in first if _is_number(field)]
-    looks_like_values = len(set(numbers)) < len(numbers) or any("." in field for field in numbers)
-    if 2 * len(numbers) > len(first) and looks_like_values:
-        raise DataError(
-            "the first line holds values instead of the names of the columns",
-            "Say header=False (--no-header on the command line); the columns are then called 1, 2, ...",
-            text=shown(line.strip()),
-        )
-    return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-class _Readable(io.RawIOBase):
-    """A TextSource as the file object that pyarrow asks for, which has to be UTF-8."""
-
-    def __init__(self, source: TextSource) -> None:
-        super().__init__()
-        self._source = source
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._busy, self._ended = Lock(), Event()
-        self._stopped = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        with self._busy:
-            try:
-                count = 0 if self._stopped else self._fill(memoryview(buffer).cast("B"))
-            except BaseException:
-                self._ended.set()
-                raise
-            if count == 0:
-                self._ended.set()
-            return count
-
-    def stop(self) -> None:
-        """Wait until pyarrow, which reads ahead on a thread of its own, has stopped to do so.
-
-        A program that ends in the middle of such a read is aborted by Python.
-        """
-        self._stopped = True
-        with self._busy:
-            pass
-        self._ended.wait(_LAST_READ)
-
-    def _fill(self, room: memoryview) -> int:
-        count = self._source.fill(room)
-        try:
-            # pyarrow would print a traceback where it meets a bad row that is not.
-            self._decoder.decode(room[:count], final=count < len(room))
-        except UnicodeDecodeError as error:
-            raise not_utf8(error) from None
-        return count
-
-
-def not_utf8(error: UnicodeDecodeError) -> DataError:
-    """What is said of a table in another encoding."""
-    place = bytes(error.object[max(0, error.start - 20) : error.end + 20])
-    return DataError("the table is not in UTF-8", "Save it as UTF-8.", text=shown(place))
 
 
 def load_pyarrow() -> Any:

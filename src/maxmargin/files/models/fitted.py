@@ -59,7 +59,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, SVR
+    from maxmargin.estimators import SVC, SVR, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
     if hasattr(estimator, "steps"):
@@ -67,6 +67,8 @@ def from_estimator(estimator: Any) -> StoredModel:
 
         return from_pipeline(estimator)
     check_is_fitted(estimator)
+    if isinstance(estimator, RankSVM):
+        raise ModelError("A ranking is not written to files. Keep its coef_, which is all that predicts.")
     with_kernel, regression = isinstance(estimator, SVC | SVR), isinstance(estimator, CertifiedRegressor)
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}

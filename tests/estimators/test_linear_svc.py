@@ -25,7 +25,9 @@ from maxmargin.solvers import LINEAR_SOLVERS, DualCoordinateAscent, Pegasos
 from scikit_learn import assert_passes
 
 
-@parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True)])
+@parametrize_with_checks(
+    [LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True), LinearSVC(penalty="l1")]
+)
 def test_scikit_learn_checks(estimator, check):
     assert_passes(check, estimator)
 

@@ -39,7 +39,7 @@ def coordinate_descent(
             if by_columns:
                 descend(model, sweeps, 0.1 * off)  # 6
             else:
-                descend(model, 10 * sweeps, 0.01 * off)
+                descend(model, 10 * sweeps, min(0.01, off) * off)
             z, c = w.copy(), model.intercept()
             z[W] = model.z[: len(W)]
             slope = np.abs(z).sum() + cost_of_b * abs(c) - np.abs(w).sum() - cost_of_b * abs(b)

@@ -244,10 +244,10 @@ class _Working:
         return _fell(before, (self.value, self.violation))
 
     def _descended(self, curvatures: Vector) -> tuple[Vector, float]:
-        enough = 0.1 * self.violation
-        if self.rows is not None:
-            return self._on_products(self.rows, curvatures, 0.1 * enough)
-        return self._on_columns(curvatures, enough)
+        off = self.violation
+        if self.rows is not None:  # where sweeps are cheap: then steps square what is off
+            return self._on_products(self.rows, curvatures, min(0.01, off) * off)
+        return self._on_columns(curvatures, 0.1 * off)
 
     def _on_products(self, rows: core.Data, curvatures: Vector, enough: float) -> tuple[Vector, float]:
         problem, size = self.problem, len(self.w)
@@ -332,7 +332,7 @@ def _jump(products: Matrix, gradient: Vector, z: Vector, thresholds: Vector) -> 
     if not len(some):
         return False
     slope = gradient[some] + thresholds[some] * np.sign(z[some])
-    step = np.linalg.lstsq(products[np.ix_(some, some)], -slope, rcond=None)[0]
+    step = np.asarray(np.linalg.lstsq(products[np.ix_(some, some)], -slope, rcond=None)[0], np.float64)
     if not (np.isfinite(step).all() and core.dot(step, slope) < 0.0):
         return False
     crossing = np.divide(-z[some], step, out=np.full(len(some), np.inf), where=step * z[some] < 0.0)

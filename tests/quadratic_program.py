@@ -43,6 +43,46 @@ def solve_by_quadratic_program(
     return w, b, objective(X, y, costs, loss, intercept, intercept_scaling, w, b, p, penalty)
 
 
+def solve_all_classes(X, codes, costs, classes):
+    """``(w, objective)`` of Crammer and Singer's problem; w has one line for each class.
+
+    minimise    1/2 sum_k |w_k|^2 + sum_i C_i xi_i
+    subject to  <w_y - w_k, x_i> >= 1 - xi_i  for k != y = y_i,   xi_i >= 0
+    """
+    X, costs = np.asarray(X, np.float64), np.asarray(costs, np.float64)
+    n, d = X.shape
+    lines, right = [], []
+    for i in range(n):
+        for k in range(classes):
+            line = np.zeros(classes * d + n)
+            if k != codes[i]:
+                line[codes[i] * d : (codes[i] + 1) * d] = -X[i]
+                line[k * d : (k + 1) * d] = X[i]
+                right.append(-1.0)
+            else:
+                right.append(0.0)
+            line[classes * d + i] = -1.0
+            lines.append(line)
+    P = sparse.diags(np.concatenate([np.ones(classes * d), np.zeros(n)]), format="csc")
+    q = np.concatenate([np.zeros(classes * d), costs])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    cones = [clarabel.NonnegativeConeT(len(lines))]
+    solver = clarabel.DefaultSolver(P, q, sparse.csc_matrix(lines), np.array(right), cones, settings)
+    w = np.array(solver.solve().x[: classes * d]).reshape(classes, d)
+    return w, objective_of_all_classes(X, codes, costs, w)
+
+
+def objective_of_all_classes(X, codes, costs, w):
+    """Crammer and Singer's objective, written down once more."""
+    scores, rows = X @ w.T, np.arange(len(X))
+    own = scores[rows, codes].copy()
+    scores += 1.0
+    scores[rows, codes] -= 1.0
+    return 0.5 * float((w**2).sum()) + float(costs @ (scores.max(axis=1) - own))
+
+
 def objective(X, y, costs, loss, intercept, intercept_scaling, w, b, targets=1.0, penalty="l2"):
     """The primal value, written down once more and independently of problem.py."""
     m = y * (X @ w + b)

@@ -40,5 +40,6 @@ NB_MODULE(MAXMARGIN_MODULE, m) {
   maxmargin::bind_left_out(m);
   maxmargin::bind_kernels(m);
   maxmargin::bind_features(m);
+  maxmargin::bind_crammer_singer(m);
   maxmargin::bind_ranking(m);
 }

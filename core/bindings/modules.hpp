@@ -14,6 +14,7 @@ void bind_second_order(nanobind::module_& m);
 void bind_left_out(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
+void bind_crammer_singer(nanobind::module_& m);
 void bind_ranking(nanobind::module_& m);
 
 }  // namespace maxmargin

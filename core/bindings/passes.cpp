@@ -32,12 +32,16 @@ Penalty penalty_of(const std::string& name) {
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, const ConstVector& labels, const ConstVector& costs,
                  const std::string& intercept, double number, const std::optional<ConstVector>& targets,
-                 const std::string& penalty)
+                 const std::string& penalty, Integer group)
       : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
                   number},
         arrays{labels, costs, targets ? *targets : costs} {
     this->penalty = penalty_of(penalty);
     if (targets) this->targets = per_row(*targets, length(labels));
+    const bool plain = this->intercept == Intercept::fixed && std::holds_alternative<Hinge>(this->loss);
+    require(group > 0 && length(labels) % group == 0, "every group needs all of its rows");
+    require(group == 1 || plain, "only the hinge without an intercept has groups");
+    this->group = group;
   }
   template <class Array>
   auto rows(const Array& array) const {
@@ -55,9 +59,9 @@ void bind_objective(nb::module_& m) {
       .def("twinned", &TwofoldScores::twinned);
   nb::class_<BoundObjective> objective(m, "Objective");
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double,
-                         std::optional<ConstVector>, const std::string&>(),
+                         std::optional<ConstVector>, const std::string&, Integer>(),
                 "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a, "targets"_a = nb::none(),
-                "penalty"_a = "l2");
+                "penalty"_a = "l2", "group"_a = 1);
   define_loop(objective, "loss_sum", {"margins"},
               [](Self self, const ConstVector& margins) { return self.loss_sum(self.rows(margins)); });
   define_loop(objective, "multipliers", {"margins", "out"},

@@ -22,10 +22,10 @@ void require_rising(std::span<const Integer> places, Integer end) {
 }
 
 // What the loops trust is checked here.
-class BoundPairs : public RankedPairs {
+class BoundRankedPairs : public RankedPairs {
  public:
-  BoundPairs(const ConstIndices& order, const ConstIndices& levels, const ConstIndices& queries,
-             const ConstVector& weights)
+  BoundRankedPairs(const ConstIndices& order, const ConstIndices& levels, const ConstIndices& queries,
+                   const ConstVector& weights)
       : RankedPairs(checked(order, levels, queries, weights), copied(levels), span(queries),
                     span(weights)) {}
 
@@ -69,19 +69,19 @@ Ramp ramp_of(double top, double bottom, double slope) {
 }  // namespace
 
 void bind_ranking(nb::module_& m) {
-  nb::class_<BoundPairs> pairs(m, "RankedPairs");
+  nb::class_<BoundRankedPairs> pairs(m, "RankedPairs");
   pairs.def(nb::init<ConstIndices, ConstIndices, ConstIndices, ConstVector>(), "order"_a, "levels"_a,
             "queries"_a, "weights"_a);
-  pairs.def("count", [](const BoundPairs& self) { return told(self.count()); });
+  pairs.def("count", [](const BoundRankedPairs& self) { return told(self.count()); });
   define_loop(pairs, "sort", {"scores"},
-              [](BoundPairs& self, const ConstVector& scores) { self.sort_checked(scores); });
-  define_loop(pairs, "sum", {"top", "power"}, [](BoundPairs& self, double top, int power) {
+              [](BoundRankedPairs& self, const ConstVector& scores) { self.sort_checked(scores); });
+  define_loop(pairs, "sum", {"top", "power"}, [](BoundRankedPairs& self, double top, int power) {
     self.require_sorted();
     require(power >= 0 && power <= 2, "the power is 0, 1 or 2");
     return told(self.sum(top, power));
   });
   define_loop(pairs, "multipliers", {"top", "bottom", "slope", "signed_sums", "mass"},
-              [](BoundPairs& self, double top, double bottom, double slope, const Vector& signed_sums,
+              [](BoundRankedPairs& self, double top, double bottom, double slope, const Vector& signed_sums,
                  const Vector& mass) {
                 self.require_sorted();
                 const Integer rows = static_cast<Integer>(self.rows());
@@ -91,13 +91,13 @@ void bind_ranking(nb::module_& m) {
                 return std::tuple{all.value, all.error, self.off_by(), slack};
               });
   define_loop(pairs, "hold", {"top", "bottom", "slope"},
-              [](BoundPairs& self, double top, double bottom, double slope) {
+              [](BoundRankedPairs& self, double top, double bottom, double slope) {
                 self.require_sorted();
                 self.hold(ramp_of(top, bottom, slope));
                 self.held = true;
               });
   define_loop(pairs, "product", {"values", "out"},
-              [](BoundPairs& self, const ConstTable& values, const Table& out) {
+              [](BoundRankedPairs& self, const ConstTable& values, const Table& out) {
                 self.require_held();
                 require(values.shape(0) == self.rows() && out.shape(0) == self.rows() &&
                             values.shape(1) == out.shape(1),

@@ -8,6 +8,7 @@
 
 #include "passes/best_intercept.hpp"
 #include "passes/feasible.hpp"
+#include "passes/groups.hpp"
 #include "passes/passes.hpp"
 #include "passes/weighted_quantile.hpp"
 
@@ -37,11 +38,27 @@ Lengths all_lengths(std::span<const double> values, std::span<const double> leng
   return all;
 }
 
+template <class Margin>
+double Objective::group_losses(std::size_t rows, const Margin& margin) const {
+  const std::size_t each = static_cast<std::size_t>(group);
+  return sum_in_blocks(rows / each, [&](std::size_t g) {
+    double least = INFINITY, all = 0;
+    for (std::size_t i = g * each; i < (g + 1) * each; ++i) {
+      const double own = margin(i);
+      least = std::min(least, own);
+      all += 0 * own;  // which sees what a comparison does not: that a margin is not a number
+    }
+    return costs[g * each] * Hinge::value(least) + all;
+  });
+}
+
 double Objective::loss_sum(std::span<const double> margins) const {
+  if (group > 1) return group_losses(margins.size(), [&](std::size_t i) { return margins[i]; });
   return visit(*this, [&]<class Loss>(Loss) { return maxmargin::loss_sum<Loss>(margins, costs.data()); });
 }
 
 void Objective::multipliers(std::span<const double> margins, double* out) const {
+  if (group > 1) return group_multipliers(margins, costs.data(), group, out);
   visit(*this, [&]<class Loss>(Loss) { multipliers_of<Loss>(margins, costs.data(), out); });
 }
 
@@ -66,12 +83,13 @@ double Objective::primal(std::span<const double> margins, double b, double size,
            unit * (1 + std::abs(target[i]));
   };
   // A loss does not see that a margin is not a number, but 0 times the margin does.
-  const double losses = visit(*this, [&]<class Loss>(Loss) {
-    return sum_in_blocks(margins.size(), [&](std::size_t i) {
-      const double margin = least(i);
-      return costs[i] * Loss::value(margin) + 0 * margin;
-    });
-  });
+  const double losses =
+      group > 1 ? group_losses(margins.size(), least) : visit(*this, [&]<class Loss>(Loss) {
+        return sum_in_blocks(margins.size(), [&](std::size_t i) {
+          const double margin = least(i);
+          return costs[i] * Loss::value(margin) + 0 * margin;
+        });
+      });
   if (std::isnan(losses)) return INFINITY;
   const double all = held(size, b) + losses;
   if (all == 0) return 0;
@@ -176,6 +194,7 @@ void Objective::make_feasible(std::span<double> alpha) const {
     const double excess = clip_to_box<Loss>(alpha, labels.data(), costs.data());
     if (intercept == Intercept::exact) balance_classes<Loss>(alpha, labels.data(), costs.data(), excess);
   });
+  if (group > 1) share_costs(alpha, costs.data(), group);
 }
 
 BestIntercept Objective::best_intercept(std::span<const double> scores) const {
@@ -244,6 +263,7 @@ std::pair<double, double> Objective::intercepts_without_loss(std::span<const dou
 
 double Objective::largest_violation(std::span<const double> margins, std::span<const double> alpha,
                                     double b) const {
+  if (group > 1) return group_violation(margins, alpha.data(), costs.data(), group);
   const double worst = visit(*this, [&]<class Loss>(Loss) {
     return maxmargin::largest_violation<Loss>(margins, alpha.data(), costs.data());
   });

@@ -14,6 +14,10 @@
 // dual then has no term of w(alpha): it asks that no entry of w(alpha) is beyond 1, nor s times the sum of
 // alpha_i y_i where b is regularised. Gains are concave in alpha, and 0 at 0, so that alpha divided by the
 // largest of these numbers is worth at least the gains of alpha divided by it.
+//
+// With the hinge and without an intercept, rows may come in groups of several in turn that share one loss,
+// that of the smallest margin; all of a group have the same C_i, and the sum of their alpha is at most
+// that.
 #pragma once
 
 #include <cmath>
@@ -69,6 +73,7 @@ struct Objective {
   double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
   std::span<const double> targets{};  // p_i; none where all of them are 1
   Penalty penalty = Penalty::l2;
+  Integer group = 1;  // how many rows in turn share one loss
 
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
@@ -119,6 +124,9 @@ struct Objective {
   // How far the computed excess can be from the exact one.
   double off(const Twofold& excess, double total) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
+  // The costs of groups times the hinge of the smallest of their margins, given the margin of any row.
+  template <class Margin>
+  double group_losses(std::size_t rows, const Margin& margin) const;
   // A look at a few rows, which spares nearly all problems a pass.
   bool some_have_losses(std::span<const double> scores, double b) const;
 };

@@ -139,8 +139,11 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
   Twofold sum{objective.held(l1 ? scores.magnitudes : scores.squared_length, b), 0};
   std::visit(
       [&]<class Loss>(Loss) {
-        for (std::size_t i = 0; i < lacking.size(); ++i)
-          sum.add(loss_of<Loss>(lacking[i], objective.costs[i]));
+        const std::size_t group = static_cast<std::size_t>(objective.group);  // of them, the worst counts
+        for (std::size_t i = 0; i < lacking.size(); i += group) {
+          const auto own = lacking.subspan(i, group);
+          sum.add(loss_of<Loss>(*std::max_element(own.begin(), own.end()), objective.costs[i]));
+        }
       },
       objective.loss);
   return sum.rounded() * kAFew + smallest_normal(lacking.size());

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVCCV as SVCCV
     from maxmargin.estimators import SVR as SVR
+    from maxmargin.estimators import SVRCV as SVRCV
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LinearSVR as LinearSVR
@@ -68,6 +69,7 @@ _HOME = {
     "SVC": "estimators",
     "SVCCV": "estimators",
     "SVR": "estimators",
+    "SVRCV": "estimators",
     "Solution": "proof.solution",
     "Status": "proof.model",
     "Table": "tables.transformer",

@@ -45,7 +45,7 @@ def test_a_regressor_is_trained_certified_and_used(options, told):
     )  # fmt: skip
     assert code == 0
     assert "Certified: the relative gap" in out
-    assert "rows of the test data predictions are off by" in out
+    assert "Test data, 80 rows: off by" in out
     code, out, _ = told("certify", "@m.mm", "@data.svm")
     assert code == 0
     assert "regression" in out
@@ -99,3 +99,32 @@ def test_commands_about_classes_refuse_a_regressor(told):
     code, _, err = told("predict", "@m.mm", "@data.svm", "--sure")
     assert (code, "predicts numbers" in err) == (2, True)
     assert told("certify", "@m.mm", "@prices.csv", "--label", "colour")[0] != 0
+
+
+def test_what_a_regressor_is_worth_is_told(told, answer, folder):
+    """Beside what the same number for every row would be off by, and on rows that were held out."""
+    words = "@prices.csv", "--label", "price", "--task", "regression", "-o", "@t.mm", "--hold-out", "0.25"
+    code, out, err = told("train", *words, "-C", "100")
+    assert (code, err) == (0, "")
+    for said in ("80 rows, 3 columns, labels from", "Table: 1 number, 1 category of 2 texts", "Model: "):
+        assert said in out
+    assert "Held out, 20 rows: off by" in out
+    assert "Always to say" in out
+    code, _, err = told("train", *words, "-C", "1e-6")
+    assert (code, "it is of little use. Raise -C" in err) == (0, True)
+    given = [folder / word[1:] if word.startswith("@") else word for word in words]
+    code, found = answer("train", *given, "-C", "100")
+    assert found["held_out"]["rows"] == 20
+    assert found["training"]["mean_absolute_error"] < 0.5 * found["error_of_the_median"]
+    code, _, err = told("train", *words[:-1], "0.999")
+    assert (code, "--hold-out 0.999 must leave rows" in err) == (2, True)
+
+
+def test_rows_without_a_number_are_predicted_and_not_judged(told, answer, folder):
+    told("train", "@prices.csv", "--label", "price", "--task", "regression", "-o", "@t.mm")
+    lines = (folder / "prices.csv").read_text().splitlines()
+    (folder / "some.csv").write_text("\n".join([lines[0], lines[1].rpartition(",")[0] + ",", *lines[2:]]))
+    _, some = answer("predict", folder / "t.mm", folder / "some.csv")
+    _, all_of_them = answer("predict", folder / "t.mm", folder / "prices.csv")
+    assert some["labels"] == all_of_them["labels"]
+    assert 0 < some["mean_absolute_error"] != all_of_them["mean_absolute_error"]

@@ -325,7 +325,7 @@ def test_feature_names_and_labels_of_any_kind():
         ("tol", np.nan, "relative gap"),
         ("loss", "epsilon", "'squared_hinge', 'hinge', 'logistic'"),
         ("penalty", "elasticnet", "zero"),
-        ("multi_class", "crammer_singer", "not offered"),
+        ("multi_class", "ovo", "all classes in one problem"),
         ("solver", "newton_raphson", "'dual_coordinate_ascent'"),
         ("solver", 3, "or a Solver"),
         ("max_iter", 1.5, "max_iter"),

@@ -119,7 +119,7 @@ def test_weights_leave_rows_out_of_fits():
         ("Cs", [1.0, -1.0], "values of C"),
         ("gammas", [0.1, "wide"], "'scale' and 'auto'"),
         ("gammas", [], "values of gamma"),
-        ("cv", [], "5 stratified folds"),
+        ("cv", [], "None takes 5"),
         ("tol", -1, "relative gap"),
         ("kernel", "rbff", "'rbf'"),
     ],

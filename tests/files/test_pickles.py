@@ -17,7 +17,19 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, features, files, kernels
+from maxmargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    LogisticRegression,
+    features,
+    files,
+    kernels,
+)
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.solvers import Newton
 
@@ -93,6 +105,9 @@ MODELS = {
     "other kernels": SVC(kernel=kernels.Gaussian(0.1) + kernels.Linear() * kernels.Polynomial(2)),
     "a precomputed kernel": SVC(kernel="precomputed"),
     "LinearSVCCV": LinearSVCCV(Cs=2, cv=2),
+    "SVCCV": SVCCV(Cs=[1.0], gammas=[0.1], cv=2),
+    "LogisticRegression": LogisticRegression(),
+    "probabilities": SVC(probability=True),
     "random features": make_pipeline(StandardScaler(), features.RandomFourier(20), LinearSVC()),
     "a sample": make_pipeline(features.Nystroem(20, "laplacian"), LinearSVC()),
     "monomials": make_pipeline(features.Monomials(2, lazy=True), LinearSVC()),
@@ -123,10 +138,12 @@ def test_skops_loads_what_it_dumps(name, classes):
     loaded.fit(rows, labels)
 
 
-@pytest.mark.parametrize("kind", [LinearSVR, SVR])
+@pytest.mark.parametrize(
+    "kind", [LinearSVR(), SVR(), SVRCV(Cs=[1.0], epsilons=[0.1], gammas=[0.1])], ids=str
+)
 def test_skops_loads_regressors(kind):
     skops = pytest.importorskip("skops.io")
-    model = kind().fit(X, X[:, 0])
+    model = clone(kind).fit(X, X[:, 0])
     loaded = skops.loads(skops.dumps(model), trusted=files.skops_types())
     np.testing.assert_array_equal(loaded.prediction_bounds(X), model.prediction_bounds(X))
 

@@ -16,10 +16,23 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 
-from maxmargin import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, Table, features, files, kernels
+from maxmargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    Table,
+    features,
+    files,
+    kernels,
+)
 from maxmargin.files.models.preparation import STEP_NAMES, Preparation, Step, UnsoundStep, _forms
 from written_files import assert_refused_or_usable, parts_of, replace_one_part, write_libsvm
 
@@ -81,7 +94,17 @@ def test_every_step_has_been_tried():
     assert tried == set(STEP_NAMES) == set(_forms())
 
 
-@pytest.mark.parametrize("last", [SVC(), SVC(kernel="linear"), LinearSVCCV(Cs=2, cv=2)], ids=repr)
+@pytest.mark.parametrize(
+    "last",
+    [
+        SVC(),
+        SVC(kernel="linear"),
+        LinearSVCCV(Cs=2, cv=2),
+        SVCCV(Cs=[1.0], gammas=[0.1], cv=2),
+        GridSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=2),
+    ],
+    ids=repr,
+)
 def test_other_classifiers(last, tmp_path):
     pipeline = make_pipeline(StandardScaler(), features.Squares(), last).fit(X, y)
     files.save_model(pipeline, tmp_path / "model.mm")
@@ -90,7 +113,9 @@ def test_other_classifiers(last, tmp_path):
     np.testing.assert_array_equal(files.load_model(tmp_path / "model.mm").predict(X), pipeline.predict(X))
 
 
-@pytest.mark.parametrize("last", [LinearSVR(), SVR()], ids=repr)
+@pytest.mark.parametrize(
+    "last", [LinearSVR(), SVR(), SVRCV(Cs=[1.0], epsilons=[0.1], gammas=[0.1])], ids=repr
+)
 def test_regressors(last, tmp_path):
     pipeline = make_pipeline(StandardScaler(), features.Squares(), last).fit(X, X[:, 0])
     files.save_model(pipeline, tmp_path / "model.mm")

@@ -15,7 +15,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, StandardScaler
 
 import maxmargin
-from maxmargin import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR, features, kernels
+from maxmargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    LogisticRegression,
+    Table,
+    features,
+    kernels,
+)
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("skl2onnx")
@@ -54,7 +66,9 @@ MODELS = {
     "linear": LinearSVC(),
     "hard margin": LinearSVC(C=np.inf),
     "no intercept": LinearSVC(fit_intercept=False),
+    "logistic": LogisticRegression(),
     "chosen": LinearSVCCV(Cs=2, cv=2),
+    "chosen with a kernel": SVCCV(Cs=[1.0], gammas=[0.1], cv=2),
     "gaussian": SVC(),
     "polynomial": SVC(kernel="poly", coef0=1.0),
     "laplacian": SVC(kernel="laplacian"),
@@ -106,7 +120,11 @@ def test_scaler_and_classifier(scaler, dtype):
         agrees(make_pipeline(scaler, last).fit(*CANCER), CANCER[0], dtype)
 
 
-@pytest.mark.parametrize("model", [LinearSVR(), SVR(C=10.0), SVR(kernel="linear")], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVR(), SVR(C=10.0), SVR(kernel="linear"), SVRCV(Cs=[1.0], epsilons=[0.1], gammas=[0.1])],
+    ids=repr,
+)
 def test_regressors(model):
     values = FEW[:, 0] + np.sin(3 * FEW[:, 1])
     for fitted in (clone(model).fit(FEW, values), make_pipeline(StandardScaler(), model).fit(FEW, values)):
@@ -203,3 +221,12 @@ def test_what_cannot_be_written_is_refused(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"pip install 'maxmargin\[onnx\]'"):
         maxmargin.onnx.to_onnx(LinearSVC().fit(FEW, IRIS[1]))
+
+
+def test_a_table_is_refused_with_the_cure():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0] * 10, "b": ["x", "y"] * 10})
+    model = make_pipeline(Table(), LinearSVC()).fit(frame, [0, 1] * 10)
+    with pytest.raises(ValueError, match=r"to_onnx\(pipeline\[-1\]\)"):
+        maxmargin.onnx.to_onnx(model)
+    agrees(model[-1], model[0].transform(frame))

@@ -93,6 +93,13 @@ def train(
         typer.Option(help="exact (free), regularised (as LIBLINEAR has it) or none.", show_default="exact"),
     ] = None,
     class_weight: options.ClassWeight = None,
+    multi_class: Annotated[
+        str | None,
+        typer.Option(
+            help="Of several classes: ovr, one against the rest, or crammer-singer, all in one problem.",
+            show_default="ovr",
+        ),
+    ] = None,
     test: options.TestFile = None,
     hold_out: Annotated[
         float | None,
@@ -173,7 +180,6 @@ def train(
         others = None if model_format == "maxmargin" else model_format
         regression.refuse_for_regression(
             class_weight=class_weight,
-            hold_out=hold_out,
             resume=resume,
             features=features,
             model_format=others,
@@ -181,8 +187,9 @@ def train(
         )
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon}
-        paths = regression.RegressionFiles(data, target, test, not no_proof)
+        paths = regression.RegressionFiles(data, target, test, not no_proof, hold_out)
         return regression.train_regressor(paths, given, reading, as_json=as_json)
+    given |= _multi_class(multi_class, loss, intercept, kernel.kernel)
     if epsilon is not None:
         raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
     earlier = None if resume is None else files.load_model(resume)
@@ -204,7 +211,7 @@ def train(
             )
         given |= {} if intercept is None else options.intercept_options(intercept)
         given["penalty"] = penalty
-        if loss is None and earlier is None:
+        if loss is None and earlier is None and "multi_class" not in given:
             given["loss"] = "squared_hinge" if penalty == "l1" else usual_loss(solver, model_format)
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
@@ -252,6 +259,22 @@ def train(
         training_set=training_set,
     )
     return report(training, reading, test, as_json=as_json)
+
+
+def _multi_class(
+    asked: str | None, loss: str | None, intercept: str | None, kernel: str | None
+) -> dict[str, Any]:
+    """The parameters for several classes; with all of them in one problem, intercepts are regularised."""
+    if asked is None or asked == "ovr":
+        return {}
+    if asked not in ("crammer-singer", "crammer_singer"):
+        raise Failure(f"--multi-class must be ovr or crammer-singer. Got {asked!r} instead.")
+    if kernel is not None or loss not in (None, "hinge") or intercept == "exact":
+        raise Failure(
+            "--multi-class crammer-singer is for linear models with the hinge loss, whose intercepts are "
+            "regularised or none. Leave --kernel, --loss and --intercept exact out."
+        )
+    return {"multi_class": "crammer_singer", "regularize_intercept": intercept != "none"}
 
 
 def _estimator(
@@ -372,7 +395,7 @@ def _fit(
 
     count = len(np.unique(data_set.y))
     limit = float("inf") if estimator.max_time is None else estimator.max_time
-    if count > 2:
+    if count > 2 and getattr(estimator, "multi_class", "ovr") != "crammer_singer":
         pairs = getattr(estimator, "multi_class", "ovr") == "ovo"
         problems = count * (count - 1) // 2 if pairs else count
         estimator.callback = bars.solving_classes("training", count=problems, pairs=pairs, max_time=limit)

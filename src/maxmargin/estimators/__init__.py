@@ -11,5 +11,16 @@ from maxmargin.estimators.rank_svm import RankSVM
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svc_cv import SVCCV
 from maxmargin.estimators.svr import SVR
+from maxmargin.estimators.svr_cv import SVRCV
 
-__all__ = ["SVC", "SVCCV", "SVR", "LinearSVC", "LinearSVCCV", "LinearSVR", "LogisticRegression", "RankSVM"]
+__all__ = [
+    "SVC",
+    "SVCCV",
+    "SVR",
+    "SVRCV",
+    "LinearSVC",
+    "LinearSVCCV",
+    "LinearSVR",
+    "LogisticRegression",
+    "RankSVM",
+]

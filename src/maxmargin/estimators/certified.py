@@ -30,6 +30,7 @@ from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
+from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import ClassProblems, Decomposition
 from maxmargin.reductions.ladders import Running
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
@@ -304,7 +305,8 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         """How many training rows the model gets right; infinitely many where to find out takes long."""
         proofs, codes = each_of(self.certificate_), self._outline.codes
         if len(proofs) == 1:
-            return int(np.count_nonzero(proofs[0].margins > 0))
+            worst = proofs[0].margins.reshape(len(codes), -1).min(axis=1)  # several rows of one example
+            return int(np.count_nonzero(worst > 0))
         if len(codes) * len(getattr(self, "support_", [0])) > _MOST_SCORES:
             return math.inf
         with warnings.catch_warnings():
@@ -333,8 +335,11 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         from maxmargin.proof.sure import score_bounds
 
         check_is_fitted(self)
-        places = places_of(self)
-        return score_bounds(*self._scored(X), places, self.intercept_)
+        return score_bounds(*self._scored(X), self._places_of_scores(places_of(self)), self.intercept_)
+
+    def _places_of_scores(self, places: list[Neighbourhood]) -> list[Neighbourhood]:
+        """Where the best model of each score is, given where that of each problem is."""
+        return places
 
     def decision_bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(low, high): the score that the best model gives each row is between the two, whatever it is.

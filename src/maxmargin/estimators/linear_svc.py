@@ -30,7 +30,9 @@ from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
+from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import ClassProblems, Decomposition, decomposition
+from maxmargin.reductions.joint_classes import JointClasses, constant_of, places_of_scores
 from maxmargin.reductions.ladders import Begin, LinearFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
@@ -97,8 +99,13 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         squared hinge are then the same): the separating hyperplane of the largest margin, with a
         ``HardMarginCertificate`` as proof. Weights are without effect then, but 0 leaves a row out. Data
         that no hyperplane separates raise ``InseparableError``, with the proof in ``certificate_``.
-    multi_class : "ovr"
-        One-vs-rest, the only one offered.
+    multi_class : "ovr" or "crammer_singer"
+        One class against the rest, or all classes in one problem, as Crammer and Singer have it:
+
+            minimise   1/2 sum_k |w_k|^2  +  C sum_i weight_i max_k ([k != y_i] + <w_k - w_(y_i), x_i>)
+
+        It has one certificate. Its loss is this one whatever ``loss`` says, and its intercepts are
+        regularised whatever ``regularize_intercept`` says, as in scikit-learn and LIBLINEAR. C is finite.
     fit_intercept : bool
         Whether there is an intercept b.
     intercept_scaling : float
@@ -169,6 +176,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     _: KW_ONLY
     C: takes.CostOrHardMargin = 1.0
+    multi_class: takes.MultiClass = "ovr"
     warm_start: takes.Flag = False
     device: takes.Device = None
 
@@ -192,7 +200,8 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         self, rows: RowSpace, labels: NDArray[Any], codes: NDArray[Any], weights: Vector | None
     ) -> ClassProblems:
         """The problems that the parameters state on some rows."""
-        return ClassProblems(
+        kind = JointClasses if self._is_joint else ClassProblems
+        return kind(
             labels,
             codes,
             rows,
@@ -218,12 +227,14 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
             if not (isinstance(self.random_state, int) and self.random_state >= 0):
                 _ = running.seed  # drawn by every fit that shares a generator, whether it is needed or not
             try:
-                models, self.coef_ = LinearFit(problems, running, begin, way).solve()
+                models, coef = LinearFit(problems, running, begin, way).solve()
             except InseparableError as error:
                 self._refuse(error.certificate)
             self.n_iter_ = max(1, *models.steps)
             shortfall = self._set_proof(problems, models)
-            self._stated_problem |= {"penalty": str(self.penalty), "formulation": "separate"}
+            self.coef_, self.intercept_ = problems.answers(models.certificates, coef)
+            formulation = "crammer_singer" if self._is_joint else "separate"
+            self._stated_problem |= {"penalty": str(self.penalty), "formulation": formulation}
             return shortfall, interrupts.came or any(models[k].interrupted for k in range(len(models)))
 
     def _from_last_fit(self, problems: ClassProblems) -> Begin | None:
@@ -233,22 +244,19 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
             return None
         if not np.array_equal(self.classes_, problems.labels):
             return None
-        if hasattr(self, "certificate_"):
-            starts = [
-                Solution(
-                    w=proof.w, b=proof.b, alpha=proof.alpha if len(proof.alpha) == rows.count else None
-                )
-                for proof in each_of(self.certificate_)
-            ]
-        else:  # loaded from a file without proof
-            points = zip(self._dense_coef(), self.intercept_, strict=True)
-            starts = [Solution(w=w, b=float(b)) for w, b in points]
+        starts = problems.starts(self._dense_coef(), self.intercept_)
+        proofs = each_of(self.certificate_) if hasattr(self, "certificate_") else []
+        for k, proof in enumerate(proofs if len(proofs) == len(starts) else []):
+            w = starts[k].w
+            if w is not None and len(proof.w) == len(w) and len(proof.alpha) == problems.count(k):
+                starts[k] = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
         return lambda k, problem: (starts[k], None)
 
     def _intercept_form(self) -> Intercept:
         if not self.fit_intercept:
             return Intercept.NONE
-        return Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
+        regularised = self.regularize_intercept or self._is_joint
+        return Intercept.REGULARISED if regularised else Intercept.EXACT
 
     def _refuse(self, proof: InseparabilityProof) -> NoReturn:
         """Keep the proof that there is no hard margin, and nothing of an earlier fit."""
@@ -283,7 +291,22 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         from maxmargin.estimators.leave_one_out import leave_one_out
 
         check_is_fitted(self)
+        if self._is_joint:
+            raise ValueError(
+                "Rows left out of a fit are followed where each class has a problem of its own. Got "
+                "multi_class='crammer_singer' instead. Use 'ovr', or scikit-learn's cross_val_score."
+            )
         return leave_one_out(self, X, y, max_time)
+
+    def _places_of_scores(self, places: list[Neighbourhood]) -> list[Neighbourhood]:
+        if not self._is_joint:
+            return places
+        return places_of_scores(places[0], self.intercept_, constant_of(self._stated_problem))
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether all classes are in one problem."""
+        return self.multi_class == "crammer_singer"
 
     @property
     def _kind(self) -> Decomposition:
@@ -293,7 +316,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
         from maxmargin.estimators.sureness import linear_scales, refuse_changed
 
         weights = self._dense_coef()
-        refuse_changed(self, list(weights))
+        refuse_changed(self, list(weights), joint=self._is_joint)
         return linear_scores(self, X), *linear_scales(weights, seen_rows(self, X))
 
     def sparsify(self) -> Self:
@@ -324,10 +347,20 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
                 f"or False. Got penalty='l1', loss={self.loss!r}, dual={self.dual!r} instead. Use "
                 "loss='squared_hinge' or 'logistic', and leave dual out."
             )
+        if self.penalty == "l1" and self._is_joint:
+            raise ValueError(
+                "With multi_class='crammer_singer' the penalty must be 'l2'. Got 'l1' instead. Use "
+                "multi_class='ovr'."
+            )
         if self.penalty == "l1" and math.isinf(self.C):
             raise ValueError(
                 "C must be finite with the l1 penalty. Got C = inf instead: the hard margin is that of the "
                 "l2 penalty. Use a large C, or penalty='l2'."
+            )
+        if self._is_joint and math.isinf(self.C):
+            raise ValueError(
+                "With multi_class='crammer_singer' C must be finite. Got C=inf instead. Use a large C, or "
+                "multi_class='ovr', which has hard margins."
             )
         if math.isinf(self.C):
             check_choice(

@@ -57,7 +57,12 @@ L2Penalty = Annotated[
 OneVsRest = Annotated[
     str,
     Literal["ovr"],
-    "Crammer and Singer's formulation is not offered; 'ovr' trains one class against the rest.",
+    "Crammer and Singer's formulation is that of LinearSVC alone; 'ovr' trains one class against the rest.",
+]
+MultiClass = Annotated[
+    str,
+    Literal["ovr", "crammer_singer"],
+    "'ovr' trains one class against the rest, 'crammer_singer' all classes in one problem.",
 ]
 LossName = Annotated[str, Literal["squared_hinge", "hinge", "logistic"]]
 TubeLoss = Annotated[str, Literal["epsilon_insensitive", "squared_epsilon_insensitive"]]

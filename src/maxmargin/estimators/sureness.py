@@ -32,6 +32,7 @@ from maxmargin.proof.sure import (
     settled_rows,
 )
 from maxmargin.reductions.class_problems import ClassProblems, Decomposition
+from maxmargin.reductions.joint_classes import constant_of, of_classes, of_scores
 from maxmargin.types import Indices, Vector
 
 OPEN, WRONG, RIGHT = -1, 0, 1
@@ -114,12 +115,13 @@ def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
         weights if outline.hard else outline.C * weights,
         lengths,
         "hinge" if outline.hard else getattr(outline, "loss_of_rows", outline.loss),
-        Intercept(outline.intercept),
+        Intercept(outline.intercept_of_rows),
         outline.intercept_scaling,
         errors,
         has_kernel,
         outline.hard,
         getattr(outline, "targets", None),
+        getattr(outline, "group", 1),
     )
 
 
@@ -150,14 +152,29 @@ def _rounding(kernel: Kernel, X: Any) -> tuple[Vector, float]:
     return rounding_of(kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data).simple
 
 
-def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]]) -> None:
-    """An error where the model is no longer the point that its certificate is about."""
+def _form(estimator: Any) -> tuple[int, float]:
+    """How many classes one problem tells apart, and the constant feature of their intercepts."""
+    return len(estimator.classes_), constant_of(estimator._stated_problem)
+
+
+def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]], *, joint: bool = False) -> None:
+    """An error where the model is no longer the point that its certificate is about.
+
+    ``joint``: one certificate is about all of the points.
+    """
     proofs = each_of(estimator.certificate_) if hasattr(estimator, "certificate_") else []
     # With a kernel, w has a coefficient for each row and a point for each support vector, in another order.
     pairs = zip(points, (proof.w for proof in proofs), strict=False)
-    same = all(np.array_equal(np.sort(a[a != 0.0]), np.sort(w[w != 0.0])) for a, w in pairs)
-    same = same and all(proof.is_about_its_w for proof in proofs)
-    if not same or any(b != proof.b for b, proof in zip(estimator.intercept_, proofs, strict=False)):
+    if joint:
+        answers = [of_scores(*of_classes(proof.w, *_form(estimator))) for proof in proofs]
+        same = all(
+            np.array_equal(points, a) and np.array_equal(estimator.intercept_, b) for a, b in answers
+        )
+    else:
+        same = all(np.array_equal(np.sort(a[a != 0.0]), np.sort(w[w != 0.0])) for a, w in pairs)
+        same = same and all(proof.is_about_its_w for proof in proofs)
+        same = same and all(b == p.b for b, p in zip(estimator.intercept_, proofs, strict=False))
+    if not same:
         raise ValueError(
             "Bounds on scores are about the coefficients and intercepts that the fit proved. Got others: "
             "they were changed since. Fit again."

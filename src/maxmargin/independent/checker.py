@@ -215,9 +215,12 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
             "The kernel of the model is precomputed: its values are taken as they are given, and there is "
             "nothing to recompute them from. Use maxmargin certify without --independent."
         )
-    known = stated["loss"] in (TUBE_LOSSES if described["decision"] == "regression" else LOSSES)
+    losses = TUBE_LOSSES if described["decision"] == "regression" else LOSSES
+    joint = stated["formulation"] == "crammer_singer" and stated["loss"] == "hinge"
+    known = joint or (stated["formulation"] == "separate" and stated["loss"] in losses)
     if stated["penalty"] != "l2":  # with the l1 penalty nothing bounds how far the best model is
         known = known and stated["penalty"] == "l1" and stated["C"] != "inf" and "kernel" not in described
-        known = known and described["decision"] != "regression" and described.get("optimum") is None
-    if not known or stated["formulation"] != "separate":
-        raise Unreadable("The model minimises another problem than the one whose dual is known here.")
+        known = known and described["decision"] != "regression" and not joint
+        known = known and described.get("optimum") is None
+    if not known:
+        raise Unreadable("The model minimises another problem than those whose dual is known here.")

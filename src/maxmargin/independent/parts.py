@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -100,6 +100,9 @@ def _of_classes(model: Model, data: Data) -> Iterator[Part]:
     with_kernel = "kernel" in described
     sides = _sides(len(classes), described["decision"])
     factors = _factors(stated["class_weight"], classes, codes)
+    if stated["formulation"] == "crammer_singer":
+        yield _of_all_classes(model, vectors, codes, [stated["C"] * factors[code] for code in codes])
+        return
     hard, begin = stated["C"] == "inf", 0
     for k, (first, second) in enumerate(sides):
         members = list(range(len(codes)))
@@ -127,6 +130,28 @@ def _of_classes(model: Model, data: Data) -> Iterator[Part]:
             penalty=stated["penalty"],
         )
         yield _part(model, k, _title(classes, first, second), problem, w, alpha)
+
+
+def _of_all_classes(model: Model, vectors: list[Vector], codes: list[int], costs: list[float]) -> Part:
+    """All m classes in one problem: column j of class k has the place j m + k."""
+    described = model.description
+    stated, many = described["problem"], len(described["classes"]["values"])
+    scaling = Fraction(stated["intercept_scaling"]) if stated["intercept"] == "regularised" else Fraction(0)
+    coef = model.lines("coef")
+    columns = len(coef[0])
+    w = {j * many + k: Fraction(value) for k, line in enumerate(coef) for j, value in enumerate(line)}
+    if scaling:
+        numbers = model.numbers("intercept")
+        w |= {columns * many + k: Fraction(value) / scaling for k, value in enumerate(numbers)}
+    rows, shared = [], []
+    for x, own, cost in zip(vectors, codes, costs, strict=True):
+        values = {j: x[j] for j in x.numerators} | ({columns: scaling} if scaling else {})
+        ours = {j * many + own: value for j, value in values.items()}
+        for other in (k for k in range(many) if k != own):
+            rows.append(Vector(ours | {j * many + other: -value for j, value in values.items()}))
+            shared.append(Fraction(cost))
+    problem = ExactProblem(PlainRows(rows), [1] * len(rows), shared, "hinge", "none", group=many - 1)
+    return replace(_part(model, 0, "", problem, Vector(w), model.lines("alpha")[0]), b=Fraction(0))
 
 
 def _part(

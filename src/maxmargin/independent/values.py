@@ -56,6 +56,10 @@ exchanged.
 Where only one class has rows of positive cost and b is free, w = 0 and a b that is large enough bring P as
 near to 0 as one likes, so the best value is 0.
 
+**Groups.** Where rows in turn share a hinge, C max(0, 1 - min m_i) is at least the sum of a_i (1 - m_i)
+for all a_i that are not negative and add up to C at most, so the bound is the same with gain(a_i) = a_i.
+So several classes are one problem: row (i, k) is x_i in the place of its own class, and -x_i in that of k.
+
 **Hard margins.** Any (w, b) whose smallest margin m is positive becomes feasible when divided by m. For
 multipliers that are not negative, with t = 0 where b is free, every feasible (w, b) has
 
@@ -102,6 +106,8 @@ class ExactProblem:
     """s, where b is regularised."""
     fixed: Fraction = ZERO
     """b, where there is none to be sought."""
+    group: int = 1
+    """How many rows in turn share one hinge, that of the smallest margin, and their cost."""
     targets: Sequence[Fraction] | None = None
     """p_i, of the hinge and the squared hinge; None where all of them are 1."""
     penalty: str = "l2"
@@ -285,6 +291,11 @@ def w_of_alpha(problem: ExactProblem, alpha: Sequence[Fraction]) -> Vector:
 
 def _objective(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
     each = _margins(problem, scores, b)
+    if problem.group > 1:
+        each = [min(each[j : j + problem.group], key=lambda m: m.low) for j in _first_of_groups(problem)]
+        costs = [problem.costs[j] for j in _first_of_groups(problem)]
+        losses = sum_of(_loss("hinge", m).times(cost) for m, cost in zip(each, costs, strict=True))
+        return sum_of([_regulariser(problem, w, b, scores), losses])
     losses = sum_of(_loss(problem.loss, each[i]).times(problem.costs[i]) for i in problem.counted)
     return sum_of([_regulariser(problem, w, b, scores), losses])
 
@@ -327,7 +338,23 @@ def boxed(problem: ExactProblem, alpha: Sequence[Fraction]) -> list[Fraction]:
     """Each multiplier, or the wall of its box that is nearest to it."""
     walls = [None if problem.loss == "squared_hinge" and cost > 0 else cost for cost in problem.costs]
     above = [max(a, ZERO) for a in alpha]
+    if problem.group > 1:
+        return _shared(problem, above)
     return [a if wall is None else min(a, wall) for a, wall in zip(above, walls, strict=True)]
+
+
+def _first_of_groups(problem: ExactProblem) -> range:
+    return range(0, len(problem.costs), problem.group)
+
+
+def _shared(problem: ExactProblem, alpha: list[Fraction]) -> list[Fraction]:
+    """Multipliers whose sum over each group is at most its cost; where it is not, they are scaled to it."""
+    out = []
+    for j in _first_of_groups(problem):
+        own, cost = alpha[j : j + problem.group], problem.costs[j]
+        whole = total(own)
+        out += own if whole <= cost else [a * cost / whole for a in own]
+    return out
 
 
 def _loss(loss: str, margin: Interval) -> Interval:

@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR
+from maxmargin.estimators import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    LogisticRegression,
+)
 from maxmargin.kernels.base import Precomputed
 from maxmargin.onnx.graph import DOUBLE, INT64, Graph, Value, Write, is_text
 from maxmargin.onnx.kernels import kernel_values
@@ -49,8 +58,9 @@ def _kernel_regressor(graph: Graph, model: Any, X: Value) -> list[Value]:
     return [graph.affine(_kernel_values(graph, model, X), coefficients.T, model.intercept_)]
 
 
-def _chosen(graph: Graph, model: Any, X: Value) -> list[Value]:
-    return _linear(graph, model.best_estimator_, X)
+def _chosen(write: Write) -> Write:
+    """How the model of all rows is written that a search has chosen."""
+    return lambda graph, model, X: write(graph, model.best_estimator_, X)
 
 
 def _decided(graph: Graph, kind: Decomposition, scores: Value) -> Value:
@@ -86,7 +96,17 @@ def _labels(graph: Graph, model: Any, places: Value) -> Value:
     return graph.node("Gather", graph.constant(labels), places)
 
 
-CLASSIFIERS: dict[type[Any], Write] = {LinearSVC: _linear, SVC: _with_kernel, LinearSVCCV: _chosen}
+CLASSIFIERS: dict[type[Any], Write] = {
+    LinearSVC: _linear,
+    LogisticRegression: _linear,
+    SVC: _with_kernel,
+    LinearSVCCV: _chosen(_linear),
+    SVCCV: _chosen(_with_kernel),
+}
 """How each of them is written."""
-REGRESSORS: dict[type[Any], Write] = {LinearSVR: _linear_regressor, SVR: _kernel_regressor}
+REGRESSORS: dict[type[Any], Write] = {
+    LinearSVR: _linear_regressor,
+    SVR: _kernel_regressor,
+    SVRCV: _chosen(_kernel_regressor),
+}
 """The same of those whose answers are numbers."""

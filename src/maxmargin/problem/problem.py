@@ -6,7 +6,8 @@ minimise over (w, b)   1/2 |w|^2  +  sum_i C_i loss(m_i),      C_i = C weight_i
 
 or over w alone, where b is a number that is given, as a rule 0. In classification every target p_i is 1. In
 general the hinge is max(0, p_i - y_i (<w, x_i> + b)): row i wants a score of at least p_i, or of at most
--p_i where its sign y_i is -1. That says regression, too (problem/regression.py).
+-p_i where its sign y_i is -1. That says regression, too (problem/regression.py). Rows in a group share one
+loss, that of the worst of them: so several classes are one problem (problem/class_rows.py).
 
 With the l1 penalty, |w|_1 stands in the place of 1/2 |w|^2, and most entries of w are 0 at the optimum.
 """
@@ -74,6 +75,8 @@ class Problem:
     targets: Vector | None = None
     """p_i, one for each row; None where all of them are 1."""
     penalty: Penalty = Penalty.L2
+    group: int = 1
+    """How many rows in turn share one loss, that of the smallest margin; all of them have the same C_i."""
 
     @classmethod
     def of(
@@ -89,6 +92,7 @@ class Problem:
         fixed_intercept: float = 0.0,
         targets: ArrayLike | None = None,
         penalty: str | Penalty = Penalty.L2,
+        group: int = 1,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = X if isinstance(X, RowSpace) else Rows(X)
@@ -134,7 +138,12 @@ class Problem:
         scaling, fixed = float(intercept_scaling), float(fixed_intercept)
         wanted = None if targets is None else _checked_targets(targets, rows.count)
         kind = _checked_penalty(penalty, rows, loss)
-        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted, kind)
+        if group > 1 and not (loss.name == "hinge" and intercept == Intercept.NONE and wanted is None):
+            raise ValueError(
+                "Groups of rows can share a hinge without an intercept and without targets. Got "
+                f"loss={loss.name!r} and intercept={str(intercept)!r} with group={group} instead."
+            )
+        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted, kind, group)
         if rows.has_kernel:
             refuse_extremes(problem.total_cost, 0.0)
         else:
@@ -162,8 +171,11 @@ class Problem:
 
     @cached_property
     def total_cost(self) -> float:
-        """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost."""
-        return float(self.costs.sum())
+        """``sum_i C_i``; the objective divided by it is that of 001 with lambda = 1 / total_cost.
+
+        The cost of a group counts once.
+        """
+        return float(self.costs[:: self.group].sum())
 
     @cached_property
     def spread(self) -> float:
@@ -184,7 +196,11 @@ class Problem:
         if self.intercept is Intercept.REGULARISED:
             number = self.intercept_scaling
         stated = self.loss.name, self.y, self.costs, self.intercept.value, number
-        return core.Objective(*stated, self.targets, self.penalty.value)
+        return core.Objective(*stated, self.targets, self.penalty.value, self.group)
+
+    def worst(self, margins: Vector) -> Vector:
+        """The smallest margin of each group: the losses are those of these."""
+        return margins if self.group == 1 else margins.reshape(-1, self.group).min(axis=1)
 
     @property
     def bias_feature(self) -> float:

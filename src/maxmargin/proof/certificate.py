@@ -129,7 +129,7 @@ class Certificate:
 
     @cached_property
     def row_classes(self) -> NDArray[np.int8]:
-        """The ``RowClass`` of every row: by its margin (003's table, 004's three cases).
+        """The ``RowClass`` of every row, or group of rows: by its margin (003's table, 004's three cases).
 
         Within a hundredth of the margin, where 003 has equality, the multiplier tells; but not for losses
         without an upper wall, nor where multipliers were themselves made from the margins. Those of a fit
@@ -137,8 +137,9 @@ class Certificate:
         """
         problem = self._its_problem()
         by_margins = problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS
-        classes = np.empty(len(self.alpha), np.int8)
-        core.row_classes(self.margins, self.alpha, problem.costs, by_margins, classes)
+        margins, alpha = problem.worst(self.margins), self._by_group.sum(axis=1)
+        classes = np.empty(len(alpha), np.int8)
+        core.row_classes(margins, alpha, problem.costs[:: problem.group], by_margins, classes)
         return classes
 
     @cached_property
@@ -196,6 +197,7 @@ class Certificate:
             self.b_interval,
             self.proven,
             self.of_regression,
+            self.group,
         )  # go along
         return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=_checksum(w))
 
@@ -224,10 +226,20 @@ class Certificate:
         """Whether every example has two rows in turn, the walls of its tube."""
         return self.problem is not None and isinstance(self.problem.rows, TwinRows)
 
+    @cached_property
+    def group(self) -> int:
+        """How many rows in turn share one loss: they are those of one example."""
+        return 1 if self.problem is None else self.problem.group
+
+    @property
+    def _by_group(self) -> NDArray[np.float64]:
+        """The multipliers, one line for each group."""
+        return self.alpha.reshape(-1, self.group)
+
     @property
     def support(self) -> NDArray[np.intp]:
-        """Indices of the support vectors, the rows with alpha > 0."""
-        return np.flatnonzero(self.alpha > 0)
+        """Indices of the support vectors, the rows, or groups of rows, with alpha > 0."""
+        return np.flatnonzero((self._by_group > 0).any(axis=1))
 
     def __str__(self) -> str:
         bound = "lower bound" if self.proven else "dual value"
@@ -246,7 +258,7 @@ class Certificate:
             return self._examples_in_words
         counts = np.bincount(self.row_classes, minlength=4)
         classes = f"{counts[1]} on the margin, {counts[2]} inside it, {counts[3]} misclassified."
-        support, rows = np.count_nonzero(self.alpha > 0), len(self.alpha)
+        support, rows = len(self.support), len(self.alpha) // self.group
         if self.alpha_from == FROM_MARGINS or support == counts[1:].sum():
             return f"{counts[1:].sum()} of {rows} rows are support vectors: {classes}"
         return f"{support} of {rows} rows are support vectors. Counted by margins: {classes}"
@@ -478,9 +490,10 @@ def longer(problem: Problem, w: Vector, b: float, margins: Vector) -> tuple[Vect
     if core.dot(problem.multipliers(margins), margins) <= _PULL * held:
         return w, b, margins
     # At s (w, b) the objective rises by  s held - sum of C_i m_i over the rows with s m_i < 1.
-    weights = np.maximum(problem.costs * margins, 0.0)
-    crossings = np.divide(1.0, margins, out=np.zeros_like(margins), where=weights > 0.0)
-    level = core.dot(problem.costs, margins)
+    least, costs = problem.worst(margins), np.ascontiguousarray(problem.costs[:: problem.group])
+    weights = np.maximum(costs * least, 0.0)
+    crossings = np.divide(1.0, least, out=np.zeros_like(least), where=weights > 0.0)
+    level = core.dot(costs, least)
     factor = core.weighted_quantile(crossings, weights, level, held)[0]
     if not 1.0 < factor < np.inf:
         return w, b, margins

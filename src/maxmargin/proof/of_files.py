@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -99,11 +99,29 @@ def parts(
     from maxmargin.reductions.class_problems import ClassProblems
 
     rows = _rows_of(model, X)
+    if model.is_joint:
+        yield _joint_part(model, rows, codes, alphas, statement(model, C, class_weight))
+        return
     problems = ClassProblems(codes=codes, rows=rows, **statement(model, C, class_weight))
     for k in range(len(problems)):
         w = np.zeros(rows.columns)  # LIBSVM's files end with the last column that a support vector has
         w[: model.coef.shape[1]] = model.coef[k]
         yield part_of(model, problems, k, w, alphas)
+
+
+def _joint_part(
+    model: SavedModel, rows: Rows, codes: NDArray[Any], alphas: Alphas, stated: dict[str, Any]
+) -> Part:
+    """The one problem of all classes."""
+    import numpy as np
+
+    from maxmargin.reductions.joint_classes import JointClasses, joined
+
+    problems = JointClasses(codes=codes, rows=rows, **stated)
+    coef = np.zeros((len(model.coef), rows.columns))
+    coef[:, : model.coef.shape[1]] = model.coef
+    w = joined(coef, model.intercept, problems.constant)
+    return replace(part_of(model, problems, 0, w, alphas), b=0.0)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,8 @@ class Side(NamedTuple):
     hard: bool
     targets: Vector | None = None
     """p_i; None where all of them are 1."""
+    group: int = 1
+    """How many rows in turn share one loss, that of the smallest margin."""
 
     def margins_of(self, scores: Vector, b: float) -> Vector:
         """The margins of rows with these scores."""
@@ -223,7 +225,7 @@ class SettledRows(NamedTuple):
     idle: NDArray[np.bool_]
     """The margin is above 1, so the multiplier is 0: without the row, the optimum is the same."""
     at_cost: NDArray[np.bool_]
-    """The loss is the hinge and the margin is below 1, so the multiplier is C_i."""
+    """The loss is the hinge and the margin is below 1, so the multiplier is C_i; of a group their sum."""
 
 
 def settled_rows(proof: Certificate, side: Side) -> SettledRows:
@@ -237,10 +239,11 @@ def settled_rows(proof: Certificate, side: Side) -> SettledRows:
 
 def settled_by(margins: tuple[Vector, Vector], side: Side) -> SettledRows:
     """The same, from bounds on the margins that are known."""
-    low, high = margins
+    low, high = (each.reshape(-1, side.group).min(axis=1) for each in margins)
+    costs = side.costs[:: side.group]
     return SettledRows(
-        (low > 1.0) & (side.loss in ("hinge", "squared_hinge")) | (side.costs == 0.0),
-        (high < 1.0) & (side.loss == "hinge" and not side.hard) & (side.costs > 0.0),
+        (low > 1.0) & (side.loss in ("hinge", "squared_hinge")) | (costs == 0.0),
+        (high < 1.0) & (side.loss == "hinge" and not side.hard) & (costs > 0.0),
     )
 
 

@@ -31,6 +31,7 @@ from maxmargin.problem.magnitudes import refuse_extremes
 from maxmargin.problem.rows import Matrix, Rows, RowSpace
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.small_problems import Parts
 from maxmargin.solvers import sizes
 from maxmargin.tools.interrupts import let_through
@@ -348,6 +349,11 @@ class ClassProblems:
         return len(self.kind) > 1
 
     @property
+    def intercept_of_rows(self) -> str | Intercept:
+        """The form of the intercept as the problems have it."""
+        return self.intercept
+
+    @property
     def hard(self) -> bool:
         """Whether these are hard margins."""
         return math.isinf(self.C)
@@ -440,6 +446,14 @@ class ClassProblems:
     def together(self, certificates: Sequence[Certificate]) -> Certificates:
         """The certificates of all problems as one."""
         return self.kind.together(certificates, self.labels.tolist())
+
+    def answers(self, certificates: Sequence[Certificate], coef: Matrix) -> tuple[Matrix, Vector]:
+        """``coef_`` and ``intercept_`` of linear problems, whose w are the lines of ``coef``."""
+        return coef, np.array([certificate.b for certificate in certificates])
+
+    def starts(self, coef: Matrix, intercepts: Vector) -> list[Solution]:
+        """The points of each problem that a ``coef_`` and ``intercept_`` stand for."""
+        return [Solution(w=w, b=b) for w, b in zip(coef, intercepts.tolist(), strict=True)]
 
     def outline(self) -> Self:
         """The same problems without the values of their rows, but for the ``lengths``.

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
@@ -13,6 +14,7 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem import Problem
 from maxmargin.problem.magnitudes import refuse_extremes
+from maxmargin.problem.regression import walls
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
@@ -43,20 +45,27 @@ class KernelRegression:
         epsilon: float,
         weights: Vector | None,
         cache_size: float,
+        *,
+        shared: int = 0,
     ) -> None:
+        """``shared``: the threads that compute all values, where many fits on these rows share them."""
         self.kernel, self.X, self.cache_size = kernel, X, cache_size
         self.matrix = None
-        """All values of the kernel, where only they are given."""
-        if isinstance(kernel, Precomputed | Function):
-            self.matrix = all_values(kernel, X, cache_size, 1)
+        """All values of the kernel, where only they are given, or many fits share them."""
+        if shared or isinstance(kernel, Precomputed | Function):
+            self.matrix = all_values(kernel, X, cache_size, max(1, shared), shared=shared > 0)
         given = self.matrix is not None
         self.rows = Rows(self.matrix if given else X, check_finite=False, keep_zeros=given)
         self._stated = (values, C, epsilon)
         self.weights = weights
         total = 2.0 * C * (len(values) if weights is None else float(weights.sum()))
-        lengths, self.value_error = rounding_of(
-            Precomputed() if given else kernel, self.rows.stored_data
-        ).simple
+        self._source = kernel, self.rows.stored_data
+        if isinstance(kernel, Precomputed | Function):
+            self._source = Precomputed(), self.rows.stored_data
+        elif given:
+            self._source = kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data
+        self._rounding = rounding_of(*self._source)
+        lengths, self.value_error = self._rounding.simple
         refuse_extremes(total, float(lengths.max(initial=0.0)), kernel=True)
 
     @cached_property
@@ -64,7 +73,27 @@ class KernelRegression:
         """The regression, stated on the rows seen through the kernel."""
         rows = KernelRows(self.rows, Precomputed() if self.matrix is not None else self.kernel)
         rows.kernel_is_none = self.kernel_is_none
+        rows.rounding, rows.source = self._rounding, self._source
         return Regression(rows, *self._stated, weights=self.weights)
+
+    def with_costs(self, weights: Vector | None, C: float, epsilon: float) -> Self:
+        """The same regression with other weights of the rows, and at another C and epsilon."""
+        other = copy(self)
+        other.__dict__.pop("stated", None)
+        other.weights, other._stated = weights, (self._stated[0], C, epsilon)
+        return other
+
+    @property
+    def targets(self) -> Vector:
+        """The targets of the problem's rows, two for each example."""
+        return walls(self._stated[0], self._stated[2])
+
+    def predictions(self, model: Model) -> Vector:
+        """What a model says of every row, also of those without weight."""
+        examples = self.stated.examples
+        assert examples is not None
+        scores: Vector = examples.scores(model.w) + model.b
+        return scores
 
     def solve(self, running: Running, *, shrinking: bool, start: Vector | None) -> Model:
         """The model: proven to ``tol`` on the first way that does, or by the last one."""

@@ -85,6 +85,11 @@ class Regression:
         """The same regression without the values of its rows, but for their lengths."""
         return replace(self, examples=None, lengths=self.rows.lengths, value_error=value_error)
 
+    @property
+    def intercept_of_rows(self) -> Intercept:
+        """The form of the intercept as the problem has it."""
+        return self.intercept
+
     def part(self, k: int) -> Part:
         """The signs and weights of the problem's rows."""
         weights = np.ones(len(self.values)) if self.weights is None else self.weights

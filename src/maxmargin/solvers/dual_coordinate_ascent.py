@@ -122,7 +122,8 @@ class DualCoordinateAscent(Solver[State]):
         if start is not None:
             state.restore_w(problem, start.w_of_alpha)
             if start.margins is not None and self.shrinking:
-                state.visits.leave_out_held(alpha, start.margins)
+                hinge = problem.loss.name == "hinge"
+                state.visits.leave_out_held(alpha, start.margins, hinge=hinge)
         return state
 
     def relaxation_of(self, problem: Problem, momentum: bool = False) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 
 from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Penalty, Problem
+from maxmargin.problem.class_rows import ClassRows
 from maxmargin.problem.ranking import RankingProblem
 from maxmargin.solvers import (
     SOLVERS,
@@ -29,6 +30,7 @@ from maxmargin.solvers import (
     WorkingSet,
 )
 from maxmargin.solvers.ascent.warm_up import warm_up_stages
+from maxmargin.solvers.crammer_singer import CrammerSinger
 from maxmargin.solvers.gpu_working_sets import GpuWorkingSets
 from maxmargin.solvers.interior_point import affordable
 from maxmargin.solvers.ranking_newton import RankingNewton
@@ -93,6 +95,8 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
         return CoordinateDescent(), (
             "coordinate_descent: with the l1 penalty most columns have no weight, and it visits the others."
         )
+    if isinstance(problem.rows, ClassRows):
+        return CrammerSinger(), "crammer_singer: all classes are in one problem."
     if isinstance(problem, RankingProblem):
         return RankingNewton(), (
             "ranking_newton: it needs sums over sorted scores alone, and never writes a pair of rows out."
@@ -170,6 +174,8 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.penalty is Penalty.L1 and not solver.takes_l1:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_l1)
         return f"{solver.name} solves problems with the l2 penalty. Use {offered} for the l1 penalty."
+    if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger):
+        return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
     return solver.accepts(problem)
 
 

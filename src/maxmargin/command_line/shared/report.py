@@ -155,7 +155,9 @@ class Training:
     def right(self) -> tuple[int, int]:
         """How many training rows the model gets right, and of how many: with a kernel perhaps of some."""
         if len(self.certificates) == 1:
-            return int(np.count_nonzero(self.worst.margins > 0)), len(self.worst.margins)
+            count = len(self.data_set.y)
+            worst = self.worst.margins.reshape(count, -1).min(axis=1)  # several rows of one example
+            return int(np.count_nonzero(worst > 0)), count
         X, y, rows = self.data_set.X, self.data_set.y, np.arange(self.data_set.X.shape[0])
         if hasattr(self.estimator, "support_") and len(rows) * len(self.estimator.support_) > _MOST_VALUES:
             rows = np.linspace(0, len(rows) - 1, _MOST_SURE_ROWS).astype(np.intp)
@@ -360,7 +362,7 @@ def _print_words(
 ) -> None:
     X = training.data_set.X
     typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
-    for sentence in _table_in_words(training.training_set):
+    for sentence in table_in_words(training.training_set):
         typer.echo(sentence)
     if training.data_set.skipped:
         typer.echo(f"{counted(training.data_set.skipped, 'malformed line')} left out.")
@@ -389,7 +391,7 @@ def _print_words(
     if tested is not None:
         typer.echo(_accuracy("Test", tested))
     typer.echo(f"Solver: {training.estimator.solver_}")
-    typer.echo(_time_and_memory(seconds, memory))
+    typer.echo(time_and_memory(seconds, memory))
     size = bytes_in_words(training.target.stat().st_size)
     typer.echo(f"Model: {training.target}, {size}.")
 
@@ -490,7 +492,7 @@ def _print_classes(training: Training) -> None:
     )
 
 
-def _table_in_words(training_set: TrainingSet | None) -> list[str]:
+def table_in_words(training_set: TrainingSet | None) -> list[str]:
     """What became of the columns."""
     if training_set is not None and training_set.encoding is None and training_set.preparation is not None:
         return [f"Before the model: {training_set.preparation}; it is a part of the model."]
@@ -513,7 +515,8 @@ def _majority(training: Training) -> str:
     return f"Always to say {label} would give {100 * share:.2f} %."
 
 
-def _time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
+def time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
+    """What the command took."""
     spent = {name: f"{name} {seconds_in_words(time)}" for name, time in seconds.items()}
     if "certify" in spent:
         share = f", {percent(seconds['certify'] / seconds['train'])}" if seconds["train"] > 0 else ""

@@ -106,7 +106,7 @@ class Verdict:
             if part.claim is not None and not claimed:
                 # It never claimed more than this gap.
                 needed = max(part.claim.relative_gap, SMALLEST_GAP)
-            share = max(0.0, deadline - time.monotonic()) / (len(model.intercept) - k)
+            share = max(0.0, deadline - time.monotonic()) / (model.problems - k)
             show = bars.solving(f"bounding {part.name}".rstrip(), tol=needed / 10, max_time=share)
             yield judge_alone(part, needed, share, show)
 
@@ -119,7 +119,7 @@ class Verdict:
             yield self._regression_part(X, codes)
             return
         model, stated = self.model, {"C": self.C, "class_weight": class_weight}
-        alphas = Alphas([None] * len(model.intercept), "", of_all_rows=True)
+        alphas = Alphas([None] * model.problems, "", of_all_rows=True)
         vectors = with_support_vectors(model)
         rows = None if vectors is None else self._rows_of(vectors, X, codes)
         if model.certificates is not None:

@@ -10,6 +10,9 @@ and with the proof
     alpha, margins (m, n)   row_classes (m, n), I8
     w_of_alpha (number of problems where it is not w, d)   trace (records of all problems, 5)
 
+Where all k classes are in one problem, coef and intercept have a line for each class, and the proof one
+line: alpha and margins of n (k - 1) rows, row_classes of n, w_of_alpha of all classes.
+
 A kernel model of s support vectors and m problems of n_1, ..., n_m rows, n = n_1 + ... + n_m, has
 
     coefficients (lines, s)   intercept (m,)   support (s,), I64, where the rows are known
@@ -42,6 +45,7 @@ from maxmargin.files.models.stored import ModelError, SavedKernelModel, SavedMod
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.hard_margin import HardMarginCertificate
 from maxmargin.proof.model import Record, Trace
+from maxmargin.reductions.joint_classes import constant_of, joined
 
 TYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -111,6 +115,8 @@ def arrays_of(model: StoredModel) -> dict[str, Array]:
         arrays["alpha"] = Array("F64", shape, [proof.alpha for proof in proofs])
         arrays["margins"] = Array("F64", shape, [proof.margins for proof in proofs])
         arrays["w_of_alpha"] = Array("F64", shape_of_others, others)
+        if model.is_joint:
+            shape = (1, len(proofs[0].row_classes))
         arrays["row_classes"] = Array("I8", shape, [proof.row_classes for proof in proofs])
     return arrays
 
@@ -210,6 +216,8 @@ def _vectors(taken: Taken, *, format: str, columns: int, rows: int | None, size:
 def _linear_proofs(taken: Taken, fields: dict[str, Any]) -> Iterator[Certificate]:
     """The proofs of a linear model, whose problems all have the same rows."""
     coef, proofs = fields["coef"], fields["certificates"]
+    if fields["problem"].get("formulation") == "crammer_singer":
+        coef = _one_w_of_all_classes(fields)
     alpha, margins, row_classes = taken("alpha", 2), taken("margins", 2), taken("row_classes", 2, "I8")
     others = taken("w_of_alpha", 2)
     if {len(alpha), len(margins), len(row_classes), len(proofs), len(fields["claims"])} != {len(coef)}:
@@ -217,6 +225,17 @@ def _linear_proofs(taken: Taken, fields: dict[str, Any]) -> Iterator[Certificate
     if sum(not proof["w_is_w_of_alpha"] for proof in proofs) != len(others):
         raise ModelError("the number of rows of w_of_alpha is not that of the problems that have one.")
     return _certificates(fields, [coef, alpha, margins, row_classes], iter(others))
+
+
+def _one_w_of_all_classes(fields: dict[str, Any]) -> NDArray[Any]:
+    """The w of Crammer and Singer's problem, as a matrix of one line."""
+    coef, intercept, problem = fields["coef"], fields["intercept"], fields["problem"]
+    if not len(coef) == len(intercept) == len(fields["classes"]):
+        raise ModelError("all classes of one problem need a line of coef and an intercept each.")
+    scaling = problem.get("intercept_scaling")
+    if not (isinstance(scaling, float) and scaling > 0 and np.isfinite(intercept / scaling).all()):
+        raise ModelError(f"the problem's intercept_scaling is {scaling!r}.")
+    return joined(coef, intercept, constant_of(problem))[np.newaxis]
 
 
 def _kernel_proofs(taken: Taken, fields: dict[str, Any]) -> Iterator[Certificate]:
@@ -254,6 +273,8 @@ def _certificates(fields: dict[str, Any], parts: list[Any], others: Iterator[Any
         certificate = kind(None, *point).with_known(*known)
         if fields["decision"] == "regression":
             certificate.__dict__["of_regression"] = True
+        if fields["problem"].get("formulation") == "crammer_singer":
+            certificate.__dict__["group"] = len(fields["classes"]) - 1
         yield certificate
 
 

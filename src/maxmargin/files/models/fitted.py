@@ -16,6 +16,7 @@ from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.kernels.names import SHORT_NAMES, describe, from_description
 from maxmargin.proof.model import Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
+from maxmargin.reductions.joint_classes import constant_of, from_scores, of_classes, of_scores
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.tools.parameters import rules
 
@@ -62,6 +63,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     from maxmargin.estimators import SVC, SVR, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
+    estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
     if hasattr(estimator, "steps"):
         from maxmargin.files.models.pipelines import from_pipeline
 
@@ -96,6 +98,9 @@ def from_estimator(estimator: Any) -> StoredModel:
         "tol": stated["tol"],
         "rows": proofs and len(proofs[0].alpha) // (2 if regression else 1),
     }
+    if fields["problem"]["formulation"] == "crammer_singer":
+        own["coef"], fields["intercept"] = _of_each_class(own["coef"], fields["intercept"], fields)
+        fields["rows"] = proofs and len(proofs[0].alpha) // (len(estimator.classes_) - 1)
     if regression:
         fields["problem"]["epsilon"] = stated["epsilon"]
         own["decision"] = "regression"
@@ -111,6 +116,17 @@ def from_estimator(estimator: Any) -> StoredModel:
             f"{changed} must be those that the fit proved. Got others: they were changed since. Fit again, "
             "or delete certificate_ to save the changed numbers without any proof."
         ) from error
+
+
+def _of_each_class(coef: Any, intercept: Any, fields: dict[str, Any]) -> tuple[Any, Any]:
+    """The weights and intercepts of each class, where ``coef_`` has the difference of two classes."""
+    classes = len(fields["classes"])
+    if fields["certificates"]:
+        own = of_classes(fields["certificates"][0].w, classes, constant_of(fields["problem"]))
+        shown = of_scores(*own)
+        if np.array_equal(shown[0], coef) and np.array_equal(shown[1], intercept):
+            return own
+    return from_scores(coef, intercept, classes)
 
 
 def _of_svc(estimator: Any) -> dict[str, Any]:
@@ -179,7 +195,7 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     if saved.is_regression:
         return _regressor(known, kind)
     model: Any = known.in_order(np.argsort(known.classes))  # the classes of an estimator are sorted
-    several = len(model.intercept) > 1
+    several = model.problems > 1
     proofs = model.certificates and model.kind.together(model.certificates, model.classes.tolist())
     names, expansion = model.feature_names, getattr(model, "expansion", None)
     if expansion is not None:
@@ -201,6 +217,8 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         fitted |= _svc_attributes(model)
     else:
         fitted |= {"coef_": model.coef, "n_features_in_": model.coef.shape[1], "expansion_": expansion}
+        if model.is_joint:
+            fitted["coef_"], fitted["intercept_"] = of_scores(model.coef, model.intercept)
     estimator: Any = with_parameters(kind, model)
     vars(estimator).update({name: value for name, value in fitted.items() if value is not None})
     if isinstance(model, SavedKernelModel):
@@ -240,11 +258,6 @@ def _linear(saved: StoredModel) -> SavedModel:
     if not isinstance(saved, SavedModel):
         kind = "SVR" if saved.is_regression else "SVC"
         raise ModelError(f"it is a model with a kernel. Load it with {kind}.load instead.")
-    if saved.problem["formulation"] != "separate":
-        raise ModelError(
-            "LinearSVC does not have Crammer and Singer's formulation. Predict with "
-            "maxmargin.files.load_model(path).predict(X) instead."
-        )
     if len(saved.classes) > 2 and saved.decision != "one_vs_rest":
         raise ModelError(
             "LinearSVC tells one class from the rest, and this model decides between pairs of classes. "
@@ -359,6 +372,8 @@ def _stated(model: StoredModel) -> dict[str, Any]:
         form, scaling = problem["intercept"], problem["intercept_scaling"]
         stated |= {"fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
         stated |= {"penalty": problem["penalty"]} if problem["penalty"] != "l2" else {}
+        if model.is_joint:
+            stated["multi_class"] = "crammer_singer"
         return stated | {"loss": problem["loss"], "intercept_scaling": scaling}
     if len(model.classes) > 2 and model.decision == "one_vs_rest":
         stated["multi_class"] = "ovr"

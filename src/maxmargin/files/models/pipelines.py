@@ -17,7 +17,7 @@ _CAN = (
     "A pipeline can be saved where it is made of a maxmargin.Table, or a OneHotEncoder, or a "
     "ColumnTransformer of StandardScaler, MaxAbsScaler, OneHotEncoder and 'passthrough', on named columns; "
     "then of StandardScaler, MaxAbsScaler and feature maps of maxmargin but Pretrained; then of a "
-    "LinearSVC, SVC, LinearSVCCV, LinearSVR or SVR. Each may be missing but the last."
+    "LinearSVC, SVC, LinearSVR or SVR, or of a search for one. Each may be missing but the last."
 )
 _CURE = "Save the last step alone, and keep what comes before it."
 
@@ -26,12 +26,11 @@ def from_pipeline(pipeline: Any) -> StoredModel:
     """What a fitted pipeline amounts to; raises ModelError where a file has no room for it."""
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import LinearSVCCV
     from maxmargin.estimators.certified import Certified
     from maxmargin.files.models.fitted import from_estimator
 
     *before, last = _flat(pipeline)
-    last = last.best_estimator_ if isinstance(last, LinearSVCCV) else last
+    last = getattr(last, "best_estimator_", last)  # of a search, what it has chosen
     if not isinstance(last, Certified):
         raise ModelError(f"{_CAN} The last step is a {type(last).__name__}. {_CURE}")
     model = from_estimator(last)

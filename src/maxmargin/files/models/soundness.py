@@ -17,6 +17,7 @@ from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.problem import Intercept
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.regression import TUBE_LOSSES
+from maxmargin.reductions.joint_classes import constant_of, of_classes
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -56,10 +57,14 @@ def linear_contradictions(model: SavedModel) -> Iterator[str]:
         yield from _of_features(model.expansion, coef.shape[1])
     yield from _of_any_model(model, len(coef), f"coef has {len(coef)} rows")
     if model.problem["penalty"] == "l1":
-        if model.problem["loss"] not in ("squared_hinge", "logistic") or model.problem["C"] == np.inf:
+        smooth = model.problem["loss"] in ("squared_hinge", "logistic")
+        if not smooth or model.problem["C"] == np.inf or model.is_joint:
             yield "the l1 penalty goes with the squared hinge or the logistic loss, and with a finite C."
         if model.optimum is not None:
             yield "with the l1 penalty, the place of the optimum is not known."
+    if model.is_joint:
+        yield from _of_joint_proofs(model)
+        return
     for k, proof in enumerate(model.certificates or ()):
         lengths = {len(proof.alpha), len(proof.margins), len(proof.row_classes)}
         if lengths != {model.rows_of_proof}:
@@ -69,6 +74,28 @@ def linear_contradictions(model: SavedModel) -> Iterator[str]:
         if proof.w_of_alpha.shape != coef.shape[1:]:
             yield "w_of_alpha and coef differ in their number of columns."
         yield from _of_proof(proof, model.intercept[k])
+
+
+def _of_joint_proofs(model: SavedModel) -> Iterator[str]:
+    """What is wrong with the one proof of all classes."""
+    stated = model.problem
+    for proof in model.certificates or ():
+        if stated["loss"] != "hinge" or stated["intercept"] == "exact" or stated["C"] in (None, np.inf):
+            yield "the proof of all classes at once is of a finite C, and of no exact intercept."
+        lengths = {len(proof.alpha), len(proof.margins)}
+        if lengths != {model.rows_of_proof} or len(proof.row_classes) != model.rows:
+            yield f"a proof speaks of {min(lengths)} to {max(lengths)} rows, the file of {model.rows}."
+        own = of_classes(proof.w, len(model.classes), constant_of(model.problem))
+        if not (np.array_equal(own[0], model.coef) and _nearly_equal(own[1], model.intercept)):
+            yield "the proof is about other coefficients than those of the model."
+        if proof.w_of_alpha.shape != proof.w.shape:
+            yield "w_of_alpha and coef differ in their number of columns."
+        yield from _of_proof(proof, 0.0)
+
+
+def _nearly_equal(a: Vector, b: Vector) -> bool:
+    """Whether only rounding tells two intercepts apart: they are products with the constant feature."""
+    return a.shape == b.shape and bool((np.abs(a - b) <= 1e-15 * np.abs(b)).all())
 
 
 def kernel_contradictions(model: SavedKernelModel) -> Iterator[str]:
@@ -104,8 +131,8 @@ def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
     counted_parts: dict[str, Any] = {"claims": model.claims, "proofs": model.certificates}
     counted_parts |= {"traces": model.traces, "places of the optimum": model.optimum}
     for name, parts in counted_parts.items():
-        if parts is not None and len(parts) != m:
-            yield f"there are {len(parts)} {name} for {m} problems."
+        if parts is not None and len(parts) != model.problems:
+            yield f"there are {len(parts)} {name} for {model.problems} problems."
     for radius, low, high, scaling in model.optimum or ():
         if not (radius >= 0 and low <= high and scaling >= 0):
             yield "the place of an optimum is not a radius and an interval."

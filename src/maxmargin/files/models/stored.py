@@ -166,9 +166,22 @@ class StoredModel(ABC):
         return self.decision == "regression"
 
     @property
+    def is_joint(self) -> bool:
+        """Whether all classes are in one problem, Crammer and Singer's."""
+        return self.problem.get("formulation") == "crammer_singer"
+
+    @property
+    def problems(self) -> int:
+        """How many problems were solved."""
+        return 1 if self.is_joint else len(self.intercept)
+
+    @property
     def rows_of_proof(self) -> int | None:
         """The number of rows of each problem that has all of the training data."""
-        return self.rows if self.rows is None or not self.is_regression else 2 * self.rows
+        if self.rows is None:
+            return None
+        each = 2 if self.is_regression else len(self.classes) - 1 if self.is_joint else 1
+        return each * self.rows
 
     @cached_property
     def kind(self) -> Decomposition:

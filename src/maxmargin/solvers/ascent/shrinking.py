@@ -33,14 +33,19 @@ _HELD = 0.2
 
 def weighted_rows(problem: Problem) -> Indices:
     """The rows of weight above 0: others have an empty box."""
-    return np.flatnonzero(problem.costs > 0)
+    return _weighted(problem.costs)
+
+
+def _weighted(costs: Vector) -> Indices:
+    return np.flatnonzero(costs > 0)
 
 
 @dataclass
 class Visits:
     """The rows that are visited, and the walls that leave rows out."""
 
-    problem: Problem
+    costs: Vector
+    """C_i of every row that could be visited."""
     order: Indices
     """The rows that are still visited."""
     weighted: int
@@ -61,21 +66,25 @@ class Visits:
     @classmethod
     def of(cls, problem: Problem) -> Visits:
         """All rows at first."""
-        order = weighted_rows(problem)
-        return cls(problem, order, len(order))
+        return cls.of_costs(problem.costs)
+
+    @classmethod
+    def of_costs(cls, costs: Vector) -> Visits:
+        """All rows of these costs at first."""
+        order = _weighted(costs)
+        return cls(costs, order, len(order))
 
     @property
     def are_all(self) -> bool:
         """Whether no row is left out."""
         return len(self.order) == self.weighted
 
-    def leave_out_held(self, alpha: Vector, margins: Vector) -> None:
+    def leave_out_held(self, alpha: Vector, margins: Vector, *, hinge: bool) -> None:
         """Leave out at first the rows that a start holds at a wall of their box by its margins."""
-        costs = self.problem.costs
         held = (alpha == 0.0) & (margins > 1.0 + _HELD)
-        if self.problem.loss.name == "hinge":
-            held |= (alpha == costs) & (margins < 1.0 - _HELD)
-        self.order = np.flatnonzero(~held & (costs > 0))
+        if hinge:
+            held |= (alpha == self.costs) & (margins < 1.0 - _HELD)
+        self.order = np.flatnonzero(~held & (self.costs > 0))
 
     def after_sweep(
         self, active: int, largest: float, smallest: float, drift: float, relative_gap: float
@@ -95,7 +104,7 @@ class Visits:
             abs(drift) >= max(largest, -smallest)
             or relative_gap * self._patience <= _AFTER_GAIN * self._reactivated_at
             or self.sweeps_since > _AFTER_SWEEPS
-            or self.visits_since > self._patience * _AFTER_VISITS * self.problem.rows.count
+            or self.visits_since > self._patience * _AFTER_VISITS * len(self.costs)
         ):
             self.all_again(relative_gap)
         self.above = _SHARE_OF_LARGEST * largest if largest > 0 else np.inf
@@ -106,4 +115,4 @@ class Visits:
         self._reactivated_at = relative_gap
         self._visited_before = len(self.order)
         self.sweeps_since = self.visits_since = 0
-        self.order = weighted_rows(self.problem)
+        self.order = _weighted(self.costs)

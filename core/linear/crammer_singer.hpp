@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several classes in one problem (Crammer and Singer 2001): one sweep of dual ascent by blocks, and the two
+// passes of its proof. The numbers 1 to 4 are those of the algorithm's statement in
+// src/maxmargin/solvers/crammer_singer.py.
+#pragma once
+
+#include <span>
+
+#include "data/rows.hpp"
+#include "machine/budget.hpp"
+#include "passes/classes.hpp"
+
+namespace maxmargin {
+
+// What a sweep needs of the rows besides their values.
+struct ClassExamples {
+  std::span<const Integer> codes;         // the class y_i of each row
+  std::span<const double> squared_norms;  // |x_i|^2, that of the constant feature included
+  std::span<const double> costs;          // C_i
+  std::span<double> multipliers;          // beta_ik, one line for each row
+};
+
+struct ClassSweep {
+  Integer active = 0;    // order[0 .. active) holds the rows to visit next time
+  double violation = 0;  // the largest of any row seen
+  double ascent = 0;     // by how much the dual value grew
+  double gap = 0;        // sum over visited rows of their shares of the gap, each at its visit
+};
+
+// A row whose multipliers are all with one class, which is ahead of the others by more than `held`, is left
+// out of later sweeps. `relaxation` is the factor on all steps, from 1 to 2.
+ClassSweep crammer_singer(const StoredRows& rows, const ClassExamples& examples, std::span<Integer> order,
+                          const ClassWeights& w, double relaxation, double held, Watch& watch);
+
+// <w_y - w_k, x_i> for the classes k other than y = y_i, one line for each row.
+void class_scores(const StoredRows& rows, std::span<const Integer> codes, const ClassWeights& w,
+                  double* out, const Budget& budget);
+
+// w_k = sum_i beta_ik x_i, where -beta_ik is alpha_ik for k other than y_i, and beta_iy the sum of these.
+void class_combine(const StoredRows& rows, std::span<const Integer> codes, const double* alpha,
+                   Integer classes, double constant, std::span<double> out, const Budget& budget);
+
+}  // namespace maxmargin

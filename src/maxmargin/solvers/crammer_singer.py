@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Dual ascent by blocks, one example at a time, for all classes at once (Keerthi et al. 2008).
+
+    maximise  sum_i sum_(k != y_i) -beta_ik  -  1/2 sum_k |w_k|^2,        w_k = sum_i beta_ik x_i
+    over      beta_ik <= 0 for k != y_i,   beta_iy <= C_i,   sum_k beta_ik = 0
+
+    1  for i in a random order:
+    2      G_k    = <w_k, x_i> + [k != y_i]                      minus the partial derivatives
+    3      beta_i = the exact maximiser over the block: with D_k = G_k - |x_i|^2 beta_ik, and |x_i|^2 C_i
+                    more for k = y_i, it is beta_ik = (theta - D_k) / |x_i|^2 where D_k > theta, and C_i
+                    more for y_i; the level theta is such that sum_k max(0, D_k - theta) = |x_i|^2 C_i
+    4      w_k   += (change of beta_ik) x_i
+
+The multipliers of the problem's rows (problem/class_rows.py) are alpha_ik = -beta_ik. A visit costs
+O(nonzeros of x_i) for each class, by wide instructions, since the weights of a column lie side by side.
+Michelot's method finds the level: a few looks at all heights D_k, and no sorting.
+
+Shrinking. An example whose multipliers are all with one class, which is ahead by more than a share of the
+last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from maxmargin import core
+from maxmargin.core import Budget
+from maxmargin.problem import Problem
+from maxmargin.problem.class_rows import ClassRows
+from maxmargin.problem.rows import Matrix
+from maxmargin.proof.solution import Solution
+from maxmargin.solvers.ascent.shrinking import Visits
+from maxmargin.solvers.base import Report, Solver
+from maxmargin.tools.parameters import Range, Seed
+from maxmargin.types import Vector
+
+_ROUNDING = 1e-14
+"""The largest violation of a sweep, in units of the margin, that counts as none; and the share of C that a
+multiplier may lack for being at C."""
+
+
+@dataclass
+class State:
+    """The state of the ascent."""
+
+    rows: ClassRows
+    costs: Vector
+    """C_i of every example."""
+    multipliers: Matrix
+    """beta_ik: one line for each example."""
+    w: Matrix
+    """The weights of all classes side by side, one line for each column, with lanes that no class has."""
+    visits: Visits
+    random: int
+    """The state of the generator of orders."""
+    dual: float = 0.0
+    relative_gap: float = np.inf
+    """The gap as the last sweep saw it: each example's share at the time of its visit."""
+    decay: float = 1.0
+    """The share of the relative gap that the last sweep left."""
+    finished: bool = False
+    """Whether a sweep over all examples changed nothing beyond rounding."""
+
+    @property
+    def alpha(self) -> Vector:
+        """The multipliers of the problem's rows; those that lack a rounding for C have all of it."""
+        alpha = -np.take_along_axis(self.multipliers, self.rows.others(), axis=1)
+        costs = self.costs[:, np.newaxis]
+        return np.where(alpha >= costs * (1.0 - _ROUNDING), costs, np.maximum(alpha, 0.0)).ravel()
+
+
+@dataclass(frozen=True)
+class CrammerSinger(Solver[State]):
+    """Dual ascent by blocks with the w of every class kept up to date."""
+
+    name: ClassVar[str] = "crammer_singer"
+    shrinking: bool = True
+    """Leave out examples that stay with one class, and look at them again now and then."""
+    relaxation: Annotated[float, Range("(0, 2)")] = 1.3
+    """Factor on every step of line 3: 1 is exact, more looks ahead."""
+    seed: Seed = 0
+    """The seed of the order."""
+
+    def accepts(self, problem: Problem) -> str | None:
+        """Rows of several classes, and no others."""
+        if isinstance(problem.rows, ClassRows):
+            return None
+        return (
+            "crammer_singer solves problems of several classes at once. Use class_problem of "
+            "maxmargin.problem.class_rows, or another solver."
+        )
+
+    def init(self, problem: Problem, start: Solution | None) -> State:
+        """Begin with multipliers of 0, with the start's, or with those that its margins suggest."""
+        rows = problem.rows
+        assert isinstance(rows, ClassRows)
+        costs = np.ascontiguousarray(problem.costs[:: rows.classes - 1])
+        multipliers = np.zeros((len(costs), rows.classes))
+        w = np.zeros((rows.class_columns, core.class_stride(rows.classes)))
+        state = State(rows, costs, multipliers, w, Visits.of_costs(costs), self.seed)
+        if start is not None:
+            alpha, combined = _starting_point(problem, start)
+            each = alpha.reshape(-1, rows.classes - 1)
+            np.put_along_axis(multipliers, rows.others(), -each, axis=1)
+            np.put_along_axis(
+                multipliers, rows.codes[:, np.newaxis], each.sum(axis=1, keepdims=True), axis=1
+            )
+            w[:, : rows.classes] = combined.reshape(-1, rows.classes)
+            state.dual = float(alpha.sum()) - 0.5 * core.dot(combined, combined)
+        return state
+
+    def step(self, problem: Problem, state: State, budget: Budget) -> State:
+        """One sweep over the examples that are still visited."""
+        rows, visits = state.rows, state.visits
+        state.random = core.shuffle(visits.order, state.random)
+        active, violation, ascent, gap = core.crammer_singer(
+            rows.data,
+            rows.codes,
+            rows.squared_norms_of_examples,
+            state.costs,
+            state.multipliers,
+            visits.order,
+            state.w,
+            constant=rows.constant,
+            relaxation=self.relaxation,
+            held=visits.above if self.shrinking else np.inf,
+            budget=budget,
+        )
+        state.dual += ascent
+        before, now = state.relative_gap, gap / (state.dual + gap) if gap > 0.0 else 0.0
+        state.decay = now / before if 0.0 < now < before < np.inf else 1.0
+        state.relative_gap = now
+        state.finished = violation <= _ROUNDING and visits.are_all
+        visits.after_sweep(active, violation, -violation, 0.0, now)
+        if violation <= _ROUNDING:
+            visits.all_again(now)
+        return state
+
+    def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
+        """Alpha alone: the certificate rebuilds w from it."""
+        return Solution(alpha=state.alpha)
+
+    def report(self, state: State) -> Report:
+        """The gap is free, as in dual coordinate ascent: each example's share of it is seen on the way."""
+        return Report(0.85 * state.relative_gap * math.pow(state.decay, 0.6), state.finished)
+
+
+def _starting_point(problem: Problem, start: Solution) -> tuple[Vector, Vector]:
+    """The multipliers of a start, and the w that they lead to."""
+    rows = problem.rows
+    if start.alpha is not None:
+        alpha = np.array(start.alpha, np.float64)
+        problem.objective.make_feasible(alpha)
+        known = start.w_of_alpha
+        return alpha, rows.combine(alpha) if known is None else known
+    if start.w is None:
+        return np.zeros(rows.count), np.zeros(rows.columns)
+    alpha = problem.multipliers(problem.margins(start.w, start.b))
+    combined = rows.combine(alpha)
+    factor = problem.best_multiple(alpha, combined)
+    return factor * alpha, factor * combined

@@ -22,6 +22,7 @@ from benchmarks import (
     choice,
     datasets,
     degree2,
+    family,
     features,
     gpu,
     intelex,
@@ -29,6 +30,7 @@ from benchmarks import (
     machine,
     memory,
     pegasos,
+    proofs,
     reading,
     sceptic,
     search,
@@ -224,6 +226,12 @@ PAGES = {
         choice.measure,
         choice.markdown,
     ),
+    "family": Page(
+        "the members beside LinearSVC and SVC, against the best of the peers",
+        family.add_options,
+        family.measure,
+        family.markdown,
+    ),
     "reading": Page(
         "LIBSVM text, against scikit-learn's reader",
         partial(_add_options, data=reading.DATA, repeat=7),
@@ -273,6 +281,12 @@ PAGES = {
         partial(_add_options, data=degree2.DATA, offered=tuple(degree2.CASES), repeat=5),
         lambda given, tell: degree2.run(given.data, given.repeat, tell),
         lambda given, found: degree2.markdown(found, given.repeat),
+    ),
+    "proofs": Page(
+        "bounds on rounding, and rows left out one at a time",
+        partial(_add_options, data=proofs.DATA, losses=True, repeat=3),
+        lambda given, tell: proofs.measure(given.data, given.loss, given.repeat, tell),
+        lambda given, found: proofs.markdown(found, given.repeat),
     ),
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",

@@ -28,7 +28,8 @@ from benchmarks import machine
 from benchmarks.report import table
 from benchmarks.sceptic_cases import KINDS, Case, Claim, draw, run
 from benchmarks.separation import separates
-from maxmargin.independent.places import wrong_place
+from maxmargin.independent.arithmetic import root_above
+from maxmargin.independent.places import Place, wrong_place
 from maxmargin.independent.values import (
     ZERO,
     Proof,
@@ -47,6 +48,8 @@ FINDINGS = {
     "false inseparability": "InseparableError, and a hyperplane separates the rows",
     "false separation": "a hard margin, and the hyperplane does not separate the rows",
     "wrong place": "the best model is said to be nearer than exact arithmetic proves",
+    "narrow bounds": "bounds on the best model's scores that need not hold them",
+    "open row": "a multiplier at the optimum is said to be 0, or C, and exact arithmetic leaves it open",
     "crash": "an exception that is no part of the interface",
     "warning": "a warning that is no part of the interface",
     "too long": "a fit and its check took more than a minute",
@@ -147,6 +150,26 @@ def judge(claim: Claim) -> Iterator[Fault]:
         if claim.place is not None:
             for reason in wrong_place(proof, claim.place):
                 yield Fault("wrong place", 0.0, f"{reason}: {claim.place}")
+            yield from _judge_rows(claim, claim.place, proof)
+
+
+def _judge_rows(claim: Claim, place: Place, proof: Proof) -> Iterator[Fault]:
+    """What is wrong with what is said of rows; the place of the best model is taken as it is told."""
+    if claim.scores is None or not all(map(math.isfinite, place[:3])):
+        return
+    rows, radius = claim.problem.rows, Fraction(place.radius)
+    square = Fraction(place.scaling) ** 2
+    for i, score in enumerate(proof.scores):
+        reach = radius * root_above(rows.squared_length(i).high + square)
+        low, high = score.low - reach + Fraction(place.low), score.high + reach + Fraction(place.high)
+        told = claim.scores[0][i], claim.scores[1][i]
+        if not (told[0] <= low and high <= told[1]):
+            yield Fault("narrow bounds", 0.0, f"row {i}, {told} and not {_shown(low)}, {_shown(high)}")
+        if claim.settled is None or claim.problem.costs[i] == 0:
+            continue
+        ends = sorted((claim.problem.y[i] * low, claim.problem.y[i] * high))
+        if (claim.settled[0][i] and not ends[0] > 1) or (claim.settled[1][i] and not ends[1] < 1):
+            yield Fault("open row", 0.0, f"row {i}, margin from {_shown(ends[0])} to {_shown(ends[1])}")
 
 
 def _judge_hard(claim: Claim) -> Iterator[Fault]:
@@ -388,8 +411,9 @@ forms of the intercept, weights, float32 and sparse data, regression, hard margi
 certificate, P is computed at the model's own w and b, and the lower bound from its multipliers, in exact
 arithmetic: fractions of whole numbers, and intervals for exponentials and logarithms
 ([how](../certificate_checker.md)). Nothing is allowed for rounding. A claim that classes cannot be
-separated is checked by a linear program in fractions. Each finding is printed as lines of Python that
-show it again.
+separated is checked by a linear program in fractions. Where the best model can be, between which numbers
+its scores of the rows of the fit are, and which rows are settled, is compared with what exact arithmetic
+proves of it. Each finding is printed as lines of Python that show it again.
 
 {fits:,} fits with {claims:,} certificates were made and examined in {time} of processor time, in
 batches of {batch}, with seed {seeds}. A fit is ended after 0.02 s, one of 20 after 0.1 s, and one of 500

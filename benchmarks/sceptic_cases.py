@@ -25,7 +25,7 @@ from maxmargin import (
     solve,
     whole_path,
 )
-from maxmargin.estimators.sureness import places_of
+from maxmargin.estimators.sureness import places_of, settled_of
 from maxmargin.independent.arithmetic import Vector, sum_of
 from maxmargin.independent.places import Place
 from maxmargin.independent.rows import KernelRows, PlainRows, Rows, TwinRows
@@ -53,7 +53,7 @@ class Case:
     options: dict[str, Any]
     weights: NDArray[np.float64] | None = None
     is_sparse: bool = False
-    max_time: float = _LONGEST_FIT
+    max_time: float = 60.0
     """Seconds."""
 
     @property
@@ -113,6 +113,10 @@ class Claim:
     """Whether nothing shows in exact arithmetic that the function is not a kernel on these rows."""
     place: Place | None = None
     """Where the model says that the best point is."""
+    scores: tuple[list[float], list[float]] | None = None
+    """Between which numbers it says that the best scores of its rows are."""
+    settled: tuple[list[bool], list[bool]] | None = None
+    """Of which rows it says that their multipliers are 0 at the optimum, and of which that they are C."""
 
 
 @dataclass
@@ -394,7 +398,8 @@ def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
     tol = options.get("tol", 1e-4)
     rows = plain_rows(case.X)
     penalty = options.get("penalty", "l2")
-    places = None if kind is LinearSVCCV or penalty == "l1" else places_of(model)
+    unknown = kind is LinearSVCCV or penalty == "l1"  # with which nothing bounds how far the best model is
+    known = [{}] * len(model.coef_) if unknown else list(_known(model, case.data))
     for k, certificate in enumerate(_each(model.certificate_)):
         y, factors = _against_rest(case, model.classes_, k)
         costs = factors if np.isinf(C) else C * factors
@@ -408,8 +413,7 @@ def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
             penalty=penalty,
         )
         point = Vector.of(model.coef_[k].tolist()), Fraction(float(model.intercept_[k]))
-        place = None if places is None else Place(*places[k])
-        yield _claim(problem, point, certificate, outcome.status, tol, hard=bool(np.isinf(C)), place=place)
+        yield _claim(problem, point, certificate, outcome.status, tol, hard=bool(np.isinf(C)), **known[k])
 
 
 def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
@@ -421,8 +425,9 @@ def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
     classes = model.classes_
     pairs = len(classes) > 2 and options.get("multi_class", "ovo") == "ovo"
     sides = [(i, j) for i in range(len(classes)) for j in range(i + 1, len(classes))] if pairs else None
-    places = places_of(model)
-    for k, certificate in enumerate(_each(model.certificate_)):
+    for k, (certificate, known) in enumerate(
+        zip(_each(model.certificate_), _known(model, case.data), strict=True)
+    ):
         if sides is None:
             which = np.arange(len(case.y))
             y, factors = _against_rest(case, classes, k)
@@ -436,8 +441,9 @@ def _run_kernel(case: Case, outcome: Outcome) -> Iterator[Claim]:
         problem = ExactProblem(KernelRows(vectors, kernel), y.tolist(), costs)
         point = Vector.of(certificate.w.tolist()), Fraction(float(model.intercept_[k]))
         refuted = options["kernel"] == "sigmoid" and certificate.proven and _is_refuted(problem.rows)
-        known = {"is_kernel": not refuted, "place": Place(*places[k])}
-        yield _claim(problem, point, certificate, outcome.status, tol, **known)
+        low, high = known["scores"]
+        known["scores"] = [low[i] for i in which], [high[i] for i in which]
+        yield _claim(problem, point, certificate, outcome.status, tol, is_kernel=not refuted, **known)
 
 
 def _run_regression(case: Case, outcome: Outcome) -> Iterator[Claim]:
@@ -465,7 +471,8 @@ def _run_regression(case: Case, outcome: Outcome) -> Iterator[Claim]:
         targets=[Fraction(wall) for wall in walls.tolist()],
     )
     point = Vector.of(proof.w.tolist()), Fraction(float(model.intercept_[0]))
-    known = {"is_kernel": not refuted, "place": Place(*places_of(model)[0])}
+    bounds = tuple(np.repeat(ends, 2).tolist() for ends in model.prediction_bounds(case.data))
+    known = {"is_kernel": not refuted, "place": Place(*places_of(model)[0]), "scores": bounds}
     yield _claim(problem, point, proof, outcome.status, tol, **known)
 
 
@@ -477,7 +484,7 @@ def solve_problem(
     solver: str = "auto",
     sample_weight: Any = None,
     tol: float = 1e-4,
-    max_time: float = _LONGEST_FIT,
+    max_time: float = 60.0,
     **stated: Any,
 ) -> Any:
     """The model of a problem that no estimator states: any loss, any intercept, with a kernel or not."""
@@ -510,7 +517,7 @@ def walk(
     low: float,
     high: float,
     tol: float,
-    max_time: float = _LONGEST_FIT,
+    max_time: float = 60.0,
     sample_weight: Any = None,
     **stated: Any,
 ) -> Any:
@@ -559,6 +566,17 @@ _RUNS = {
 
 def plain_rows(X: NDArray[Any]) -> PlainRows:
     return PlainRows([Vector.of(row) for row in X.tolist()])
+
+
+def _known(model: Any, data: Any) -> Iterator[dict[str, Any]]:
+    """What a classifier says of the optimum of each of its problems."""
+    ends = [np.reshape(each, (data.shape[0], -1)) for each in model.decision_bounds(data)]
+    for k, (place, settled) in enumerate(zip(places_of(model), settled_of(model), strict=True)):
+        yield {
+            "place": Place(*place),
+            "scores": tuple(each[:, k].tolist() for each in ends),
+            "settled": tuple(each.tolist() for each in settled),
+        }
 
 
 def _form(options: dict[str, Any]) -> str:

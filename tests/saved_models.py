@@ -49,9 +49,10 @@ class SavedModels:
 
         def remembered(fit):
             @functools.wraps(fit)
-            def remembered_fit(estimator, X, y, sample_weight=None, **options):
+            def remembered_fit(estimator, X, y=None, sample_weight=None, **options):
                 fitted = fit(estimator, X, y, sample_weight, **options)
-                self._data[estimator] = X, y, sample_weight
+                if y is not None:  # Chunks bring it along, and are not written again
+                    self._data[estimator] = X, y, sample_weight
                 return fitted
 
             return remembered_fit

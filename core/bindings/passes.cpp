@@ -32,7 +32,7 @@ Penalty penalty_of(const std::string& name) {
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, const ConstVector& labels, const ConstVector& costs,
                  const std::string& intercept, double number, const std::optional<ConstVector>& targets,
-                 const std::string& penalty, Integer group)
+                 const std::string& penalty, Integer group, std::optional<double> total)
       : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
                   number},
         arrays{labels, costs, targets ? *targets : costs} {
@@ -42,6 +42,8 @@ struct BoundObjective : Objective {
     require(group > 0 && length(labels) % group == 0, "every group needs all of its rows");
     require(group == 1 || plain, "only the hinge without an intercept has groups");
     this->group = group;
+    require(!total || (targets && *total >= 0), "a shift needs targets, and a total of 0 or more");
+    this->total = total.value_or(-1);
   }
   template <class Array>
   auto rows(const Array& array) const {
@@ -50,7 +52,9 @@ struct BoundObjective : Objective {
   std::array<ConstVector, 3> arrays;
 };
 
-std::tuple<double, double, double> told(const BestIntercept& best) { return {best.b, best.low, best.high}; }
+std::tuple<double, double, double, double> told(const BestIntercept& best) {
+  return {best.b, best.low, best.high, best.shift};
+}
 
 void bind_objective(nb::module_& m) {
   using Self = const BoundObjective&;
@@ -59,9 +63,9 @@ void bind_objective(nb::module_& m) {
       .def("twinned", &TwofoldScores::twinned);
   nb::class_<BoundObjective> objective(m, "Objective");
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double,
-                         std::optional<ConstVector>, const std::string&, Integer>(),
+                         std::optional<ConstVector>, const std::string&, Integer, std::optional<double>>(),
                 "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a, "targets"_a = nb::none(),
-                "penalty"_a = "l2", "group"_a = 1);
+                "penalty"_a = "l2", "group"_a = 1, "total"_a = nb::none());
   define_loop(objective, "loss_sum", {"margins"},
               [](Self self, const ConstVector& margins) { return self.loss_sum(self.rows(margins)); });
   define_loop(objective, "multipliers", {"margins", "out"},
@@ -71,10 +75,11 @@ void bind_objective(nb::module_& m) {
   objective.def(
       "primal",
       [](Self self, const ConstVector& margins, double b, double size, const ConstVector& lengths,
-         double per_length, double constant) {
-        return self.primal(self.rows(margins), b, size, {per_length, self.rows(lengths), constant});
+         double per_length, double constant, double shift) {
+        return self.primal(self.rows(margins), b, size, {per_length, self.rows(lengths), constant}, shift);
       },
-      "margins"_a, "b"_a, "size"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0, Released());
+      "margins"_a, "b"_a, "size"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0, "shift"_a = 0.0,
+      Released());
   define_loop(objective, "dual", {"alpha", "size", "reach"},
               [](Self self, const ConstVector& alpha, double size, double reach) {
                 return self.dual(self.rows(alpha), size, reach);
@@ -89,10 +94,10 @@ void bind_objective(nb::module_& m) {
               });
   define_loop(objective, "reach", {"upper", "largest"},
               [](Self self, double upper, double largest) { return self.reach(upper, largest); });
-  define_loop(objective, "twofold_primal", {"scores", "b", "lacking"},
-              [](Self self, const TwofoldScores& scores, double b, const Vector& lacking) {
+  define_loop(objective, "twofold_primal", {"scores", "b", "lacking", "shift"},
+              [](Self self, const TwofoldScores& scores, double b, const Vector& lacking, double shift) {
                 require(scores.values.size() == self.costs.size(), "one score per row is needed");
-                return twofold_primal(self, scores, b, self.rows(lacking));
+                return twofold_primal(self, scores, b, self.rows(lacking), shift);
               });
   define_loop(objective, "twofold_dual", {"alpha", "size", "reach"},
               [](Self self, const ConstVector& alpha, double size, double reach) {

@@ -2,6 +2,7 @@
 #include "passes/proof.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -14,6 +15,13 @@
 
 namespace maxmargin {
 namespace {
+
+// Signs of a sum in which all terms count as they are.
+constexpr auto kOnes = [] {
+  std::array<double, kSumBlock> ones{};
+  ones.fill(1);
+  return ones;
+}();
 
 template <class Visitor>
 decltype(auto) visit(const Objective& objective, Visitor&& visitor) {
@@ -67,8 +75,8 @@ double Objective::held(double size, double b) const {
   return penalty == Penalty::l1 ? size + std::abs(beta) : 0.5 * size + 0.5 * beta * beta;
 }
 
-double Objective::primal(std::span<const double> margins, double b, double size,
-                         const ScoreError& error) const {
+double Objective::primal(std::span<const double> margins, double b, double size, const ScoreError& error,
+                         double shift) const {
   if (!(error.per_length < INFINITY && error.constant < INFINITY)) return INFINITY;
   // The margins of w = 0 are those of b alone, and exact: no lengths are needed then.
   const bool off = error.per_length > 0 || !targets.empty();
@@ -80,7 +88,7 @@ double Objective::primal(std::span<const double> margins, double b, double size,
   const double* target = all_are_1 ? margins.data() : targets.data();
   const auto least = [&](std::size_t i) {
     return margins[i] - (per_length * lengths[i] + error.constant) - own * std::abs(margins[i]) -
-           unit * (1 + std::abs(target[i]));
+           unit * (1 + std::abs(target[i]) + std::abs(shift));
   };
   // A loss does not see that a margin is not a number, but 0 times the margin does.
   const double losses =
@@ -91,14 +99,17 @@ double Objective::primal(std::span<const double> margins, double b, double size,
         });
       });
   if (std::isnan(losses)) return INFINITY;
-  const double all = held(size, b) + losses;
-  if (all == 0) return 0;
-  return all * (1 + sum_rounding(margins.size())) + smallest_normal(margins.size());
+  const double both = held(size, b) + losses;
+  if (both == 0 && shift == 0) return 0;
+  const double upper = both * (1 + sum_rounding(margins.size())) + smallest_normal(margins.size());
+  if (!has_shift()) return upper;
+  const double pull = total * shift;  // may be negative, so that rounding counts by its size
+  return upper + pull + 8 * kUnit * (upper + std::abs(pull));
 }
 
 double Objective::dual(std::span<const double> alpha, double size, double reach) const {
-  double gain = 0, total = 0, beyond_1 = 0, size_beyond_1 = 0;
-  SignedSum excess;
+  double gain = 0, sum = 0, beyond_1 = 0, size_beyond_1 = 0;
+  SignedSum excess, all;
   // All sums are made block by block, as sum_in_blocks does: the next one finds the block in the cache.
   visit(*this, [&]<class Loss>(Loss) {
     for (std::size_t first = 0; first < alpha.size(); first += kSumBlock) {
@@ -110,7 +121,7 @@ double Objective::dual(std::span<const double> alpha, double size, double reach)
         own_total += alpha[i];
       }
       gain += own_gain;
-      total += own_total;
+      sum += own_total;
       if (!targets.empty()) {
         double own = 0, size = 0;
 #pragma omp simd reduction(+ : own, size)
@@ -123,59 +134,76 @@ double Objective::dual(std::span<const double> alpha, double size, double reach)
         size_beyond_1 += size + own_total;
       }
       if (excess_counts()) excess.add(&alpha[first], &labels[first], last - first);
+      if (has_shift()) all.add(&alpha[first], kOnes.data(), last - first);
     }
   });
   // Of the squared hinge, a gain is the difference of two numbers that are not negative.
   const double magnitudes =
-      (std::holds_alternative<SquaredHinge>(loss) ? 2 * total + std::abs(gain) : gain) + size_beyond_1;
+      (std::holds_alternative<SquaredHinge>(loss) ? 2 * sum + std::abs(gain) : gain) + size_beyond_1;
   gain += beyond_1;
   const bool l1 = penalty == Penalty::l1;
-  const double held = (l1 ? 0.0 : 0.5 * size) + worth_of(excess.sum(), total, reach);
+  const double held =
+      (l1 ? 0.0 : 0.5 * size) + worth_of(excess.sum(), has_shift() ? all.sum() : Twofold{sum, 0}, reach);
   if (magnitudes == 0 && held == 0) return 0;
   if (!std::isfinite(gain - held)) return -INFINITY;
   const double value = gain - held - sum_rounding(alpha.size()) * (magnitudes + std::abs(held)) -
                        smallest_normal(alpha.size());
-  return l1 ? value / divisor_of(excess.sum(), total, size) : value;
+  return l1 ? value / divisor_of(excess.sum(), sum, size) : value;
 }
 
 double Objective::worth_of_excess(std::span<const double> alpha, double reach) const {
   SignedSum excess;
+  Twofold sum;
   excess.add(alpha.data(), labels.data(), alpha.size());
-  return worth_of(excess.sum(), sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; }),
-                  reach);
+  for (const double multiplier : alpha) sum.add(multiplier);
+  return worth_of(excess.sum(), sum, reach);
 }
 
-double Objective::off(const Twofold& excess, double total) const {
+double Objective::worth_of(const Twofold& excess, const Twofold& sum, double reach) const {
+  const double lost = lost_in_sums(sum.rounded() + std::max(total, 0.0));
+  double worth = 0;
+  if (has_shift()) {
+    Twofold beyond = sum;
+    beyond.add(-total);
+    worth = reach * (std::abs(beyond.rounded()) * (1 + 2 * kUnit) + lost);
+  }
+  if (!excess_counts()) return worth;
+  const double off = 2 * kUnit * std::abs(excess.rounded()) + lost;
+  const double most = std::abs(excess.rounded()) + off;
+  if (intercept == Intercept::fixed) return worth + number * excess.rounded() + std::abs(number) * off;
+  if (most == 0) return worth;
+  if (intercept == Intercept::exact) return worth + reach * most;
+  return worth + (penalty == Penalty::l1 ? 0.0 : 0.5 * (number * most) * (number * most));
+}
+
+double Objective::lost_in_sums(double magnitudes) const {
   const double terms = static_cast<double>(labels.size()) + 16;
-  return 2 * kUnit * std::abs(excess.rounded()) + 4 * terms * terms * kUnit * kUnit * total;
-}
-
-double Objective::worth_of(const Twofold& excess, double total, double reach) const {
-  if (!excess_counts()) return 0;
-  const double off = this->off(excess, total), most = std::abs(excess.rounded()) + off;
-  if (intercept == Intercept::fixed) return number * excess.rounded() + std::abs(number) * off;
-  if (most == 0) return 0;
-  if (intercept == Intercept::exact) return reach * most;
-  return penalty == Penalty::l1 ? 0.0 : 0.5 * (number * most) * (number * most);
+  return 4 * terms * terms * kUnit * kUnit * magnitudes;
 }
 
 double Objective::divisor(std::span<const double> alpha, double size) const {
   SignedSum excess;
   excess.add(alpha.data(), labels.data(), alpha.size());
-  const double total = sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; });
-  return divisor_of(excess.sum(), total, size);
+  const double sum = sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; });
+  return divisor_of(excess.sum(), sum, size);
 }
 
-double Objective::divisor_of(const Twofold& excess, double total, double size) const {
+double Objective::divisor_of(const Twofold& excess, double sum, double size) const {
   double largest = size;
-  if (intercept == Intercept::regularised)
-    largest = std::max(largest, number * (std::abs(excess.rounded()) + off(excess, total)));
+  if (intercept == Intercept::regularised) {
+    const double most = std::abs(excess.rounded()) * (1 + 2 * kUnit) + lost_in_sums(sum);
+    largest = std::max(largest, number * most);
+  }
   // Rounded up by more than the division by it can round down.
   return largest <= 1 ? 1.0 : largest * (1 + 8 * kUnit);
 }
 
 double Objective::reach(double upper, double largest) const {
-  double reach = 1 + largest * (penalty == Penalty::l1 ? upper : std::sqrt(2 * upper)), most = 0;
+  const double length = has_shift()              ? largest * total
+                        : penalty == Penalty::l1 ? upper
+                                                 : std::sqrt(2 * upper);
+  double reach = 1 + largest * length, most = 0;
+  if (has_shift() && intercept == Intercept::fixed) reach += std::abs(number);
   for (const double target : targets) most = std::max(most, std::abs(target - 1));
   reach += most;
   if (std::holds_alternative<Logistic>(loss)) {
@@ -192,12 +220,31 @@ double Objective::reach(double upper, double largest) const {
 void Objective::make_feasible(std::span<double> alpha) const {
   visit(*this, [&]<class Loss>(Loss) {
     const double excess = clip_to_box<Loss>(alpha, labels.data(), costs.data());
-    if (intercept == Intercept::exact) balance_classes<Loss>(alpha, labels.data(), costs.data(), excess);
+    const bool exact = intercept == Intercept::exact;
+    if (has_shift()) {
+      for (const double sign : {1.0, -1.0}) {
+        if (exact) reach_total<Loss>(alpha, labels.data(), costs.data(), sign, 0.5 * total);
+      }
+      if (!exact) reach_total<Loss>(alpha, labels.data(), costs.data(), 0, total);
+    } else if (exact) {
+      balance_classes<Loss>(alpha, labels.data(), costs.data(), excess);
+    }
   });
   if (group > 1) share_costs(alpha, costs.data(), group);
 }
 
 BestIntercept Objective::best_intercept(std::span<const double> scores) const {
+  if (has_shift() && intercept == Intercept::exact) {
+    // Rows of sign y see y b + e alone, so that each sign has its own level.
+    const auto [least, most] = best_levels(scores, 1, 0.5 * total);
+    const auto [low, high] = best_levels(scores, -1, 0.5 * total);
+    const double above = middle_of(least, most), below = middle_of(low, high);
+    return {0.5 * (above - below), 0.5 * (least - high), 0.5 * (most - low), 0.5 * (above + below)};
+  }
+  if (has_shift()) {
+    const auto [low, high] = best_levels(scores, 0, total);
+    return {number, number, number, middle_of(low, high)};
+  }
   const auto [low, high] = best_intercepts(scores);
   return {middle_of(low, high), low, high};
 }
@@ -208,7 +255,7 @@ BestIntercept Objective::take_best_intercept(std::span<double> scores) const {
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = labels[i] * (scores[i] + best.b);
   if (targets.empty()) return best;
 #pragma omp simd
-  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += 1 - targets[i];
+  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += (1 - targets[i]) + best.shift;
   return best;
 }
 
@@ -236,6 +283,21 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
       return smooth_intercepts<Loss>(sums);
     }
   });
+}
+
+std::pair<double, double> Objective::best_levels(std::span<const double> scores, double sign,
+                                                 double total) const {
+  // The slope of  total u + sum_i C_i max(0, kink_i - u)  rises by C_i at row i's kink.
+  std::vector<double> kinks(scores.size()), weights(scores.size());
+  const double b = intercept == Intercept::fixed ? number : 0;
+  double all = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double target = targets.empty() ? 1 : targets[i];
+    kinks[i] = target - labels[i] * (scores[i] + b);
+    weights[i] = sign == 0 || labels[i] == sign ? costs[i] : 0.0;
+    all += weights[i];
+  }
+  return weighted_quantile(kinks, weights, all - total, 0);
 }
 
 template <class Loss>
@@ -291,7 +353,7 @@ Proof prove(const Objective& objective, std::span<const double> alpha, std::span
   const double most =
       squared_length + (per_length + sum_rounding(n) * all_lengths) * all_lengths * (1 + sum_rounding(n));
   const BestIntercept best = objective.take_best_intercept(scores);
-  const double primal = objective.primal(scores, best.b, most, {per_length, lengths});
+  const double primal = objective.primal(scores, best.b, most, {per_length, lengths}, best.shift);
   const double largest = *std::max_element(lengths.begin(), lengths.end());
   return {best, primal, objective.dual(alpha, most, objective.reach(primal, largest))};
 }

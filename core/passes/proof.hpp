@@ -2,7 +2,7 @@
 // What a point is worth: the only place where primal and dual values of a proof are computed. Both are
 // bounds of the exact values, rounding included: P from above, D from below.
 //
-//   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b) + 1 - p_i
+//   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b) + 1 - p_i (+ e)
 //   D(alpha) = sum_i dual_gain(alpha_i, C_i) + (p_i - 1) alpha_i - 1/2 |w(alpha)|^2 - q(sum_i alpha_i y_i)
 //
 // with w(alpha) = sum_i alpha_i y_i x_i and targets p_i, which are 1 in classification: the hinge is max(0,
@@ -18,6 +18,9 @@
 // With the hinge and without an intercept, rows may come in groups of several in turn that share one loss,
 // that of the smallest margin; all of a group have the same C_i, and the sum of their alpha is at most
 // that.
+//
+// Where a total T is given, all targets are lowered by a shift e that is sought, too: P has T e more, and
+// the multipliers add up to T.
 #pragma once
 
 #include <cmath>
@@ -34,6 +37,7 @@ enum class Penalty { l2, l1 };
 // The best intercepts for some w: any b between `low` and `high` is as good as `b`.
 struct BestIntercept {
   double b, low, high;
+  double shift = 0;  // of the targets, where it is sought
 };
 
 // (primal - dual) / |primal|, and 0 where no gap is left. The primal value is infinite where a hard margin
@@ -72,20 +76,23 @@ struct Objective {
   Intercept intercept = Intercept::exact;
   double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
   std::span<const double> targets{};  // p_i; none where all of them are 1
+  Integer group = 1;                  // how many rows in turn share one loss
+  double total = -1;                  // T; below 0 where no shift is sought
   Penalty penalty = Penalty::l2;
-  Integer group = 1;  // how many rows in turn share one loss
 
+  bool has_shift() const { return total >= 0; }
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
 
   // An upper bound of P, where the size of w is at most what is given: its squared length, or with the l1
   // penalty the sum of its magnitudes. No loss rises with its margin, so each is taken where the margin may
   // be smallest. Infinite where that is not a finite number.
-  double primal(std::span<const double> margins, double b, double size, const ScoreError& error) const;
+  double primal(std::span<const double> margins, double b, double size, const ScoreError& error,
+                double shift = 0) const;
   // A lower bound of the best value: of D(alpha), for an alpha in its box, where the size of w(alpha) is at
   // most what is given: its squared length, or with the l1 penalty the largest of its magnitudes. With an
   // exact intercept, alpha need be balanced up to rounding only, since some optimum has an intercept of at
-  // most `reach`.
+  // most `reach`; so it is with the total and the shift.
   double dual(std::span<const double> alpha, double size, double reach) const;
   // What w and b cost, given the size of w.
   double held(double size, double b) const;
@@ -97,7 +104,8 @@ struct Objective {
   // A bound of |b| at some optimum with an exact intercept, of a problem whose best value is at most
   // `upper` and whose rows are at most `largest` long. That b is between the kinks of its rows' losses, and
   // |w| is at most the root of 2 `upper`, or with the l1 penalty `upper`. (The logistic loss has no kink,
-  // but its slopes add up to 0 only there.)
+  // but its slopes add up to 0 only there.) Where the multipliers have a total, w is at most that long
+  // times the longest row, and both b and the shift are bounded.
   double reach(double upper, double largest) const;
   void make_feasible(std::span<double> alpha) const;
 
@@ -106,7 +114,7 @@ struct Objective {
   // The same, and scores become margins.
   BestIntercept take_best_intercept(std::span<double> scores) const;
   // A point where the intercept is fixed or regularised, and as a rule for smooth losses. With one class
-  // only an end may be infinite.
+  // only an end may be infinite. No shift is sought.
   std::pair<double, double> best_intercepts(std::span<const double> scores) const;
   // The ends of the interval of all b with margins of at least 1; there is none if low > high.
   std::pair<double, double> intercepts_without_loss(std::span<const double> scores) const;
@@ -119,14 +127,16 @@ struct Objective {
   template <class Loss>
   std::pair<double, double> smooth_intercepts(std::span<const double> scores) const;
   // The same, of sums that are known: the excess, and the sum of the multipliers.
-  double worth_of(const Twofold& excess, double total, double reach) const;
-  double divisor_of(const Twofold& excess, double total, double size) const;
-  // How far the computed excess can be from the exact one.
-  double off(const Twofold& excess, double total) const;
+  double worth_of(const Twofold& excess, const Twofold& sum, double reach) const;
+  double divisor_of(const Twofold& excess, double sum, double size) const;
+  // How far sums over all rows in twofold precision can be off, given the sum of the magnitudes.
+  double lost_in_sums(double magnitudes) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
   // The costs of groups times the hinge of the smallest of their margins, given the margin of any row.
   template <class Margin>
   double group_losses(std::size_t rows, const Margin& margin) const;
+  // All shifts, or all sums of b and the shift, that are best for the rows of one sign, or of both (0).
+  std::pair<double, double> best_levels(std::span<const double> scores, double sign, double total) const;
   // A look at a few rows, which spares nearly all problems a pass.
   bool some_have_losses(std::span<const double> scores, double b) const;
 };

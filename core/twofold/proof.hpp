@@ -35,7 +35,7 @@ double twofold_largest(const StoredRows& rows, std::span<const double> coefficie
 
 // An upper bound of P(w, b), and for every row what its margin lacks for 1.
 double twofold_primal(const Objective& objective, const TwofoldScores& scores, double b,
-                      std::span<double> lacking);
+                      std::span<double> lacking, double shift = 0);
 
 // A lower bound of the best value: of D(alpha), for an alpha in its box whose w(alpha) is at most of this
 // size, as Objective::dual has it. `reach` bounds the intercept of the optimum where that is exact.

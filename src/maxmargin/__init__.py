@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from maxmargin.along_costs.path import path as path
     from maxmargin.along_costs.path import smallest_C as smallest_C
     from maxmargin.along_costs.path import whole_path as whole_path
+    from maxmargin.chunks.source import Chunks as Chunks
     from maxmargin.estimators import SVC as SVC
     from maxmargin.estimators import SVCCV as SVCCV
     from maxmargin.estimators import SVR as SVR
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LinearSVR as LinearSVR
     from maxmargin.estimators import LogisticRegression as LogisticRegression
+    from maxmargin.estimators import NuSVC as NuSVC
+    from maxmargin.estimators import NuSVR as NuSVR
+    from maxmargin.estimators import OneClassSVM as OneClassSVM
     from maxmargin.estimators import RankSVM as RankSVM
     from maxmargin.estimators.patching import patch as patch
     from maxmargin.estimators.patching import unpatch as unpatch
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
 # Imported when they are first asked for, so that `maxmargin --help` does not wait for scikit-learn.
 _HOME = {
     "Certificate": "proof.certificate",
+    "Chunks": "chunks.source",
     "DoubtfulModelWarning": "telling.doubts",
     "HardMarginCertificate": "proof.hard_margin",
     "InseparabilityProof": "proof.inseparable",
@@ -60,6 +65,9 @@ _HOME = {
     "LinearSVR": "estimators",
     "LogisticRegression": "estimators",
     "Model": "proof.model",
+    "NuSVC": "estimators",
+    "NuSVR": "estimators",
+    "OneClassSVM": "estimators",
     "Path": "along_costs.model_path",
     "Problem": "problem",
     "Progress": "solving.loop",

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from benchmarks import along_costs, datasets, machine, small, wide
+from benchmarks import along_costs, datasets, machine, proofs, small, wide
 from benchmarks.__main__ import PAGES, main
 from maxmargin import Problem, solve
 
@@ -83,6 +83,7 @@ def test_missing_data_are_told_and_end_the_command(tmp_path, monkeypatch, capsys
         ("wide", "--data"),
         ("degree2", "--data"),
         ("path", "--data"),
+        ("proofs", "--loss"),
     ],
 )
 def test_unknown_names_are_refused(command, option, capsys):
@@ -97,6 +98,22 @@ def test_every_page_is_written_from_the_options_and_what_was_found():
     page = machine.with_note("# Title\n\nText.\n", "python -m benchmarks x", "The load average is 9.")
     assert page.startswith("# Title\n\n<!-- Written by `python -m benchmarks x`; do not edit it.\n")
     assert page.endswith("The load average is 9. -->\n\nText.\n")
+
+
+def test_proofs_compares_the_same_values(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3))
+    data = datasets.DataSet("a9a", X, np.where(X[:, 0] + 0.5 * random.normal(size=60) > 0, 1, -1))
+    monkeypatch.setattr(datasets, "load", lambda name: data)
+    monkeypatch.setattr(proofs, "_SECONDS", 0.001)
+    found = proofs.measure(["a9a"], ["hinge", "squared_hinge"], 1, lambda text: None)
+    assert [each.loss for each in found[0]] == ["hinge", "squared_hinge"]
+    for each in found[1]:
+        assert each.whole.low == each.whole.high
+        assert each.limited.low <= each.whole.low <= each.limited.high
+    page = proofs.markdown(found, 1)
+    assert page.count("| a9a, hinge |") == 2
+    assert "of 60 |" in page
 
 
 def test_wide_goes_on_from_its_file(tmp_path, monkeypatch):

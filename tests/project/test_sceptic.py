@@ -60,6 +60,14 @@ def test_values_that_are_moved_to_the_wrong_side_are_found(kind):
         if claim.place is not None and not claim.hard:
             nearer = replace(wide, place=claim.place._replace(radius=0.0))
             assert "wrong place" in {fault.name for fault in judge(nearer)}
+            low, high = claim.scores
+            middle = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
+            for ends in ((middle, high), (low, middle)):
+                assert {fault.name for fault in judge(replace(wide, scores=ends))} == {"narrow bounds"}
+        if claim.settled is not None and not claim.hard:
+            every, none = [True] * len(claim.alpha), [False] * len(claim.alpha)
+            for rows in ((every, none), (none, every)):
+                assert {fault.name for fault in judge(replace(wide, settled=rows))} == {"open row"}
 
 
 def test_a_hyperplane_that_does_not_separate_is_found():

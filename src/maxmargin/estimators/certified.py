@@ -250,7 +250,12 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         return "" if self.status_.certified else self.status_.sentence(gap, float(self.tol), worst.steps)
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, until_sure: Any = None
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        until_sure: Any = None,
     ) -> Self:
         """Train until the relative gap of every problem is at most ``tol``.
 

@@ -212,12 +212,15 @@ class _Search:
     def _by_curvature(self) -> None:
         """How far the optimum can move where the objective is curved; then from points that are nearer."""
         ways = [(reach, False) for reach in _REACHES] + [(reach, True) for reach in _CLOSER_REACHES]
+        known: dict[tuple[float, int], SmoothWithoutRows] = {}
         for reach, closer in ways:
             for k, (problem, proof) in enumerate(self.parts):
                 which = self._open()
                 if not len(which) or not self._has_time():
                     continue
-                without = SmoothWithoutRows(problem, proof, reach)
+                without = known.pop((reach, k), None) or SmoothWithoutRows(problem, proof, reach)
+                if reach in _CLOSER_REACHES and not closer:
+                    known[reach, k] = without
                 if closer:
                     found = without.closer_bounds(which, self._targets(which, k), self._budget())
                 else:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -43,6 +44,12 @@ from maxmargin.types import Vector
 
 if TYPE_CHECKING:
     from maxmargin.estimators.leave_one_out import LeaveOneOut
+
+
+def _are_chunks(X: Any) -> bool:
+    """Whether X is ``Chunks``; where nobody has imported them, it is not."""
+    module = sys.modules.get("maxmargin.chunks.source")
+    return module is not None and isinstance(X, module.Chunks)
 
 
 @dataclass(eq=False, repr=False)
@@ -163,6 +170,9 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so.
 
+    ``fit(Chunks(...))`` reads data of any size chunk by chunk: labels and weights are in the chunks, and y
+    is left out. ``max_iter`` and ``n_iter_`` then count passes over the data.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -185,6 +195,10 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
+        if _are_chunks(X):
+            from maxmargin.estimators.in_chunks import fit_chunks
+
+            return fit_chunks(self, X, y, sample_weight)
         _, targets, rows = read_training_rows(self, X, y)
         labels, codes = labels_and_codes(targets)
         weights = checked_weights(sample_weight, targets)

@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The hinge in passes: rows near the margin are kept, the others are folded into means.
+
+    1  start from the best point of a sample
+    2  pass at (w, b):  rows with |m_i - 1| at most a width, the band, are kept; the others are folded, by
+       label and by margin, into their mean with the sum of their costs; P there and at some other points
+    3  lower model: the band and the means, an ordinary weighted problem in memory. By Jensen's inequality
+       the loss of a mean is at most the mean loss: its dual value is a lower bound of the best P
+    4  next point: the band, the sample's rows outside of it in place of those that were folded, and a mean
+       for each label that makes up for the difference: the gradient at the best point is then that of all
+    5  again from 2 with the next point, or a part of the way to it where the last one was worse
+
+The lower model knows nothing of how folded rows are spread: its best point is far off where the band is
+narrow. The sample knows, so step 4 stays near, and gains as much as Newton's method with a Hessian of the
+sample. Once (w, b) is nearer to the best point than the band is wide, the lower model is exact but for
+little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.method import Method, Point
+from maxmargin.chunks.statement import ONE_THREAD
+from maxmargin.chunks.sums import DualSums, losses_of
+from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.losses import LOSSES
+from maxmargin.problem.rows import UNIT, Rows
+from maxmargin.types import Indices, Vector
+
+_BINS = 16
+"""Means on either side of the band, for each label: those of rows on one side at the next point, too, lose
+nothing."""
+_SPARE = 1.1
+"""How much larger than planned the band may become before its outermost rows are folded."""
+_TRIFLE = 1e-9
+"""The share of a label's costs that is rounding, not rows."""
+_REPLACED = 0.5
+"""The share of the costs of folded rows with a loss that sampled rows stand for: those next to the band."""
+
+Slopes = NDArray[np.float64]
+"""For either label the sum of ``C_i (x_i, 1)`` over the rows with a loss: what the gradient is made of."""
+
+
+@dataclass(frozen=True, eq=False)
+class BandAsk:
+    """P at all points, and the rows sorted by their margins at the first."""
+
+    points: tuple[Point, ...]
+    width: float
+    edges: Vector
+    """Between the bins, increasing: those below 1 are of the low side."""
+    most: int
+    """Rows of the band."""
+
+    def share(self, problem: Problem, chunk: Chunk) -> BandShare:
+        """The share of a chunk."""
+        rows, losses, slopes = problem.rows, [], []
+        first: Vector | None = None
+        for w, b in self.points:
+            margins = problem.margins_of(rows.scores(w, ONE_THREAD), b)
+            losses.append(losses_of(problem, w, b, margins))
+            slopes.append(_slope(problem, margins))
+            first = margins if first is None else first
+        assert first is not None
+        near, counts = np.abs(first - 1.0) <= self.width, problem.costs > 0.0
+        kept, folded = np.flatnonzero(near & counts), np.flatnonzero(~near & counts)
+        band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], first[kept])
+        folds = Folds.of(
+            self.edges,
+            chunk.X[folded],
+            problem.y[folded],
+            problem.costs[folded],
+            first[folded],
+            rows.lengths[folded],
+        )
+        return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width)
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Rows that are kept, with their margins at the point that they were sorted by."""
+
+    X: Any
+    y: Vector
+    costs: Vector
+    margins: Vector
+
+    def some(self, which: NDArray[np.bool_]) -> Band:
+        """Some of the rows."""
+        return Band(self.X[which], self.y[which], self.costs[which], self.margins[which])
+
+
+@dataclass(eq=False)
+class Folds:
+    """Sums over the rows of each label and bin; bins of label 1 come first."""
+
+    edges: Vector
+    costs: Vector
+    """``sum_i C_i``."""
+    vectors: NDArray[np.float64]
+    """``sum_i C_i x_i``."""
+    off: Vector
+    """The lengths of what these may be off by."""
+    counts: Indices
+
+    @classmethod
+    def of(cls, edges: Vector, X: Any, y: Vector, costs: Vector, margins: Vector, lengths: Vector) -> Folds:
+        """The sums over some rows."""
+        bins = len(edges) + 1
+        place = np.searchsorted(edges, margins) + np.where(y > 0.0, 0, bins)
+        chosen = sparse.csr_matrix((costs, (place, np.arange(len(y)))), shape=(2 * bins, len(y)))
+        vectors = chosen @ X
+        if sparse.issparse(vectors):
+            vectors = vectors.toarray()
+        counts = np.bincount(place, minlength=2 * bins)
+        off = np.bincount(place, costs * lengths, minlength=2 * bins) * (counts + 8.0) * UNIT
+        sums = np.bincount(place, costs, minlength=2 * bins).astype(np.float64)
+        return cls(edges, sums, np.asarray(vectors, np.float64), off, counts)
+
+    def plus(self, other: Folds) -> Folds:
+        """With other rows."""
+        self.costs = self.costs + other.costs
+        self.vectors += other.vectors
+        self.counts = self.counts + other.counts
+        lengths = np.sqrt((self.vectors * self.vectors).sum(axis=1))
+        self.off = self.off + other.off + 2.0 * UNIT * lengths
+        return self
+
+    @property
+    def labels(self) -> Vector:
+        """The label of each fold."""
+        half = len(self.costs) // 2
+        return np.repeat([1.0, -1.0], half)
+
+
+@dataclass(eq=False)
+class BandShare:
+    """The band and the folds of some chunks."""
+
+    losses: Vector
+    slopes: Slopes
+    """Those of all points."""
+    bands: list[Band]
+    folds: Folds
+    most: int
+    width: float
+    chunks: int = 1
+    count: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.count = sum(len(band.y) for band in self.bands)
+
+    def plus(self, other: BandShare) -> BandShare:
+        """With the chunk after it; the outermost rows are folded where the band becomes too large."""
+        self.losses = self.losses + other.losses
+        self.slopes = self.slopes + other.slopes
+        self.folds = self.folds.plus(other.folds)
+        self.chunks += other.chunks
+        for band in other.bands:
+            if self.width < other.width:
+                band = self._narrowed(band)
+            self.bands.append(band)
+            self.count += len(band.y)
+        if self.count > _SPARE * self.most:
+            distances = np.concatenate([np.abs(band.margins - 1.0) for band in self.bands])
+            self.width = float(np.partition(distances, self.most - 1)[self.most - 1])
+            self.bands = [self._narrowed(band) for band in self.bands]
+            self.count = sum(len(band.y) for band in self.bands)
+        return self
+
+    def _narrowed(self, band: Band) -> Band:
+        """A band without the rows that are too far from the margin now; these are folded."""
+        near = np.abs(band.margins - 1.0) <= self.width
+        if near.all():
+            return band
+        far = band.some(~near)
+        lengths = Rows(far.X, check_finite=False, keep_zeros=True).lengths
+        self.folds = self.folds.plus(
+            Folds.of(self.folds.edges, far.X, far.y, far.costs, far.margins, lengths)
+        )
+        return band.some(near)
+
+    def band(self) -> Band:
+        """The rows of all chunks that are kept."""
+        X = stacked([band.X for band in self.bands])
+        y, costs, margins = (
+            np.concatenate([getattr(band, name) for band in self.bands])
+            for name in ("y", "costs", "margins")
+        )
+        return Band(X, y, costs, margins)
+
+
+class BandMethod(Method):
+    """The band for one problem."""
+
+    name = "band"
+    reason = "rows near the margin are kept in memory, the others folded into means"
+    alpha_from = "the rows near the margin and the means of the others"
+
+    def begin(self) -> None:
+        """Start from the sample."""
+        self.sampled = self.sample_rows()
+        point = self.sample_point()
+        self.points: tuple[Point, ...] = (point,)
+        self.base, self.slopes = point, np.empty(0)
+        self.part = 1.0
+        self._sort_by(point)
+
+    def _sort_by(self, point: Point) -> None:
+        """Choose width and bins for a pass at a point, from the margins of the sample."""
+        rows, y, costs = self.sampled
+        w, b = point
+        self.margins = y * (rows.scores(w) + b)
+        stands_for = self.setting.sample.stands_for
+        counts = np.where(costs > 0.0, stands_for, 0.0)
+        share = min(1.0, self.setting.band_rows / max(1.0, float(counts.sum())))
+        distances = np.abs(self.margins - 1.0)
+        self.width = np.inf if share >= 1.0 else _quantiles(distances, counts, [share])[0]
+        steps = np.linspace(0.0, 1.0, _BINS + 1)[1:-1]
+        low, high = self.margins < 1.0 - self.width, self.margins > 1.0 + self.width
+        edges = [_quantiles(self.margins[side], counts[side], steps) for side in (low, high)]
+        self.edges = np.unique(np.concatenate([edges[0], [1.0], edges[1]]))
+
+    def ask(self) -> BandAsk:
+        """What the next pass has to find out."""
+        return BandAsk(self.points, float(self.width), self.edges, self.setting.band_rows)
+
+    def tell(self, total: BandShare) -> None:
+        """Take the sums of a pass: the lower model, and the next point."""
+        before = self.primal
+        values = self.take_primal(self.points, total.losses, total.chunks)
+        best = int(np.argmin(values))
+        if values[best] < before:
+            self.base, self.slopes = self.points[best], total.slopes[best]
+            self.part = min(1.0, 2.0 * self.part) if best == 0 else 0.5 * self.part
+        else:
+            self.part *= 0.1
+        band, folds, self.width = total.band(), total.folds, total.width
+        del total
+        lower = self._lower_model(band, folds)
+        if self.relative_gap <= self.setting.tol:
+            return
+        new = self._next_point(band)
+        steps = [self.part, 0.5 * self.part, 0.2 * self.part]
+        others = [lower] if lower is not None else []
+        self.points = (*(_between(self.base, new, step) for step in steps), *others)
+        self._sort_by(self.points[0])
+
+    def _lower_model(self, band: Band, folds: Folds) -> Point | None:
+        """Solve the lower model: its dual value is a lower bound; its best point."""
+        used = folds.costs > 0.0
+        means = folds.vectors[used] / folds.costs[used, np.newaxis]
+        X = stacked([band.X, _like(means, band.X)])
+        y = np.concatenate([band.y, folds.labels[used]])
+        costs = np.concatenate([band.costs, folds.costs[used]])
+        if not ((y > 0.0).any() and (y < 0.0).any()):
+            return None
+        rows = Rows(X, check_finite=False, keep_zeros=True)
+        point, alpha = self.solved(rows, y, costs, 0.1 * self.setting.tol)
+        count = len(band.y)
+        shares = np.minimum(alpha[count:] / folds.costs[used], 1.0)
+        self.take_dual(_dual_of(self, band, np.minimum(alpha[:count], band.costs), folds, used, shares))
+        return point
+
+    def _next_point(self, band: Band) -> Point:
+        """The best point of the band, the sample around it, and means that make up for the difference."""
+        rows, y, costs = self.sampled
+        w, b = self.base
+        margins = y * (rows.scores(w) + b)
+        outside = (np.abs(self.margins - 1.0) > self.width) & (costs > 0.0)
+        taken = outside & (margins >= 1.0)
+        X, columns = self.setting.sample.X, self.setting.facts.columns
+        band_rows = Rows(band.X, check_finite=False, keep_zeros=True)
+        band_margins = band.y * (band_rows.scores(w) + b)
+        means, mean_labels, mean_costs = [], [], []
+        for side, label in enumerate((1.0, -1.0)):
+            known = np.where((band.y == label) & (band_margins < 1.0), band.costs, 0.0)
+            vector, left = self.slopes[side, :-1] - band_rows.combine(known), self.slopes[side, -1]
+            left -= float(known.sum())
+            near = np.flatnonzero(outside & (margins < 1.0) & (y == label))
+            near = near[np.argsort(-margins[near], kind="stable")]
+            near = near[np.cumsum(costs[near]) <= _REPLACED * left]
+            taken[near] = True
+            left -= float(costs[near].sum())
+            if left > _TRIFLE * self.slopes[side, -1]:
+                means.append((vector - X[near].T @ costs[near]) / left)
+                mean_labels.append(label)
+                mean_costs.append(left)
+        matrix = _like(np.array(means).reshape(-1, columns), band.X)
+        X = stacked([band.X, X[taken], matrix])
+        labels = np.concatenate([band.y, y[taken], mean_labels])
+        all_costs = np.concatenate([band.costs, costs[taken], mean_costs])
+        if not ((labels > 0.0).any() and (labels < 0.0).any()):
+            return self.base
+        whole = Rows(X, check_finite=False, keep_zeros=True)
+        return self.solved(whole, labels, all_costs, 0.1 * self.setting.tol)[0]
+
+
+def _slope(problem: Problem, margins: Vector) -> Slopes:
+    """The sums over a chunk's rows with a loss."""
+    out = np.zeros((2, problem.rows.columns + 1))
+    for side, label in enumerate((1.0, -1.0)):
+        costs = np.where((margins < 1.0) & (problem.y == label), problem.costs, 0.0)
+        out[side, :-1] = problem.rows.combine(costs, ONE_THREAD)
+        out[side, -1] = costs.sum()
+    return out
+
+
+def _dual_of(
+    method: Method, band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], shares: Vector
+) -> DualSums:
+    """What multipliers of the band, and shares of the costs of each fold, add up to."""
+    rows = Rows(band.X, check_finite=False, keep_zeros=True)
+    stated = method.stated
+    problem = Problem(rows, band.y, band.costs, LOSSES[stated.loss], Intercept.EXACT)
+    sums = DualSums.of(problem, alpha)
+    costs, vectors, off = folds.costs[used], folds.vectors[used], folds.off[used]
+    counts, labels = folds.counts[used], folds.labels[used]
+    for side, label in enumerate((1.0, -1.0)):
+        ours = labels == label
+        gained, error = shares[ours] * costs[ours], (counts[ours] + 16.0) * UNIT
+        vector = shares[ours] @ vectors[ours]
+        size = float((shares[ours] * np.sqrt((vectors[ours] ** 2).sum(axis=1))).sum())
+        own = DualSums(np.zeros(2), np.zeros(2), np.zeros_like(sums.vectors), 0.0, 0.0)
+        own.gains[side] = float((gained * (1.0 - error)).sum())
+        own.totals[side] = float(gained.sum())
+        own.totals_off = float((gained * error).sum())
+        own.vectors[side] = vector
+        own.off = float(shares[ours] @ off[ours]) + (len(costs) + 8.0) * UNIT * size
+        sums = sums.plus(own)
+    return sums
+
+
+def _quantiles(values: Vector, weights: Vector, levels: Any) -> Vector:
+    """The values below which these shares of the weights lie; none where there are no values."""
+    if not len(values) or not weights.sum() > 0.0:
+        return np.empty(0)
+    order = np.argsort(values)
+    sums = np.cumsum(weights[order])
+    places = np.searchsorted(sums, np.asarray(levels) * sums[-1])
+    return np.asarray(values[order][np.minimum(places, len(values) - 1)])
+
+
+def _between(a: Point, b: Point, part: float) -> Point:
+    """The point that is so much of the way from the first to the second."""
+    if part == 1.0:
+        return b
+    return (1.0 - part) * a[0] + part * b[0], (1.0 - part) * a[1] + part * b[1]
+
+
+def _like(matrix: NDArray[np.float64], X: Any) -> Any:
+    return sparse.csr_matrix(matrix) if sparse.issparse(X) else matrix
+
+
+def stacked(matrices: list[Any]) -> Any:
+    """Some matrices as one, below each other."""
+    if sparse.issparse(matrices[0]):
+        return sparse.vstack(matrices, format="csr")
+    return np.concatenate(matrices)

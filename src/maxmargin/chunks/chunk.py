@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Some rows of the data, in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin.types import Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Rows with their labels and weights; what a task gets."""
+
+    X: Any
+    """A matrix of float32 or float64: dense in C order, or CSR with sorted indices and none twice."""
+    y: NDArray[Any]
+    """One label for each row, of any kind."""
+    weight: Vector | None = None
+    """One factor on C for each row; None: all of them are 1."""
+    first: int = 0
+    """The number of the first row among all rows of the data."""
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the values are those of a CSR matrix."""
+        return bool(sparse.issparse(self.X))

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A fit in passes: the survey, one method for each problem, and all of them in the same passes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from maxmargin.chunks.band import BandMethod
+from maxmargin.chunks.certificate import ChunkCertificate
+from maxmargin.chunks.memory import Memory
+from maxmargin.chunks.method import Method, Setting
+from maxmargin.chunks.newton import Newton
+from maxmargin.chunks.passes import Passes
+from maxmargin.chunks.statement import Stated, answers
+from maxmargin.chunks.survey import Facts, survey_of
+from maxmargin.core import Budget, default_threads
+from maxmargin.problem import Intercept
+from maxmargin.problem.magnitudes import refuse_extremes
+from maxmargin.proof.model import Model, Record, Status, Trace
+from maxmargin.reductions.class_problems import class_factors
+from maxmargin.solving.loop import NO_LIMIT
+from maxmargin.tools.interrupts import held_back
+
+Told = Callable[[int, float, Any, Any], bool | None]
+"""Called after every pass with its number, the seconds, the worst certificate and its label."""
+_PASSES_WITHOUT_GAIN = 12
+"""Passes after which a gap that has not fallen by a tenth is all that a method can do."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be fitted, how near, and within which limits; the names are those of ``LinearSVC``."""
+
+    loss: str = "squared_hinge"
+    C: float = 1.0
+    intercept: Intercept = Intercept.EXACT
+    intercept_scaling: float = 1.0
+    class_weight: Any = None
+    tol: float = 1e-4
+    max_passes: int = NO_LIMIT
+    max_time: float = math.inf
+    seed: int = 0
+    memory: int | None = None
+    """Bytes; None: half of what is free."""
+    threads: int = field(default_factory=default_threads)
+    told: Told | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The models of all problems, and what the data are."""
+
+    models: list[Model]
+    facts: Facts
+    passes: int
+    """Passes over the data."""
+    interrupted: bool
+
+
+def fit_in_passes(passes: Passes, wanted: Wanted) -> Fitted:
+    """Fit one problem for two classes, or one for each class against the rest."""
+    budget = Budget(wanted.max_time, wanted.threads)
+    with held_back(budget.stop) as interrupts:
+        run = _Run(passes, wanted, budget)
+        run.go()
+        return Fitted(run.models(), run.facts, run.passes_made, interrupts.came)
+
+
+class _Run:
+    """The state of a fit."""
+
+    def __init__(self, passes: Passes, wanted: Wanted, budget: Budget) -> None:
+        self.passes, self.wanted, self.budget = passes, wanted, budget
+        self.started = time.perf_counter()
+        memory = Memory.of(wanted.memory)
+        self.facts, sample = survey_of(passes, memory.sample_bytes, wanted.seed)
+        self.passes_made = 1
+        facts = self.facts
+        codes = np.searchsorted(facts.labels, sample.y)
+        stated = _problems(wanted, facts)
+        band_rows = memory.band_rows(facts, len(stated))
+        setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows)
+        method: type[Method] = BandMethod if wanted.loss == "hinge" else Newton
+        self.methods = [method(one, setting) for one in stated]
+        self.traces = [Trace() for _ in self.methods]
+        self.statuses: list[Status | None] = [None] * len(self.methods)
+        for one in self.methods:
+            refuse_extremes(sum(one.class_costs), facts.largest_length)
+
+    def go(self) -> None:
+        """Pass after pass, until every problem has ended."""
+        begun: set[int] = set()
+        while going := self._going():
+            for k in going:
+                if k not in begun:
+                    self.methods[k].begin()
+                    begun.add(k)
+            totals = self._pass(going)
+            if totals is None:
+                self._end(going)
+                return
+            self.passes_made += 1
+            for k, total in zip(going, totals, strict=True):
+                self.methods[k].tell(total)
+                self._record(k)
+            if self._told(going):
+                for k in self._going():
+                    self.statuses[k] = Status.STOPPED
+
+    def _going(self) -> list[int]:
+        """The problems that have not ended, if another pass may be made."""
+        going = [k for k, status in enumerate(self.statuses) if status is None]
+        if going and self.budget.spent:
+            self._end(going)
+            return []
+        if going and self.passes_made > self.wanted.max_passes:
+            for k in going:
+                self.statuses[k] = Status.STEPS_SPENT
+            return []
+        return going
+
+    def _end(self, which: list[int]) -> None:
+        status = Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
+        for k in which:
+            self.statuses[k] = status
+
+    def _pass(self, which: list[int]) -> list[Any] | None:
+        """The sums of one pass, for each of some problems; None where it was given up on the way."""
+        asked = [(self.methods[k].stated, self.methods[k].ask()) for k in which]
+        totals: list[Any] | None = None
+        for shares in self.passes.over(answers, self.facts.labels, asked):
+            if totals is None:
+                totals = shares
+            else:
+                totals = [total.plus(share) for total, share in zip(totals, shares, strict=True)]
+            if self.budget.spent:
+                return None
+        return totals
+
+    def _record(self, k: int) -> None:
+        """Write down what a pass has proven of a problem, and whether that is the end of it."""
+        method, seconds = self.methods[k], time.perf_counter() - self.started
+        gap = method.relative_gap
+        records = self.traces[k].records
+        records.append(Record(self.passes_made, seconds, method.primal, method.dual, gap))
+        if gap <= self.wanted.tol:
+            self.statuses[k] = Status.CERTIFIED
+        elif method.stuck or (
+            len(records) > _PASSES_WITHOUT_GAIN
+            and gap > 0.9 * records[-1 - _PASSES_WITHOUT_GAIN].relative_gap
+        ):
+            self.statuses[k] = Status.RULE_FIRED
+
+    def _told(self, which: list[int]) -> bool:
+        if self.wanted.told is None:
+            return False
+        worst = max(which, key=lambda k: self.methods[k].relative_gap)
+        label = self.facts.labels[self.methods[worst].stated.positive] if len(self.methods) > 1 else None
+        seconds = time.perf_counter() - self.started
+        return bool(self.wanted.told(self.passes_made, seconds, self._certificate(worst), label))
+
+    def _certificate(self, k: int) -> ChunkCertificate:
+        method = self.methods[k]
+        point = method.point if math.isfinite(method.primal) else (np.zeros(self.facts.columns), 0.0)
+        primal = method.primal
+        if not math.isfinite(primal):
+            primal = sum(method.class_costs) * (1.0 + 1e-6)
+        return ChunkCertificate.of(
+            *point, primal, method.dual, method.w_of_alpha, method.alpha_from, self.facts.rows
+        )
+
+    def models(self) -> list[Model]:
+        """What was found for each problem."""
+        found = []
+        for k, method in enumerate(self.methods):
+            status, certificate = self.statuses[k], self._certificate(k)
+            assert status is not None
+            solver = (
+                f"{method.name}: {method.reason}; {self.passes_made} passes over {self.facts.rows} rows in "
+                f"{self.facts.chunks} chunks"
+            )
+            interrupted = status is Status.INTERRUPTED
+            model = Model(
+                certificate,
+                self.traces[k],
+                status,
+                self.wanted.tol,
+                self.passes_made,
+                solver,
+                {},
+                "",
+                interrupted,
+            )
+            found.append(model)
+        return found
+
+
+def _problems(wanted: Wanted, facts: Facts) -> list[Stated]:
+    """The problems of two classes, or of each class against the rest."""
+    labels = facts.labels
+    factors = class_factors(wanted.class_weight, labels, np.arange(len(labels)), facts.weights)
+    rest = wanted.C, wanted.loss, wanted.intercept, wanted.intercept_scaling
+    if len(labels) == 2:
+        return [Stated(1, (float(factors[1]), float(factors[0])), *rest)]
+    return [Stated(k, (float(factors[k]), 1.0), *rest) for k in range(len(labels))]

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the memory of a fit is shared out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from maxmargin.chunks.survey import Facts
+
+_OF_SAMPLE, _OF_BAND = 1 / 16, 1 / 8
+"""The shares of the memory that the values of the sampled rows, and those of the band, may take. Both are
+copied into one problem, twice, while the next pass has not begun."""
+_USUAL = 1 << 30
+"""Bytes where the system does not tell what is free."""
+_LARGEST_SAMPLE = 1 << 26
+"""Bytes of a sample, at most: to solve its problem should take less than a pass."""
+_MOST_BAND = 0.25
+"""The share of all rows in the band, at most: more of them make passes no fewer."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The bytes that a fit may take."""
+
+    limit: int
+
+    @classmethod
+    def of(cls, limit: int | None) -> Memory:
+        """The limit that is given, or half of what is free."""
+        return cls(limit if limit is not None else free_memory() // 2)
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of the sample's values."""
+        return min(_LARGEST_SAMPLE, int(_OF_SAMPLE * self.limit))
+
+    def band_rows(self, facts: Facts, problems: int) -> int:
+        """Rows of the band, for each of so many problems."""
+        each = max(1.0, facts.nbytes / facts.rows)
+        room = int(_OF_BAND * self.limit / each / problems)
+        return max(64, min(room, int(_MOST_BAND * facts.rows)))
+
+
+def free_memory() -> int:
+    """Bytes that the system could give."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    return _USUAL

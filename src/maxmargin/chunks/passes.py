@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One function over all chunks: the only thing that a fit asks of whatever holds the data.
+
+A ``Passes`` of another kind, say on a cluster, is a class with the two methods of the protocol:
+
+* ``over(task, *arguments)`` calls ``task(chunk, *arguments)`` for every chunk and yields the answers *in
+  the order of the chunks*, whatever the order in which they are computed. The task is a function of a
+  module and so can be pickled; so can its arguments and answers. It keeps nothing from one chunk to the
+  next. A task that fails raises its exception from ``over``.
+* ``rows()`` is the number of all rows, or None where nobody knows it yet.
+
+Chunks must be the same in every pass: their number, order and values. Then the sums of a fit have the same
+bits for one worker, two or four. Whoever stops iterating gives the pass up, and no more chunks are read.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Protocol, TypeVar
+
+from maxmargin.chunks.source import Chunks
+from maxmargin.core import default_threads
+from maxmargin.tools.one_blas_thread import one_blas_thread
+
+T = TypeVar("T")
+
+
+class Passes(Protocol):
+    """Whatever can run a function over all chunks, again and again."""
+
+    def over(self, task: Callable[..., T], *arguments: Any) -> Iterator[T]:
+        """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
+        ...
+
+    def rows(self) -> int | None:
+        """The number of all rows, if it is known."""
+        ...
+
+
+class LocalPasses:
+    """Passes of this process: one thread reads ahead while others compute, each on a chunk of its own."""
+
+    def __init__(self, chunks: Chunks, workers: int | None = None) -> None:
+        self.chunks, self.workers = chunks, workers or default_threads()
+
+    def over(self, task: Callable[..., T], *arguments: Any) -> Iterator[T]:
+        """``task(chunk, *arguments)`` of every chunk, in the order of the chunks.
+
+        At most one chunk more than there are workers is held at a time, besides the one that is read.
+        """
+        waiting: deque[Future[T]] = deque()
+        chunks = iter(self.chunks)
+        with ThreadPoolExecutor(self.workers) as pool, one_blas_thread():
+            try:
+                for chunk in chunks:
+                    waiting.append(pool.submit(task, chunk, *arguments))
+                    del chunk
+                    while len(waiting) > self.workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for left in waiting:
+                    left.cancel()
+
+    def rows(self) -> int | None:
+        """The number of all rows, if the chunks know it."""
+        return self.chunks.rows

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where chunks come from: arrays, lists of parts, files, and whatever can be read from its beginning."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from maxmargin.chunks.chunk import Chunk
+
+CHUNK_BYTES = 1 << 24
+"""Bytes of a chunk of which nobody has said how many rows it has: 16 MB, read in some milliseconds, and far
+more than a pass needs to set out for one."""
+_LEAST_ROWS = 256
+"""Rows of a chunk, at least, also where they are very long."""
+
+Part = tuple[Any, Any, NDArray[Any] | None]
+"""X, y and weights or None, of any number of rows."""
+
+
+class Chunks:
+    """Data in chunks of a fixed number of rows, for fits that read them several times.
+
+    Parameters
+    ----------
+    source
+        (X, y) or (X, y, weights), arrays or memory maps; a list of such parts; the path of a data file or a
+        list of paths, of any format that ``maxmargin.files`` reads; or a function without arguments that
+        returns an iterator over parts, anew at each call. A part that is empty is passed over.
+    rows : int, optional
+        Rows of a chunk; by default as many as make 16 MB.
+    memory : int, optional
+        Bytes that a fit may take beside the program itself; by default half of what is free when it begins.
+    columns : int, optional
+        Columns of X, where LIBSVM text does not say: without it the first pass over such files looks.
+    label : str, optional
+        The label column of tables.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Chunks, LinearSVC
+    >>> def parts():
+    ...     for seed in range(3):
+    ...         generator = np.random.default_rng(seed)
+    ...         X = generator.normal(size=(1000, 5))
+    ...         yield X, X[:, 0] + 0.3 * generator.normal(size=1000) > 0
+    >>> model = LinearSVC(loss="hinge").fit(Chunks(parts))
+    >>> bool(model.certificate_.relative_gap <= 1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        rows: int | None = None,
+        memory: int | None = None,
+        columns: int | None = None,
+        label: str | None = None,
+    ) -> None:
+        for name, value in (("rows", rows), ("memory", memory), ("columns", columns)):
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be a number above 0, or None. Got {value!r} instead.")
+        self.chunk_rows, self.memory = rows, memory
+        self._parts, self.rows = _started_again(source, columns, label)
+        self._columns = columns
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """All chunks, from the beginning."""
+        first, held, count = 0, [], 0
+        for part in self._parts():
+            X, y, weight = _checked(part, first + count)
+            if not len(y):
+                continue
+            if self._columns is None:
+                self._columns = X.shape[1]
+            if X.shape[1] != self._columns:
+                raise ValueError(
+                    f"All rows must have the same columns. From row {first + count} on there are "
+                    f"{X.shape[1]}, and {self._columns} before."
+                )
+            if self.chunk_rows is None:
+                self.chunk_rows = _rows_for(X)
+            begin = 0
+            while begin < len(y):
+                end = min(len(y), begin + self.chunk_rows - count)
+                held.append((X[begin:end], y[begin:end], None if weight is None else weight[begin:end]))
+                count, begin = count + end - begin, end
+                if count == self.chunk_rows:
+                    yield _joined(held, first)
+                    first, held, count = first + count, [], 0
+        if held:
+            yield _joined(held, first)
+            first += count
+        if not first:
+            raise ValueError(
+                "There is no row in these chunks. Give at least one row of each of two classes."
+            )
+        self.rows = first
+
+
+def _started_again(
+    source: Any, columns: int | None, label: str | None
+) -> tuple[Callable[[], Iterable[Any]], int | None]:
+    """What begins anew at each call, and the number of all rows where it is known without reading."""
+    if callable(source):
+        return source, None
+    if isinstance(source, (str, os.PathLike)):
+        source = [source]
+    if isinstance(source, tuple) and len(source) in (2, 3) and not isinstance(source[0], tuple):
+        source = [source]
+    if isinstance(source, Sequence) and source:
+        if all(isinstance(each, (str, os.PathLike)) for each in source):
+            from maxmargin.chunks.from_files import file_parts
+
+            return file_parts([os.fspath(each) for each in source], columns, label)
+        if all(isinstance(each, tuple) and len(each) in (2, 3) for each in source):
+            return lambda: source, sum(int(each[0].shape[0]) for each in source)
+    raise ValueError(
+        "Chunks are made from (X, y), (X, y, weights), a list of such parts, paths of files, or a function "
+        f"that returns an iterator over parts, anew at each call. Got {type(source).__name__} instead. An "
+        "iterator can be read once only: wrap what makes it into a function."
+    )
+
+
+def _checked(part: Any, first: int) -> Part:
+    """A part as arrays, its lengths compared."""
+    if not (isinstance(part, tuple) and len(part) in (2, 3)):
+        raise ValueError(f"A part must be (X, y) or (X, y, weights). Got {type(part).__name__} instead.")
+    X, y, weight = part if len(part) == 3 else (*part, None)
+    if not sparse.issparse(X):
+        X = np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X must be a matrix. The part from row {first} on has {X.ndim} dimensions.")
+    elif X.format != "csr":
+        X = X.tocsr()
+    y = np.asarray(y)
+    if y.shape != (X.shape[0],):
+        raise ValueError(
+            f"y must hold one label for each of {X.shape[0]} rows from row {first} on. Got an array of "
+            f"shape {y.shape} instead."
+        )
+    if weight is not None:
+        weight = np.asarray(weight, np.float64)
+        if weight.shape != y.shape:
+            raise ValueError(
+                f"There must be one weight for each of {len(y)} rows from row {first} on. Got an array of "
+                f"shape {weight.shape} instead."
+            )
+    return X, y, weight
+
+
+def _rows_for(X: Any) -> int:
+    """How many rows like these make a chunk."""
+    size = (X.data.nbytes + X.indices.nbytes) if sparse.issparse(X) else X.nbytes
+    return max(_LEAST_ROWS, CHUNK_BYTES * int(X.shape[0]) // max(1, int(size)))
+
+
+def _joined(held: list[Part], first: int) -> Chunk:
+    """Parts as one chunk, in a form that the core reads in place."""
+    weighted = any(part[2] is not None for part in held)
+    weight = None
+    if weighted:
+        weight = np.concatenate([np.ones(len(y)) if w is None else w for _, y, w in held])
+    y = held[0][1] if len(held) == 1 else np.concatenate([part[1] for part in held])
+    matrices = [part[0] for part in held]
+    if any(map(sparse.issparse, matrices)):
+        X: Any = sparse.vstack(matrices, format="csr") if len(held) > 1 else matrices[0]
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = matrices[0] if len(held) == 1 else np.concatenate(matrices)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        X = np.ascontiguousarray(X)
+    return Chunk(X, y, weight, first)

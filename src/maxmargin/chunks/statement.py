@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The problems of a fit in plain values, and what they are on the rows of one chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import core
+from maxmargin.chunks.chunk import Chunk
+from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.losses import LOSSES
+from maxmargin.problem.rows import Rows
+from maxmargin.types import Vector
+
+ONE_THREAD = core.Budget(float("inf"), 1)
+"""Tasks take one thread each, so that their sums do not depend on how many there are."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """One problem: a class against the others, the costs, the loss and the intercept."""
+
+    positive: int
+    """The place of the class with label 1 among all classes."""
+    factors: tuple[float, float]
+    """The factors on C of rows with label 1, and with label -1."""
+    C: float
+    loss: str
+    intercept: Intercept
+    intercept_scaling: float = 1.0
+
+    def on(self, rows: Rows, codes: NDArray[Any], weight: Vector | None) -> Problem:
+        """The share that some rows have in the problem: the losses, without regulariser and intercept.
+
+        b is exact in all of them, so that the values of ``objective`` are those of the rows alone.
+        """
+        ours = codes == self.positive
+        costs = np.where(ours, self.C * self.factors[0], self.C * self.factors[1])
+        if weight is not None:
+            costs *= weight
+        return Problem(rows, np.where(ours, 1.0, -1.0), costs, LOSSES[self.loss], Intercept.EXACT)
+
+    def whole(self, rows: Rows, y: Vector, costs: Vector) -> Problem:
+        """A problem of this form on other rows, which stand for all."""
+        problem = Problem.of(
+            rows,
+            y,
+            1.0,
+            loss=self.loss,
+            intercept=self.intercept,
+            weights=costs,
+            intercept_scaling=self.intercept_scaling,
+        )
+        return problem
+
+    def regulariser(self, w: Vector, b: float) -> float:
+        """An upper bound on ``1/2 |w|^2``, and on what a regularised b adds."""
+        value = 0.5 * core.dot(w, w) * (1.0 + core.sum_rounding(len(w)))
+        if self.intercept is Intercept.REGULARISED:
+            beta = b / self.intercept_scaling
+            value += 0.5 * beta * beta
+        return value * (1.0 + 8.0 * 2.0**-53)
+
+
+class Share(Protocol):
+    """What the rows of a chunk answer."""
+
+    def plus(self, other: Self) -> Self:
+        """With the share of the chunk after it; may change this one."""
+        ...
+
+
+class Ask(Protocol):
+    """What one problem asks of all rows in one pass; it can be pickled."""
+
+    def share(self, problem: Problem, chunk: Chunk) -> Any:
+        """The answer of a chunk, whose share in the problem is given."""
+        ...
+
+
+def answers(chunk: Chunk, labels: NDArray[Any], asked: list[tuple[Stated, Ask]]) -> list[Any]:
+    """The task of a pass: what all problems ask of one chunk."""
+    rows = Rows(chunk.X, check_finite=False, keep_zeros=True)
+    codes = np.searchsorted(labels, chunk.y)
+    return [ask.share(stated.on(rows, codes, chunk.weight), chunk) for stated, ask in asked]

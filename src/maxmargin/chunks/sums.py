@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the chunks' shares prove, once they are added up: P from above, D from below, rounding included.
+
+    P(w, b)  = 1/2 |w|^2 + r(b) + sum over chunks of their losses
+    D(alpha) = sum over chunks of their gains - 1/2 |sum over chunks of V|^2,     V = sum_i alpha_i y_i x_i
+
+Losses and gains of a chunk come from its ``Objective``, the place where every proof has them from. With an
+exact intercept alpha has to be balanced, which nobody knows before all chunks are read. So gains, sums of
+multipliers and V are kept for the two labels apart: the heavier side is made lighter afterwards, by a
+factor t <= 1. A gain g is concave in alpha, and 0 at 0, so that g(t alpha) >= t g(alpha), and the bound
+holds for all losses. In the same way all multipliers are made smaller where that is worth more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maxmargin import core
+from maxmargin.chunks.statement import ONE_THREAD, Stated
+from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.rows import UNIT
+from maxmargin.types import Vector
+
+_ROUNDINGS = 8.0
+"""Roundings on the way to a bound besides those of its sums."""
+
+
+def losses_of(problem: Problem, w: Vector, b: float, margins: Vector) -> float:
+    """An upper bound on the losses of a chunk's rows at (w, b)."""
+    return problem.objective.primal(margins, b, 0.0, problem.rows.lengths, *problem.rows.score_error(w))
+
+
+def primal_bound(stated: Stated, w: Vector, b: float, losses: float, chunks: int) -> float:
+    """P(w, b) from above; ``losses`` are the sum over so many chunks."""
+    return (stated.regulariser(w, b) + losses) * (1.0 + (chunks + _ROUNDINGS) * UNIT)
+
+
+@dataclass
+class DualSums:
+    """What multipliers add up to, for rows with label 1 and for rows with label -1."""
+
+    gains: Vector
+    """Lower bounds on the gains."""
+    totals: Vector
+    """The sums of the multipliers."""
+    vectors: NDArray[np.float64]
+    """``sum_i alpha_i x_i``, without signs."""
+    off: float
+    """The length of what both vectors together may be off by."""
+    totals_off: float
+    """How far the two totals together may be off."""
+
+    @classmethod
+    def of(cls, problem: Problem, alpha: Vector) -> DualSums:
+        """The sums of some rows; alpha must be in its box."""
+        rows, columns = problem.rows, problem.rows.columns
+        sums = cls(np.zeros(2), np.zeros(2), np.zeros((2, columns)), 0.0, 0.0)
+        for side, label in enumerate((1.0, -1.0)):
+            ours = np.where(problem.y == label, alpha, 0.0)
+            sums.gains[side] = problem.objective.dual(ours, 0.0, 0.0)
+            sums.totals[side] = core.dot(ours, np.ones_like(ours))
+            sums.vectors[side] = rows.combine(ours, ONE_THREAD)
+            sums.off += rows.combined_error(ours)
+        sums.totals_off = core.sum_rounding(len(alpha)) * float(sums.totals.sum())
+        return sums
+
+    def plus(self, other: DualSums) -> DualSums:
+        """With the sums of other rows."""
+        size = np.abs(self.gains) + np.abs(other.gains)
+        self.gains = self.gains + other.gains - 2.0 * UNIT * size
+        self.totals = self.totals + other.totals
+        self.totals_off += other.totals_off + 2.0 * UNIT * float(self.totals.sum())
+        self.vectors = self.vectors + other.vectors
+        lengths = np.sqrt((self.vectors * self.vectors).sum(axis=1))
+        self.off += other.off + 2.0 * UNIT * float(lengths.sum())
+        return self
+
+    @property
+    def combined(self) -> Vector:
+        """``sum_i alpha_i y_i x_i``."""
+        return np.asarray(self.vectors[0] - self.vectors[1])
+
+    @property
+    def excess(self) -> float:
+        """``sum_i alpha_i y_i``."""
+        return float(self.totals[0] - self.totals[1])
+
+    def bound(self, stated: Stated, reach: float) -> tuple[float, Vector]:
+        """D from below, and the factors on the multipliers of both sides that it is the value of.
+
+        ``reach`` bounds |b| at some optimum, where b is exact.
+        """
+        factors = np.ones(2)
+        if stated.intercept is Intercept.EXACT:
+            if not self.totals.min() > 0.0:
+                return 0.0, np.zeros(2)
+            factors = self.totals.min() / self.totals
+        gain = float(factors @ self.gains) - _ROUNDINGS * UNIT * float(np.abs(self.gains).sum())
+        scaled = factors[:, np.newaxis] * self.vectors
+        size = float(np.sqrt((scaled * scaled).sum(axis=1)).sum())
+        v = np.ascontiguousarray(scaled[0] - scaled[1])
+        length = math.sqrt(core.dot(v, v)) * (1.0 + core.sum_rounding(len(v)))
+        length += self.off + _ROUNDINGS * UNIT * size
+        excess = abs(float(factors[0] * self.totals[0] - factors[1] * self.totals[1]))
+        excess += self.totals_off + _ROUNDINGS * UNIT * float(self.totals.sum())
+        quadratic, linear = 0.5 * length * length, 0.0
+        if stated.intercept is Intercept.EXACT:
+            linear = reach * excess
+        elif stated.intercept is Intercept.REGULARISED:
+            quadratic += 0.5 * (stated.intercept_scaling * excess) ** 2
+        if not math.isfinite(quadratic + linear) or not gain > linear:
+            return 0.0, np.zeros(2)
+        part = min(1.0, (gain - linear) / (2.0 * quadratic)) if quadratic > 0.0 else 1.0
+        value = part * (gain - linear - part * quadratic)
+        value -= _ROUNDINGS * UNIT * part * (gain + linear + part * quadratic)
+        return max(value, 0.0), part * factors
+
+
+def reach_of(stated: Stated, class_costs: tuple[float, float], upper: float, largest: float) -> float:
+    """A bound on |b| at some optimum, where the best value is at most ``upper``."""
+    if stated.intercept is not Intercept.EXACT:
+        return 0.0
+    objective = core.Objective(stated.loss, np.array([1.0, -1.0]), np.array(class_costs), "exact", 0.0)
+    return objective.reach(upper, largest) + 1e-6  # more than the sums of the costs can change it by

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The first pass: what the data are, whether they are sound, and a sample of their rows.
+
+A row is drawn with a probability that grows with its leverage, so that columns that are rarely not 0 are in
+the sample as often as others need to be. Its weight is one over that probability. Half of the probability
+is the same for all rows. The leverage of sparse rows is that of columns one by one, ``sum_j x_ij^2 /
+sum_k x_kj^2`` over the chunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import solve_triangular
+
+from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.passes import Passes
+from maxmargin.problem.rows import Rows
+from maxmargin.types import Indices, Vector
+
+_ROWS_PER_COLUMN, _LEAST_ROWS = 8, 2048
+"""Rows of a chunk from which the units of its leverages come."""
+_PROJECTIONS = 12
+"""Random projections for distances: their squares are then right within a factor of two, mostly."""
+_RIDGE = 1e-3
+"""The share of the mean variance that every direction has at least, also one that is 0 in these rows."""
+
+
+@dataclass
+class Sample:
+    """Some rows, each with the number of rows that it stands for."""
+
+    X: Any
+    y: NDArray[Any]
+    weight: Vector
+    """The weights of the rows themselves."""
+    stands_for: Vector
+    """One over the probability to be drawn."""
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.y)
+
+    def thinned(self, most: int, seed: int) -> Sample:
+        """At most so many rows, about; each stands for as many more."""
+        share = most / self.count
+        kept = np.random.default_rng([seed, self.count]).random(self.count) < share
+        stands_for = self.stands_for[kept] / share
+        return Sample(self.X[kept], self.y[kept], self.weight[kept], stands_for)
+
+
+@dataclass
+class Facts:
+    """What one chunk is, or all of them."""
+
+    rows: int
+    columns: int
+    stored: int
+    nbytes: int
+    labels: NDArray[Any]
+    counts: Indices
+    weights: Vector
+    """The sum of the rows' weights, for each label."""
+    largest_length: float
+    weighted: bool
+    is_sparse: bool
+    chunks: int = 1
+    largest_chunk: int = 0
+    """Bytes of the largest chunk."""
+
+
+def survey(chunk: Chunk, sample_bytes: int, rows: int | None, seed: int) -> tuple[Facts, Sample]:
+    """The task of the first pass; raises ValueError where a row is unsound, and names it."""
+    seen = Rows(chunk.X, check_finite=False, keep_zeros=True)
+    squared = seen.squared_norms
+    if not np.isfinite(squared).all():
+        bad = int(np.flatnonzero(~np.isfinite(squared))[0])
+        raise ValueError(
+            f"Input X contains NaN, infinity or a value too large for its square: row {chunk.first + bad} "
+            "(counted from 0). Leave such rows out, or scale the features."
+        )
+    weight = np.ones(chunk.count) if chunk.weight is None else chunk.weight
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if len(wrong):
+        raise ValueError(
+            "weights must be finite and not negative. Got "
+            f"{weight[wrong[0]]} in row {chunk.first + int(wrong[0])} (counted from 0) instead."
+        )
+    labels, codes = _labels(chunk)
+    nbytes = _nbytes(chunk.X)
+    facts = Facts(
+        chunk.count,
+        chunk.columns,
+        seen.stored,
+        nbytes,
+        labels,
+        np.bincount(codes, minlength=len(labels)).astype(np.int64),
+        np.bincount(codes, weight, minlength=len(labels)).astype(np.float64),
+        seen.largest_length,
+        chunk.weight is not None,
+        chunk.is_sparse,
+        largest_chunk=nbytes,
+    )
+    most = max(1, int(sample_bytes * chunk.count / nbytes)) if nbytes else chunk.count
+    share = min(1.0, most / rows) if rows else 0.25
+    drawn = _drawn(chunk, squared, share, seed)
+    taken = np.flatnonzero(drawn > 0.0)
+    return facts, Sample(chunk.X[taken], chunk.y[taken], weight[taken], 1.0 / drawn[taken])
+
+
+def survey_of(passes: Passes, sample_bytes: int, seed: int) -> tuple[Facts, Sample]:
+    """All chunks' facts as one, and a sample of all rows that takes about so many bytes."""
+    whole: Facts | None = None
+    held: list[Sample] = []
+    count = 0
+    for facts, sample in passes.over(survey, sample_bytes, passes.rows(), seed):
+        whole = facts if whole is None else _both(whole, facts)
+        held.append(sample)
+        count += sample.count
+        most = int(sample_bytes * whole.rows / max(1, whole.nbytes))
+        if count > 1.2 * most + 64:
+            held = [_one(held).thinned(max(64, most // 2), seed)]
+            count = held[0].count
+    if whole is None:
+        raise ValueError("There is no row in these chunks. Give at least one row of each of two classes.")
+    if len(whole.labels) < 2:
+        raise ValueError(
+            "Classifier can't train when only one class is present: the number of classes has to be "
+            f"greater than one; got {len(whole.labels)} class. Give y at least two different labels."
+        )
+    return whole, _one(held)
+
+
+def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:
+    y = chunk.y
+    if y.dtype.kind == "f":
+        strange = np.flatnonzero(~(np.isfinite(y) & (np.floor(y) == y)))
+        if len(strange):
+            raise ValueError(
+                f"Unknown label type: continuous. Row {chunk.first + int(strange[0])} (counted from 0) has "
+                f"the label {y[strange[0]]}. Labels are whole numbers, texts or truth values."
+            )
+    if y.dtype.kind in "iuf":
+        low, high = y.min(), y.max()
+        above = y == high
+        if low < high and bool(np.all(above | (y == low))):
+            return np.array([low, high], y.dtype), above.astype(np.int64)
+    labels, codes = np.unique(y, return_inverse=True)
+    return labels, codes.astype(np.int64)
+
+
+def _drawn(chunk: Chunk, squared: Vector, share: float, seed: int) -> Vector:
+    """The probability of each row that is drawn, and 0 for the others."""
+    if share >= 1.0:
+        return np.ones(chunk.count)
+    if chunk.is_sparse:
+        squares = chunk.X.multiply(chunk.X).tocsr()
+        sums = np.asarray(squares.sum(axis=0)).ravel()
+        leverage = squares @ np.divide(1.0, sums, out=np.zeros(len(sums)), where=sums > 0.0)
+    else:
+        leverage = _leverage(chunk.X, np.random.default_rng([seed, chunk.first, 1]))
+    mean = float(leverage.mean()) or 1.0
+    chance = share * (0.5 + 0.5 * leverage / mean)
+    over = chance > 1.0
+    if over.any() and not over.all():  # what certain rows have too much, the others get
+        left = share * chunk.count - np.count_nonzero(over)
+        chance[~over] *= max(0.1, left / float(chance[~over].sum()))
+    chance = np.minimum(chance, 1.0)
+    random = np.random.default_rng([seed, chunk.first]).random(chunk.count)
+    return np.where(random < chance, chance, 0.0)
+
+
+def _leverage(X: NDArray[Any], generator: np.random.Generator) -> Vector:
+    """How far rows are from their mean, about, in units in which all directions are spread alike.
+
+    The units come from some of the rows, and distances are those of a few random projections.
+    """
+    count, columns = X.shape
+    some = X[generator.permutation(count)[: max(_ROWS_PER_COLUMN * columns, _LEAST_ROWS)]].astype(
+        np.float64
+    )
+    mean = some.mean(axis=0)
+    some -= mean
+    gram = some.T @ some / len(some)
+    gram[np.diag_indices(columns)] += _RIDGE * (float(np.trace(gram)) / columns or 1.0)
+    directions = generator.normal(size=(columns, _PROJECTIONS))
+    units = solve_triangular(np.linalg.cholesky(gram), directions, lower=True, trans="T")
+    distances = X @ units.astype(X.dtype) - (mean @ units).astype(X.dtype)
+    return np.asarray(np.square(distances, dtype=np.float64).sum(axis=1))
+
+
+def _nbytes(X: Any) -> int:
+    if sparse.issparse(X):
+        return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+    return int(X.nbytes)
+
+
+def _both(a: Facts, b: Facts) -> Facts:
+    if a.columns != b.columns:
+        raise ValueError(
+            f"All rows must have the same columns. From row {a.rows} on there are {b.columns}, and "
+            f"{a.columns} before."
+        )
+    labels = np.unique(np.concatenate([a.labels, b.labels]))
+    counts, weights = np.zeros(len(labels), np.int64), np.zeros(len(labels))
+    for one in (a, b):
+        places = np.searchsorted(labels, one.labels)
+        counts[places] += one.counts
+        weights[places] += one.weights
+    return Facts(
+        a.rows + b.rows,
+        a.columns,
+        a.stored + b.stored,
+        a.nbytes + b.nbytes,
+        labels,
+        counts,
+        weights,
+        max(a.largest_length, b.largest_length),
+        a.weighted or b.weighted,
+        a.is_sparse or b.is_sparse,
+        a.chunks + b.chunks,
+        max(a.largest_chunk, b.largest_chunk),
+    )
+
+
+def _one(held: list[Sample]) -> Sample:
+    if len(held) == 1:
+        return held[0]
+    matrices = [sample.X for sample in held]
+    X: Any = (
+        sparse.vstack(matrices, format="csr") if sparse.issparse(matrices[0]) else np.concatenate(matrices)
+    )
+    y = np.concatenate([sample.y for sample in held])
+    weight = np.concatenate([sample.weight for sample in held])
+    return Sample(X, y, weight, np.concatenate([sample.stands_for for sample in held]))

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A linear classifier fitted in passes over data that stay where they are."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin.chunks.fit import Fitted, Wanted, fit_in_passes
+from maxmargin.chunks.passes import LocalPasses, Passes
+from maxmargin.proof.model import Certificates, Models, Status
+from maxmargin.solving.loop import NO_LIMIT, Progress
+from maxmargin.tools.interrupts import Interrupts, held_back
+
+if TYPE_CHECKING:
+    from maxmargin.chunks.source import Chunks
+    from maxmargin.estimators.linear_svc import LinearSVC
+
+
+def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any) -> Interrupts:
+    """``LinearSVC.fit`` for chunks that this process reads."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "Chunks bring labels and weights along: call fit(chunks) without y and sample_weight, and give "
+            "them in the parts, (X, y) or (X, y, weights)."
+        )
+    passes = LocalPasses(chunks, estimator._threads())
+    with held_back() as interrupts:
+        take_fitted(estimator, fit_in_passes(passes, wanted_of(estimator, chunks.memory)))
+    return interrupts
+
+
+def fit_passes(estimator: LinearSVC, passes: Passes, memory: int | None = None) -> None:
+    """The same for any other ``Passes``; ``memory`` are the bytes of this process that the fit may take."""
+    estimator._check_parameters()
+    take_fitted(estimator, fit_in_passes(passes, wanted_of(estimator, memory)))
+
+
+def wanted_of(estimator: LinearSVC, memory: int | None) -> Wanted:
+    """What the parameters of an estimator ask of a fit in passes; ValueError where it is not to be had."""
+    if math.isinf(estimator.C):
+        raise ValueError("C = inf, the hard margin, needs the rows in memory. Use a finite C with Chunks.")
+    if estimator.solver != "auto":
+        raise ValueError(
+            "Chunks choose the method by the loss: solver must be 'auto'. "
+            f"Got {estimator.solver!r} instead."
+        )
+    if estimator.multi_class != "ovr":
+        raise ValueError(
+            "Chunks fit each class against the rest: multi_class must be 'ovr'. "
+            f"Got {estimator.multi_class!r} instead."
+        )
+    random = estimator.random_state
+    watched = estimator.verbose or estimator.callback is not None
+    if estimator.verbose:
+        estimator._show()
+
+    def told(step: int, seconds: float, certificate: Any, label: Any) -> bool | None:
+        progress = Progress(step, seconds, certificate, float(estimator.tol), label=label)
+        estimator._tell("pass", progress)
+        return None if estimator.callback is None else estimator.callback(progress)
+
+    return Wanted(
+        loss=str(estimator.loss),
+        C=float(estimator.C),
+        intercept=estimator._intercept_form(),
+        intercept_scaling=float(estimator.intercept_scaling),
+        class_weight=estimator.class_weight,
+        tol=float(estimator.tol),
+        max_passes=NO_LIMIT if estimator.max_iter == -1 else int(estimator.max_iter),
+        max_time=math.inf if estimator.max_time is None else float(estimator.max_time),
+        seed=random if isinstance(random, int) and random >= 0 else 0,
+        memory=memory,
+        threads=estimator._threads(),
+        told=told if watched else None,
+    )
+
+
+def take_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
+    """Give the estimator what a fit found, and warn where it fell short."""
+    models, facts = Models(fitted.models), fitted.facts
+    estimator.classes_, estimator.n_features_in_ = facts.labels, facts.columns
+    estimator.__dict__.pop("feature_names_in_", None)
+    estimator.__dict__.pop("expansion_", None)
+    estimator.coef_, estimator.intercept_ = np.array(models.w), models.b
+    estimator.n_iter_ = fitted.passes
+    proofs = [
+        model.certificate.without_problem(w)
+        for model, w in zip(fitted.models, estimator.coef_, strict=True)
+    ]
+    several = len(proofs) > 1
+    estimator.certificate_ = Certificates(proofs) if several else proofs[0]
+    estimator.trace_ = models.traces if several else models.traces[0]
+    for name in ("_outline", "_places"):
+        estimator.__dict__.pop(name, None)
+    weight = estimator.class_weight
+    estimator._stated_problem = {
+        "loss": str(estimator.loss),
+        "C": float(estimator.C),
+        "intercept": estimator._intercept_form().value,
+        "intercept_scaling": float(estimator.intercept_scaling),
+        "class_weight": weight,
+        "sample_weights": facts.weighted,
+        "tol": float(estimator.tol),
+        "penalty": "l2",
+        "formulation": "separate",
+    }
+    worst = models[int(np.argmax(models.relative_gaps))]
+    gap = worst.certificate.relative_gap
+    estimator.solver_, estimator.status_ = worst.solver, worst.status
+    if gap <= estimator.tol:
+        estimator.status_ = Status.CERTIFIED
+    else:
+        sentence = estimator.status_.sentence(gap, float(estimator.tol), fitted.passes)
+        warnings.warn(sentence, ConvergenceWarning, stacklevel=5)

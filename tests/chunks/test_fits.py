@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fits in chunks: what they prove is true, and is what fits in memory prove."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from combinations import every_pair
+from maxmargin import Chunks, LinearSVC, Problem
+from maxmargin.chunks.fit import Wanted, fit_in_passes
+from maxmargin.chunks.passes import LocalPasses
+
+ROWS, COLUMNS = 3000, 8
+
+
+def data(classes=2, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(ROWS, COLUMNS)) * np.linspace(0.5, 3.0, COLUMNS)
+    scores = X @ generator.normal(size=(COLUMNS, classes)) + generator.normal(size=(ROWS, classes))
+    return X, scores.argmax(axis=1), generator.choice([0.0, 0.5, 1.0, 2.0], ROWS)
+
+
+@every_pair(
+    loss=["hinge", "squared_hinge", "logistic"],
+    intercept=["exact", "regularised", "none"],
+    layout=["dense", "csr", "float32"],
+    weighted=[False, True],
+    class_weight=[None, "balanced", {1: 3.0}],
+    C=[0.01, 1.0, 30.0],
+)
+def test_what_is_proven_in_chunks_is_true_of_the_problem_in_memory(
+    loss, intercept, layout, weighted, class_weight, C
+):
+    X, y, weights = data()
+    stored = {"dense": X, "csr": sparse.csr_matrix(X), "float32": X.astype(np.float32)}[layout]
+    parts = [
+        (stored[i : i + 700], y[i : i + 700], weights[i : i + 700])[: 2 + weighted]
+        for i in range(0, ROWS, 700)
+    ]
+    form = {"fit_intercept": intercept != "none", "regularize_intercept": intercept == "regularised"}
+    model = LinearSVC(loss=loss, C=C, tol=1e-3, class_weight=class_weight, **form)
+    chunked = model.fit(Chunks(parts, rows=500, memory=1_500_000))
+    proof = chunked.certificate_
+    assert chunked.status_.certified
+    assert proof.relative_gap <= 1e-3
+    close = LinearSVC(loss=loss, C=C, tol=1e-9, class_weight=class_weight, **form)
+    close.fit(stored, y, weights if weighted else None)
+    exact = close.certificate_
+    assert proof.dual <= exact.primal * (1 + 1e-12)
+    assert exact.dual <= proof.primal * (1 + 1e-12)
+    # The primal value is that of the point, by the problem of all rows in memory.
+    factors = np.ones(2) if class_weight is None else np.array([1.0, 3.0])
+    own = weights if weighted else np.ones(ROWS)
+    if class_weight == "balanced":
+        sums = np.bincount(y, own)
+        factors = sums.sum() / (2 * sums)
+    problem = Problem.of(
+        stored, np.where(y == 1, 1.0, -1.0), C, loss=loss, intercept=intercept, weights=own * factors[y]
+    )
+    value = problem.primal(chunked.coef_[0], chunked.intercept_[0])
+    assert proof.primal == pytest.approx(value, rel=1e-10)
+    assert proof.primal >= value * (1 - 1e-15)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_several_classes_are_fitted_in_the_same_passes(loss):
+    X, y, _ = data(4)
+    names = np.array(["a", "b", "c", "d"])[y]
+    reads = []
+
+    def parts():
+        reads.append(1)
+        yield from ((X[i : i + 900], names[i : i + 900]) for i in range(0, ROWS, 900))
+
+    model = LinearSVC(loss=loss, tol=1e-3).fit(Chunks(parts))
+    assert len(reads) == model.n_iter_ <= 8
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+    assert len(model.certificate_) == len(model.trace_) == 4
+    exact = LinearSVC(loss=loss, tol=1e-8).fit(X, names)
+    for mine, theirs in zip(model.certificate_, exact.certificate_, strict=True):
+        assert mine.relative_gap <= 1e-3
+        assert mine.dual <= theirs.primal * (1 + 1e-12)
+        assert mine.primal >= theirs.dual * (1 - 1e-12)
+    assert np.mean(model.predict(X) == exact.predict(X)) > 0.97
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_number_of_workers_changes_no_bit(loss):
+    X, y, _ = data()
+    answers = []
+    for workers in (1, 2, 4):
+        passes = LocalPasses(Chunks((X, y), rows=300), workers)
+        fitted = fit_in_passes(passes, Wanted(loss=loss, memory=2_000_000, threads=1))
+        proof = fitted.models[0].certificate
+        answers.append((proof.w.tobytes(), proof.b, proof.primal, proof.dual, fitted.passes))
+    assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+def test_smooth_losses_take_few_passes(loss, C):
+    X, y, _ = data()
+    model = LinearSVC(loss=loss, C=C, tol=1e-3).fit(Chunks((X, y), rows=200, memory=400_000))
+    assert model.status_.certified
+    assert model.n_iter_ <= 10
+
+
+def test_a_class_that_is_missing_from_chunks_and_empty_parts():
+    X, y, _ = data()
+    order = np.argsort(y, kind="stable")
+    parts = [(X[:0], y[:0]), (X[order], y[order]), (X[:0], y[:0])]
+    model = LinearSVC(loss="hinge", tol=1e-3).fit(Chunks(parts, rows=250))
+    assert model.status_.certified
+
+
+def test_limits_end_a_fit_with_what_is_proven():
+    X, y, _ = data()
+    with pytest.warns(ConvergenceWarning, match="2 steps"):
+        model = LinearSVC(max_iter=1, tol=1e-12).fit(Chunks((X, y), memory=300_000))
+    assert model.certificate_.relative_gap > 1e-12
+    calls = []
+    watched = LinearSVC(tol=1e-15, callback=lambda progress: calls.append(progress) or len(calls) == 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        watched.fit(Chunks((X, y)))
+    assert [progress.step for progress in calls] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([(np.array([[1.0], [np.nan]]), [0, 1])], "row 1 "),
+        ([(np.ones((2, 1)), [0, 1]), (np.ones((2, 2)), [0, 1])], "the same columns. From row 2"),
+        ([(np.ones((2, 1)), [0, 1], [1.0, -1.0])], "in row 1 "),
+        ([(np.ones((2, 1)), [0, 0])], "only one class"),
+        ([(np.ones((2, 1)), [0.5, 1])], "Unknown label type: continuous. Row 0"),
+        ([(np.ones((2, 1)), [0])], "one label for each of 2 rows"),
+        (iter([]), "wrap what makes it into a function"),
+        (lambda: iter([]), "no row"),
+    ],
+)
+def test_what_is_wrong_is_named(parts, words):
+    with pytest.raises(ValueError, match=words):
+        LinearSVC().fit(Chunks(parts))
+
+
+def test_arguments_that_chunks_do_not_take():
+    chunks = Chunks((np.eye(2), [0, 1]))
+    with pytest.raises(ValueError, match="without y"):
+        LinearSVC().fit(chunks, [0, 1])
+    with pytest.raises(ValueError, match="finite C"):
+        LinearSVC(C=np.inf).fit(chunks)
+    with pytest.raises(ValueError, match="solver must be 'auto'"):
+        LinearSVC(solver="newton").fit(chunks)

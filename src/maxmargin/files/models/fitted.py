@@ -71,7 +71,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     check_is_fitted(estimator)
     if isinstance(estimator, NuSVC | NuSVR | OneClassSVM):
         raise ModelError(
-            f"Models of {type(estimator).__name__} are not written to files. Use pickle or skops instead."
+            f"Models of {type(estimator).__name__} are not written to files. Use pickle instead."
         )
     with_kernel, ranking = isinstance(estimator, SVC | SVR), isinstance(estimator, RankSVM)
     regression = isinstance(estimator, CertifiedRegressor) and not ranking

@@ -22,6 +22,7 @@ from benchmarks import (
     choice,
     datasets,
     degree2,
+    family,
     features,
     gpu,
     intelex,
@@ -224,6 +225,12 @@ PAGES = {
         _add_choice_options,
         choice.measure,
         choice.markdown,
+    ),
+    "family": Page(
+        "the members beside LinearSVC and SVC, against the best of the peers",
+        family.add_options,
+        family.measure,
+        family.markdown,
     ),
     "reading": Page(
         "LIBSVM text, against scikit-learn's reader",

@@ -266,6 +266,10 @@ void bind_dual(nb::module_& m) {
          });
   dual.def_prop_ro("wanted", [](KernelDual& self) { return shown(self.wanted); })
       .def_prop_ro("beta", [](KernelDual& self) { return shown(self.beta); })
+      .def_prop_ro("above", [](KernelDual& self) { return shown(self.above); })
+      .def_prop_ro("below", [](KernelDual& self) { return shown(self.below); })
+      .def_rw("total", &KernelDual::total)
+      .def("take_sides", &KernelDual::take_sides)
       .def_prop_ro("f", [](KernelDual& self) { return shown(self.f); })
       .def_prop_ro("violation", [](KernelDual& self) { return self.state.violation(); })
       .def_prop_ro("primal", [](KernelDual& self) { return self.state.primal; })
@@ -281,6 +285,24 @@ void bind_dual(nb::module_& m) {
                 matrix.per_row(self.beta);
                 const auto moved = matrix.sorted_rows(rows);
                 self.move(*matrix.matrix, moved, per_row(targets, length(moved)), budget);
+              });
+  define_loop(dual, "with_part", {"rows", "part"},
+              [](const KernelDual& self, const ConstIndices& rows, const KernelDual& part) {
+                const auto moved = row_numbers(rows, self.count());
+                require(part.count() == length(moved) && part.sides() == self.sides(),
+                        "the dual of these very rows is needed");
+                KernelDual both = self;
+                both.put(moved, part);
+                return both;
+              });
+  define_loop(dual, "take_over", {"matrix", "rows", "part", "budget"},
+              [](KernelDual& self, BoundMatrix& matrix, const ConstIndices& rows, const KernelDual& part,
+                 const Budget& budget) {
+                matrix.per_row(self.beta);
+                const auto moved = matrix.sorted_rows(rows);
+                require(part.count() == length(moved) && part.sides() == self.sides(),
+                        "the dual of these very rows is needed");
+                self.take_over(*matrix.matrix, moved, part, budget);
               });
   define_loop(dual, "restore_gradient", {"matrix", "budget"},
               [](KernelDual& self, BoundMatrix& matrix, const Budget& budget) {

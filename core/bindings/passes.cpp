@@ -27,7 +27,7 @@ Intercept intercept_of(const std::string& name) {
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, const ConstVector& labels, const ConstVector& costs,
                  const std::string& intercept, double number, const std::optional<ConstVector>& targets,
-                 Integer group)
+                 Integer group, std::optional<double> total)
       : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
                   number},
         arrays{labels, costs, targets ? *targets : costs} {
@@ -36,6 +36,8 @@ struct BoundObjective : Objective {
     require(group > 0 && length(labels) % group == 0, "every group needs all of its rows");
     require(group == 1 || plain, "only the hinge without an intercept has groups");
     this->group = group;
+    require(!total || (targets && *total >= 0), "a shift needs targets, and a total of 0 or more");
+    this->total = total.value_or(-1);
   }
   template <class Array>
   auto rows(const Array& array) const {
@@ -44,7 +46,9 @@ struct BoundObjective : Objective {
   std::array<ConstVector, 3> arrays;
 };
 
-std::tuple<double, double, double> told(const BestIntercept& best) { return {best.b, best.low, best.high}; }
+std::tuple<double, double, double, double> told(const BestIntercept& best) {
+  return {best.b, best.low, best.high, best.shift};
+}
 
 void bind_objective(nb::module_& m) {
   using Self = const BoundObjective&;
@@ -53,9 +57,9 @@ void bind_objective(nb::module_& m) {
       .def("twinned", &TwofoldScores::twinned);
   nb::class_<BoundObjective> objective(m, "Objective");
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double,
-                         std::optional<ConstVector>, Integer>(),
+                         std::optional<ConstVector>, Integer, std::optional<double>>(),
                 "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a, "targets"_a = nb::none(),
-                "group"_a = 1);
+                "group"_a = 1, "total"_a = nb::none());
   define_loop(objective, "loss_sum", {"margins"},
               [](Self self, const ConstVector& margins) { return self.loss_sum(self.rows(margins)); });
   define_loop(objective, "multipliers", {"margins", "out"},
@@ -65,11 +69,12 @@ void bind_objective(nb::module_& m) {
   objective.def(
       "primal",
       [](Self self, const ConstVector& margins, double b, double squared_length, const ConstVector& lengths,
-         double per_length, double constant) {
+         double per_length, double constant, double shift) {
         return self.primal(self.rows(margins), b, squared_length,
-                           {per_length, self.rows(lengths), constant});
+                           {per_length, self.rows(lengths), constant}, shift);
       },
-      "margins"_a, "b"_a, "squared_length"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0, Released());
+      "margins"_a, "b"_a, "squared_length"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0,
+      "shift"_a = 0.0, Released());
   define_loop(objective, "dual", {"alpha", "squared_length", "reach"},
               [](Self self, const ConstVector& alpha, double squared_length, double reach) {
                 return self.dual(self.rows(alpha), squared_length, reach);
@@ -80,10 +85,10 @@ void bind_objective(nb::module_& m) {
               });
   define_loop(objective, "reach", {"upper", "largest"},
               [](Self self, double upper, double largest) { return self.reach(upper, largest); });
-  define_loop(objective, "twofold_primal", {"scores", "b", "lacking"},
-              [](Self self, const TwofoldScores& scores, double b, const Vector& lacking) {
+  define_loop(objective, "twofold_primal", {"scores", "b", "lacking", "shift"},
+              [](Self self, const TwofoldScores& scores, double b, const Vector& lacking, double shift) {
                 require(scores.values.size() == self.costs.size(), "one score per row is needed");
-                return twofold_primal(self, scores, b, self.rows(lacking));
+                return twofold_primal(self, scores, b, self.rows(lacking), shift);
               });
   define_loop(objective, "twofold_dual", {"alpha", "squared_length", "reach"},
               [](Self self, const ConstVector& alpha, double squared_length, double reach) {

@@ -4,8 +4,9 @@
 // Once it is known which multipliers rest on a wall, the others F solve a linear system: the slope f is to
 // be the same number on all of them, and their sum is not to change,
 //
-//   K_FF u + nu 1 = -f_F,      sum u = 0.
+//   K_FF u + nu 1 = -f_F,      sum u = 0,
 //
+// or with a number nu and a sum for each side, where multipliers of each sign have their own total.
 // The step u is cut where the first multiplier meets its wall; that one leaves F, and the rest goes on.
 #pragma once
 
@@ -40,8 +41,10 @@ class FreeMultipliers {
     std::iota(inside_.begin(), inside_.end(), Integer{0});
     target_.resize(rows_.size());
     f_.resize(rows_.size());
+    side_.resize(rows_.size());
     for (std::size_t a = 0; a < rows_.size(); ++a) {
       target_[a] = dual.beta[rows_[a]];
+      side_[a] = dual.side_of(rows_[a]);
       f_[a] = dual.slope_up(rows_[a]);
     }
     Integer solved = 0;
@@ -61,25 +64,43 @@ class FreeMultipliers {
     const std::size_t count = inside_.size();
     lower_.resize(count * count);
     u_.resize(count);
-    ones_.assign(count, 1.0);
     zeros_.assign(count, 0.0);
+    for (auto& ones : ones_) ones.assign(count, 0.0);
     double trace = 0;
     for (std::size_t a = 0; a < count; ++a) {
       const double* row = matrix + places[inside_[a]] * stride;
       for (std::size_t c = 0; c <= a; ++c) lower_[a * count + c] = row[places[inside_[c]]];
       trace += lower_[a * count + a];
       u_[a] = f_[inside_[a]];
+      ones_[side_[inside_[a]]][a] = 1;
     }
     DenseFactor factor(static_cast<Integer>(count));
     if (!factor.factor(lower_, zeros_, kRidge * trace / static_cast<double>(count))) return false;
-    factor.solve(ones_);
+    for (auto& ones : ones_) factor.solve(ones);
     factor.solve(u_);
-    const double all = std::accumulate(ones_.begin(), ones_.end(), 0.0);
-    const double sum = std::accumulate(u_.begin(), u_.end(), 0.0);
-    if (!(all > 0) || !std::isfinite(sum)) return false;
-    double excess = 0;
-    for (std::size_t a = 0; a < count; ++a) excess += u_[a] = sum / all * ones_[a] - u_[a];
-    for (double& change : u_) change -= excess / static_cast<double>(count);
+    // What each side's part of the solutions adds up to: one equation for each side's number.
+    double sum[2] = {}, all[2][2] = {}, members[2] = {}, excess[2] = {};
+    for (std::size_t a = 0; a < count; ++a) {
+      const int side = side_[inside_[a]];
+      members[side] += 1;
+      sum[side] += u_[a];
+      for (int other : {0, 1}) all[side][other] += ones_[other][a];
+    }
+    for (int side : {0, 1}) {
+      if (members[side] == 0) all[side][side] = 1;
+    }
+    const double determinant = all[0][0] * all[1][1] - all[0][1] * all[1][0];
+    if (!(determinant > 0) || !std::isfinite(sum[0] + sum[1])) return false;
+    const double number[2] = {(sum[0] * all[1][1] - sum[1] * all[0][1]) / determinant,
+                              (sum[1] * all[0][0] - sum[0] * all[1][0]) / determinant};
+    for (std::size_t a = 0; a < count; ++a) {
+      u_[a] = number[0] * ones_[0][a] + number[1] * ones_[1][a] - u_[a];
+      excess[side_[inside_[a]]] += u_[a];
+    }
+    for (std::size_t a = 0; a < count; ++a) {
+      const int side = side_[inside_[a]];
+      u_[a] -= excess[side] / members[side];
+    }
     return true;
   }
 
@@ -118,7 +139,8 @@ class FreeMultipliers {
 
   std::vector<Integer> rows_, inside_;  // numbers of rows; and, of these, the places of those still free
   std::vector<double> target_, f_;      // of all of `rows_`
-  std::vector<double> lower_, zeros_, ones_, u_;  // of those inside
+  std::vector<int> side_;               // too
+  std::vector<double> lower_, zeros_, ones_[2], u_;  // of those inside; ones for each side
 };
 
 }  // namespace maxmargin

@@ -27,6 +27,9 @@ namespace maxmargin {
 //
 // The rows of a set come in parts; between two of them all values of the kernel are 0. Each part has a
 // matrix, and knows its own extremes of the gradient: a step costs as much as the parts that it moves.
+//
+// Where multipliers of each sign have their own total (kernel_dual.hpp), beta has two sides, and both rows
+// of a pair move on one of them.
 template <class T>
 class SmallDual {
  public:
@@ -50,11 +53,13 @@ class SmallDual {
       values += size * stride_of(size);
     }
     if (values > static_cast<Integer>(memory_.size())) memory_ = Memory(values + values / 4);
-    for (auto* array : {&f_, &beta_, &low_, &high_, &width_, &diagonal_, &grow_, &fall_}) {
+    for (auto* array : {&f_, &low_, &high_, &width_, &diagonal_}) {
       array->resize(static_cast<std::size_t>(begin));
     }
-    for (auto* array : {&least_, &greatest_}) array->resize(parts_.size());
-    for (auto* array : {&where_least_, &where_greatest_}) array->resize(parts_.size());
+    for (Side& side : sides_) {
+      for (auto* array : {&side.value, &side.grow, &side.fall}) array->resize(f_.size());
+      side.ends.resize(parts_.size());
+    }
     part_of_.resize(static_cast<std::size_t>(begin));
     for (std::size_t p = 0; p < parts_.size(); ++p)
       std::fill(part_of_.begin() + parts_[p].begin, part_of_.begin() + parts_[p].end, p);
@@ -64,17 +69,22 @@ class SmallDual {
   T* matrix(std::size_t part = 0) { return memory_.data() + parts_[part].values; }
   Integer stride(std::size_t part = 0) const { return parts_[part].stride; }
   // Of row k of the set.
-  double beta(Integer k) const { return beta_[slots_[k]]; }
+  double beta(Integer k) const { return above(k) + below(k); }
+  double above(Integer k) const { return sides_[0].value[slots_[k]]; }
+  double below(Integer k) const { return two_sides_ ? sides_[1].value[slots_[k]] : 0.0; }
 
   void load(const KernelDual& dual, std::span<const Integer> which) {
+    two_sides_ = dual.sides() == 2;
     for (std::size_t slot = 0; slot < f_.size(); ++slot) {
-      f_[slot] = beta_[slot] = low_[slot] = high_[slot] = width_[slot] = 0;
+      f_[slot] = low_[slot] = high_[slot] = width_[slot] = 0;
+      sides_[0].value[slot] = sides_[1].value[slot] = 0;
       diagonal_[slot] = 1;
     }
     for (std::size_t k = 0; k < which.size(); ++k) {
       const Integer slot = slots_[k], i = which[k];
       f_[slot] = dual.f[i];
-      beta_[slot] = dual.beta[i];
+      sides_[0].value[slot] = two_sides_ ? dual.above[i] : dual.beta[i];
+      if (two_sides_) sides_[1].value[slot] = dual.below[i];
       low_[slot] = dual.low[i];
       high_[slot] = dual.high[i];
       width_[slot] = dual.widths[i];
@@ -100,33 +110,7 @@ class SmallDual {
   // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
   // number.
   Integer run(double share, double smallest, Integer most, Watch& watch) {
-    for (std::size_t p = 0; p < parts_.size(); ++p) move<true>(p, row(parts_[p].begin), nullptr, 0.0);
-    Extremes ends = extremes();
-    const double stop = std::max(share * (ends.greatest - ends.least), smallest);
-    Integer steps = 0;
-    for (; steps < most && ends.greatest - ends.least > stop; ++steps) {
-      const Integer i = ends.where_least;
-      const Integer j = partner(i, ends.least);
-      if (j < 0) break;
-      const std::size_t part_i = part_of_[i], part_j = part_of_[j];
-      const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
-      const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], K_ij);
-      const double step = PairStep::take(f_[j] + fall_[j] - ends.least, eta, beta_[i],
-                                         KernelDual::ceiling(beta_[i], high_[i], width_[i]), beta_[j],
-                                         KernelDual::floor(beta_[j], low_[j], width_[j]));
-      mark(i);
-      mark(j);
-      if (part_i == part_j) {
-        move<false>(part_i, row(i), row(j), step);
-      } else {
-        move<true>(part_i, row(i), nullptr, step);
-        move<true>(part_j, row(j), nullptr, -step);
-      }
-      ends = extremes();
-      const Integer moved = parts_[part_i].size() + (part_i == part_j ? 0 : parts_[part_j].size());
-      if (watch.spend(2 * moved + parts_[part_i].size())) return steps + 1;
-    }
-    return steps;
+    return two_sides_ ? run<2>(share, smallest, most, watch) : run<1>(share, smallest, most, watch);
   }
 
  private:
@@ -135,6 +119,38 @@ class SmallDual {
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr Integer kLine = 64 / sizeof(T);
 
+  template <int sides>
+  Integer run(double share, double smallest, Integer most, Watch& watch) {
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      move<true, sides>(p, row(parts_[p].begin), nullptr, 0.0);
+    Worst ends = worst<sides>();
+    const double stop = std::max(share * (ends.greatest - ends.least), smallest);
+    Integer steps = 0;
+    for (; steps < most && ends.greatest - ends.least > stop; ++steps) {
+      Side& side = sides_[ends.side];
+      const Integer i = ends.where_least;
+      const Integer j = partner(i, ends.least, side);
+      if (j < 0) break;
+      const std::size_t part_i = part_of_[i], part_j = part_of_[j];
+      const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
+      const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], K_ij);
+      const double step = PairStep::take(f_[j] + side.fall[j] - ends.least, eta, side.value[i],
+                                         ceiling(i, ends.side), side.value[j], floor(j, ends.side));
+      mark(i);
+      mark(j);
+      if (part_i == part_j) {
+        move<false, sides>(part_i, row(i), row(j), step);
+      } else {
+        move<true, sides>(part_i, row(i), nullptr, step);
+        move<true, sides>(part_j, row(j), nullptr, -step);
+      }
+      ends = worst<sides>();
+      const Integer moved = parts_[part_i].size() + (part_i == part_j ? 0 : parts_[part_j].size());
+      if (watch.spend(2 * moved + parts_[part_i].size())) return steps + 1;
+    }
+    return steps;
+  }
+
   struct Part {
     Integer begin, end;      // slots; room for whole registers
     Integer stride, values;  // of its matrix, and where that begins
@@ -142,8 +158,16 @@ class SmallDual {
     Integer size() const { return end - begin; }
   };
   struct Extremes {
-    double least, greatest;
-    Integer where_least;
+    double least = kInfinity, greatest = -kInfinity;
+    Integer where_least = 0, where_greatest = 0;  // slots
+  };
+  struct Worst : Extremes {
+    int side = 0;
+  };
+  // What may move, where all of it adds up to a number: beta, or its part on one side of 0.
+  struct Side {
+    std::vector<double> value, grow, fall;  // of each slot; the last two as `mark` says
+    std::vector<Extremes> ends;             // of each part
   };
   // Numbers that are not initialised.
   class Memory {
@@ -167,8 +191,25 @@ class SmallDual {
   }
   // What is added to f where beta may grow or fall: the slope of e |beta| on that side, or infinity.
   void mark(Integer k) {
-    grow_[k] = !(beta_[k] < high_[k]) ? kInfinity : beta_[k] < 0 ? -width_[k] : width_[k];
-    fall_[k] = !(beta_[k] > low_[k]) ? -kInfinity : beta_[k] > 0 ? width_[k] : -width_[k];
+    if (two_sides_) {
+      for (int side : {0, 1}) {
+        const double value = sides_[side].value[k];
+        sides_[side].grow[k] = value < ceiling(k, side) ? 0.0 : kInfinity;
+        sides_[side].fall[k] = value > floor(k, side) ? 0.0 : -kInfinity;
+      }
+      return;
+    }
+    const double beta = sides_[0].value[k];
+    sides_[0].grow[k] = !(beta < high_[k]) ? kInfinity : beta < 0 ? -width_[k] : width_[k];
+    sides_[0].fall[k] = !(beta > low_[k]) ? -kInfinity : beta > 0 ? width_[k] : -width_[k];
+  }
+  double ceiling(Integer k, int side) const {
+    if (two_sides_) return side ? 0.0 : high_[k];
+    return KernelDual::ceiling(sides_[0].value[k], high_[k], width_[k]);
+  }
+  double floor(Integer k, int side) const {
+    if (two_sides_) return side ? low_[k] : 0.0;
+    return KernelDual::floor(sides_[0].value[k], low_[k], width_[k]);
   }
   static D load_few(const T* from) {
     Few few;
@@ -181,25 +222,35 @@ class SmallDual {
     return numbers;
   }
 
-  // Those of all parts.
-  Extremes extremes() const {
-    Extremes ends{kInfinity, -kInfinity, 0};
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      if (least_[p] < ends.least) {
-        ends.least = least_[p];
-        ends.where_least = where_least_[p];
+  // Those of all parts, on the side that is further from its optimum.
+  template <int sides>
+  Worst worst() const {
+    Worst found;
+    for (int side = 0; side < sides; ++side) {
+      Worst ends;
+      ends.side = side;
+      for (const Extremes& own : sides_[side].ends) {
+        if (own.least < ends.least) {
+          ends.least = own.least;
+          ends.where_least = own.where_least;
+        }
+        ends.greatest = std::max(ends.greatest, own.greatest);
       }
-      ends.greatest = std::max(ends.greatest, greatest_[p]);
+      if (side == 0 || ends.greatest - ends.least > found.greatest - found.least) found = ends;
     }
-    return ends;
+    return found;
   }
 
   // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass.
-  template <bool alone>
+  template <bool alone, int sides>
   void move(std::size_t number, const T* row_i, const T* row_j, double step) {
     const Part& part = parts_[number];
-    D least = all<double>(kInfinity), greatest = all<double>(-kInfinity);
-    D where_least{}, where_greatest{}, slots = counting(part.begin);
+    D least[sides], greatest[sides], where_least[sides]{}, where_greatest[sides]{};
+    for (int side = 0; side < sides; ++side) {
+      least[side] = all<double>(kInfinity);
+      greatest[side] = all<double>(-kInfinity);
+    }
+    D slots = counting(part.begin);
     for (Integer k = 0; k < part.size(); k += kLanes<double>) {
       D f = maxmargin::load<double>(f_.data() + part.begin + k);
       if constexpr (alone) {
@@ -208,31 +259,35 @@ class SmallDual {
         f += step * (load_few(row_i + k) - load_few(row_j + k));
       }
       store<double>(f_.data() + part.begin + k, f);
-      const D growing = f + maxmargin::load<double>(grow_.data() + part.begin + k);
-      where_least = growing < least ? slots : where_least;
-      least = growing < least ? growing : least;
-      const D falling = f + maxmargin::load<double>(fall_.data() + part.begin + k);
-      where_greatest = falling > greatest ? slots : where_greatest;
-      greatest = falling > greatest ? falling : greatest;
+      for (int s = 0; s < sides; ++s) {
+        const D growing = f + maxmargin::load<double>(sides_[s].grow.data() + part.begin + k);
+        where_least[s] = growing < least[s] ? slots : where_least[s];
+        least[s] = growing < least[s] ? growing : least[s];
+        const D falling = f + maxmargin::load<double>(sides_[s].fall.data() + part.begin + k);
+        where_greatest[s] = falling > greatest[s] ? slots : where_greatest[s];
+        greatest[s] = falling > greatest[s] ? falling : greatest[s];
+      }
       slots += static_cast<double>(kLanes<double>);
     }
-    least_[number] = kInfinity;
-    greatest_[number] = -kInfinity;
-    for (int lane = 0; lane < kLanes<double>; ++lane) {
-      if (least[lane] < least_[number]) {
-        least_[number] = least[lane];
-        where_least_[number] = static_cast<Integer>(where_least[lane]);
+    for (int s = 0; s < sides; ++s) {
+      Extremes ends;
+      for (int lane = 0; lane < kLanes<double>; ++lane) {
+        if (least[s][lane] < ends.least) {
+          ends.least = least[s][lane];
+          ends.where_least = static_cast<Integer>(where_least[s][lane]);
+        }
+        if (greatest[s][lane] > ends.greatest) {
+          ends.greatest = greatest[s][lane];
+          ends.where_greatest = static_cast<Integer>(where_greatest[s][lane]);
+        }
       }
-      if (greatest[lane] > greatest_[number]) {
-        greatest_[number] = greatest[lane];
-        where_greatest_[number] = static_cast<Integer>(where_greatest[lane]);
-      }
+      sides_[s].ends[number] = ends;
     }
   }
 
   // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature. Of the parts that i is not
   // in, only the rows with the largest f are looked at.
-  Integer partner(Integer i, double f_i) const {
+  Integer partner(Integer i, double f_i, const Side& side) const {
     const std::size_t own_part = part_of_[i];
     const Part& part = parts_[own_part];
     const T* values = row(i);
@@ -240,8 +295,8 @@ class SmallDual {
     D best = all<double>(0.0), where = all<double>(-1.0), slots = counting(part.begin);
     for (Integer k = 0; k < part.size(); k += kLanes<double>) {
       const Integer slot = part.begin + k;
-      const D difference =
-          maxmargin::load<double>(f_.data() + slot) + maxmargin::load<double>(fall_.data() + slot) - f_i;
+      const D difference = maxmargin::load<double>(f_.data() + slot) +
+                           maxmargin::load<double>(side.fall.data() + slot) - f_i;
       D curvature = own + maxmargin::load<double>(diagonal_.data() + slot) - 2.0 * load_few(values + k);
       curvature = larger<double>(curvature, all<double>(PairStep::kLeastCurvature));
       const D positive = larger<double>(difference, D{});
@@ -259,9 +314,9 @@ class SmallDual {
       }
     }
     for (std::size_t p = 0; p < parts_.size(); ++p) {
-      const double difference = greatest_[p] - f_i;
+      const double difference = side.ends[p].greatest - f_i;
       if (p == own_part || !(difference > 0)) continue;
-      const Integer j = where_greatest_[p];
+      const Integer j = side.ends[p].where_greatest;
       const double gain = difference * difference / PairStep::curvature(own, diagonal_[j], 0.0);
       if (gain > most) {
         most = gain;
@@ -273,11 +328,11 @@ class SmallDual {
 
   Memory memory_;
   std::vector<Part> parts_;
-  std::vector<Integer> slots_;                                                  // of each row of the set
-  std::vector<std::size_t> part_of_;                                            // of each slot
-  std::vector<double> f_, beta_, low_, high_, width_, diagonal_, grow_, fall_;  // of each slot
-  std::vector<double> least_, greatest_;                                        // of each part
-  std::vector<Integer> where_least_, where_greatest_;                           // slots
+  std::vector<Integer> slots_;                             // of each row of the set
+  std::vector<std::size_t> part_of_;                       // of each slot
+  std::vector<double> f_, low_, high_, width_, diagonal_;  // of each slot
+  Side sides_[2];
+  bool two_sides_ = false;
 };
 
 // Rounds of: choose, solve on the chosen, tell all the others. A set that has all rows is chosen once, and
@@ -301,7 +356,7 @@ class WorkingSet final : public AnyWorkingSet {
     dual.look();
     for (Integer round = 0; round < rounds; ++round) {
       if (dual.state.primal <= dual.state.dual || dual.state.violation() <= 0) return round;
-      const double smallest = 1e-14 * (1 + std::abs(dual.state.least));
+      const double smallest = 1e-14 * (1 + std::abs(dual.state.ends[0].middle()));
       if (step_on_pairs(dual, kInnerShare, smallest, 100 * size_, budget, watch) == 0) return round;
       const bool over = take_over(dual, budget, watch);
       dual.look();
@@ -335,7 +390,7 @@ class WorkingSet final : public AnyWorkingSet {
       const Integer most = (by_systems ? kStepsBeforeSystem : kStepsPerRow) * size_;
       const Integer taken = step_on_pairs(dual, share, kRounding, most, budget, watch);
       steps += taken;
-      for (const std::size_t k : changed_) dual.beta[k] = small_->beta(static_cast<Integer>(k));
+      for (const std::size_t k : changed_) take(dual, k);
       if (good() || taken == 0) break;
       if (taken < most && dual.state.violation() > 0.5 * before) break;  // rounding is larger here
       const Integer count = by_systems ? free_.find(dual) : 0;
@@ -344,6 +399,7 @@ class WorkingSet final : public AnyWorkingSet {
         steps += free_.solve(small_->matrix(), small_->stride(), free_.rows(), dual, kMostSystemsOfFew);
         for (std::size_t a = 0; a < free_.rows().size(); ++a)
           dual.beta[free_.rows()[a]] = free_.targets()[a];
+        dual.settle(free_.rows());
         if (good()) break;
       }
       before = dual.state.violation();
@@ -364,6 +420,7 @@ class WorkingSet final : public AnyWorkingSet {
       std::iota(places.begin(), places.end(), Integer{0});
       const Integer solved = free_.solve(matrix.get(), count, places, dual, systems);
       dual.move(matrix_, free_.rows(), free_.targets(), budget);
+      dual.settle(free_.rows());
       return solved;
     } else {
       return 0;
@@ -395,7 +452,7 @@ class WorkingSet final : public AnyWorkingSet {
     work_ += static_cast<double>(steps) * static_cast<double>(chosen_.size());
     changed_.clear();
     for (std::size_t k = 0; k < chosen_.size(); ++k) {
-      if (small_->beta(static_cast<Integer>(k)) != dual.beta[chosen_[k]]) changed_.push_back(k);
+      if (has_changed(dual, k)) changed_.push_back(k);
     }
     return changed_.empty() ? 0 : steps;
   }
@@ -427,6 +484,20 @@ class WorkingSet final : public AnyWorkingSet {
     }
   }
 
+  // Takes over the multiplier at a place in the set.
+  void take(KernelDual& dual, std::size_t place) const {
+    const Integer i = chosen_[place], k = static_cast<Integer>(place);
+    dual.beta[i] = small_->beta(k);
+    if (dual.sides() == 1) return;
+    dual.above[i] = small_->above(k);
+    dual.below[i] = small_->below(k);
+  }
+  // Whether it has changed: of twins both sides may, and not their sum.
+  bool has_changed(const KernelDual& dual, std::size_t place) const {
+    const Integer i = chosen_[place], k = static_cast<Integer>(place);
+    return small_->beta(k) != dual.beta[i] || (dual.sides() == 2 && small_->above(k) != dual.above[i]);
+  }
+
   // Takes over what has changed in the set, piece by piece; true when the budget is spent. Then some of it
   // may be missing: f is right for beta as it is, but the sum of beta is no longer 0.
   bool take_over(KernelDual& dual, const Budget& budget, Watch& watch) {
@@ -443,7 +514,7 @@ class WorkingSet final : public AnyWorkingSet {
         const double beta = small_->beta(static_cast<Integer>(changed_[c]));
         rows_.push_back(i);
         changes_.push_back(beta - dual.beta[i]);
-        dual.beta[i] = beta;
+        take(dual, changed_[c]);
       }
       matrix_.add(rows_, changes_, dual.f.data(), budget, piece > 0);
       if (watch.spend(work / static_cast<Integer>(pieces))) return true;
@@ -460,33 +531,22 @@ class WorkingSet final : public AnyWorkingSet {
       std::iota(chosen_.begin(), chosen_.end(), Integer{0});
       return;
     }
-    const DualState& state = dual.state;
-    growing_.clear();
-    falling_.clear();
-    // Drawn, not just the worst: neighbours violate alike, and a set of neighbours is soon undone by
-    // others.
-    const double noise = kNoise * state.violation();
-    const auto key = [&](double f) { return f + noise * random_.unit(); };
     // Of many violators a sample is as good as all of them, and sooner sorted.
     const double share =
         std::min(1.0, kSample * static_cast<double>(size_) / static_cast<double>(violators_ + 1));
     violators_ = 0;
-    for (Integer i = 0; i < n; ++i) {
-      const double up = dual.slope_up(i), down = dual.slope_down(i);
-      const bool grows = dual.may_grow(i) && up < state.greatest;
-      const bool falls = dual.may_fall(i) && down > state.least;
-      violators_ += grows || falls;
-      if (!(grows || falls) || (share < 1 && random_.unit() >= share)) continue;
-      if (grows) growing_.push_back({key(up), i});
-      if (falls) falling_.push_back({key(-down), i});
-    }
     previous_ = chosen_;
     for (const Integer i : chosen_) chosen_mark_[i] = 0;
     chosen_.clear();
     taken_.assign(static_cast<std::size_t>(matrix_.blocks()), 0);
     const Integer fresh = previous_.empty() ? size_ : static_cast<Integer>(kFresh * size_);
-    take(growing_, fresh / 2);
-    take(falling_, fresh - static_cast<Integer>(chosen_.size()));
+    for (int side = 0; side < dual.sides(); ++side) {
+      find_violators(dual, side, share);
+      const Integer most = side + 1 == dual.sides() ? fresh : fresh / 2;
+      const Integer picked = static_cast<Integer>(chosen_.size());
+      take(growing_, (most - picked) / 2);
+      take(falling_, most - static_cast<Integer>(chosen_.size()));
+    }
     for (const bool free : {true, false}) {
       for (const Integer i : previous_) {
         if (static_cast<Integer>(chosen_.size()) >= size_) break;
@@ -494,6 +554,25 @@ class WorkingSet final : public AnyWorkingSet {
       }
     }
     std::sort(chosen_.begin(), chosen_.end());
+  }
+  // The rows that may grow or fall on a side and gain by it, or a share of them.
+  void find_violators(const KernelDual& dual, int side, double share) {
+    const Ends& ends = dual.state.ends[side];
+    growing_.clear();
+    falling_.clear();
+    // Drawn, not just the worst: neighbours violate alike, and a set of neighbours is soon undone by
+    // others.
+    const double noise = kNoise * ends.violation();
+    const auto key = [&](double f) { return f + noise * random_.unit(); };
+    for (Integer i = 0; i < matrix_.count(); ++i) {
+      const double up = dual.slope_up(i), down = dual.slope_down(i);
+      const bool grows = dual.may_grow(i, side) && up < ends.greatest;
+      const bool falls = dual.may_fall(i, side) && down > ends.least;
+      violators_ += grows || falls;
+      if (!(grows || falls) || (share < 1 && random_.unit() >= share)) continue;
+      if (grows) growing_.push_back({key(up), i});
+      if (falls) falling_.push_back({key(-down), i});
+    }
   }
   void take(std::vector<std::pair<double, Integer>>& candidates, Integer count) {
     const std::size_t most = std::min(candidates.size(), static_cast<std::size_t>(2 * count));

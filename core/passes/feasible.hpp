@@ -60,4 +60,37 @@ void balance_classes(std::span<double> alpha, const double* labels, const double
   }
 }
 
+// Makes the multipliers of a sign, or of all rows (0), add up to a total inside the box. Free ones give or
+// take first, as above; then those at an upper wall give, or those at 0 take, each its share.
+template <class Loss>
+void reach_total(std::span<double> alpha, const double* labels, const double* costs, double sign,
+                 double total) {
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  for (int round = 0; round < 3; ++round) {  // the last ones are for rounding
+    double sum = 0, spare = 0, room = 0, bounded = 0, empty = 0;
+    for (std::size_t i = 0; i < alpha.size(); ++i) {
+      if (sign != 0 && labels[i] != sign) continue;
+      const double upper = std::min(Loss::upper(costs[i]), kLargest);
+      const bool free = alpha[i] > 0 && alpha[i] < upper;
+      sum += alpha[i];
+      (free ? spare : bounded) += alpha[i];
+      (free ? room : empty) += upper - alpha[i];
+    }
+    const double missing = total - sum;
+    if (missing == 0 || std::isnan(missing)) return;
+    const double of_free = missing > 0 ? room : spare, of_others = missing > 0 ? empty : bounded;
+    const double needed = std::abs(missing), left = std::max(0.0, needed - of_free);
+    const double share = of_free > 0 ? std::min(1.0, needed / of_free) : 0.0;
+    const double others = left > 0 && of_others > 0 ? std::min(1.0, left / of_others) : 0.0;
+    for (std::size_t i = 0; i < alpha.size(); ++i) {
+      if (sign != 0 && labels[i] != sign) continue;
+      const double upper = std::min(Loss::upper(costs[i]), kLargest);
+      const bool free = alpha[i] > 0 && alpha[i] < upper;
+      const double part = free ? share : others;
+      const double moved = missing > 0 ? alpha[i] + part * (upper - alpha[i]) : alpha[i] - part * alpha[i];
+      alpha[i] = std::clamp(moved, 0.0, upper);
+    }
+  }
+}
+
 }  // namespace maxmargin

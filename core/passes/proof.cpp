@@ -2,6 +2,7 @@
 #include "passes/proof.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -14,6 +15,13 @@
 
 namespace maxmargin {
 namespace {
+
+// Signs of a sum in which all terms count as they are.
+constexpr auto kOnes = [] {
+  std::array<double, kSumBlock> ones{};
+  ones.fill(1);
+  return ones;
+}();
 
 template <class Visitor>
 decltype(auto) visit(const Objective& objective, Visitor&& visitor) {
@@ -63,7 +71,7 @@ void Objective::multipliers(std::span<const double> margins, double* out) const 
 }
 
 double Objective::primal(std::span<const double> margins, double b, double squared_length,
-                         const ScoreError& error) const {
+                         const ScoreError& error, double shift) const {
   if (!(error.per_length < INFINITY && error.constant < INFINITY)) return INFINITY;
   // The margins of w = 0 are those of b alone, and exact: no lengths are needed then.
   const bool off = error.per_length > 0 || !targets.empty();
@@ -75,7 +83,7 @@ double Objective::primal(std::span<const double> margins, double b, double squar
   const double* target = all_are_1 ? margins.data() : targets.data();
   const auto least = [&](std::size_t i) {
     return margins[i] - (per_length * lengths[i] + error.constant) - own * std::abs(margins[i]) -
-           unit * (1 + std::abs(target[i]));
+           unit * (1 + std::abs(target[i]) + std::abs(shift));
   };
   // A loss does not see that a margin is not a number, but 0 times the margin does.
   const double losses =
@@ -88,13 +96,17 @@ double Objective::primal(std::span<const double> margins, double b, double squar
   if (std::isnan(losses)) return INFINITY;
   double held = 0.5 * squared_length;
   if (intercept == Intercept::regularised) held += 0.5 * (b / number) * (b / number);
-  if (held + losses == 0) return 0;
-  return (held + losses) * (1 + sum_rounding(margins.size())) + smallest_normal(margins.size());
+  if (held + losses == 0 && shift == 0) return 0;
+  const double upper =
+      (held + losses) * (1 + sum_rounding(margins.size())) + smallest_normal(margins.size());
+  if (!has_shift()) return upper;
+  const double pull = total * shift;  // may be negative, so that rounding counts by its size
+  return upper + pull + 8 * kUnit * (upper + std::abs(pull));
 }
 
 double Objective::dual(std::span<const double> alpha, double squared_length, double reach) const {
-  double gain = 0, total = 0, beyond_1 = 0, size_beyond_1 = 0;
-  SignedSum excess;
+  double gain = 0, sum = 0, beyond_1 = 0, size_beyond_1 = 0;
+  SignedSum excess, all;
   // All sums are made block by block, as sum_in_blocks does: the next one finds the block in the cache.
   visit(*this, [&]<class Loss>(Loss) {
     for (std::size_t first = 0; first < alpha.size(); first += kSumBlock) {
@@ -106,7 +118,7 @@ double Objective::dual(std::span<const double> alpha, double squared_length, dou
         own_total += alpha[i];
       }
       gain += own_gain;
-      total += own_total;
+      sum += own_total;
       if (!targets.empty()) {
         double own = 0, size = 0;
 #pragma omp simd reduction(+ : own, size)
@@ -119,13 +131,15 @@ double Objective::dual(std::span<const double> alpha, double squared_length, dou
         size_beyond_1 += size + own_total;
       }
       if (excess_counts()) excess.add(&alpha[first], &labels[first], last - first);
+      if (has_shift()) all.add(&alpha[first], kOnes.data(), last - first);
     }
   });
   // Of the squared hinge, a gain is the difference of two numbers that are not negative.
   const double size =
-      (std::holds_alternative<SquaredHinge>(loss) ? 2 * total + std::abs(gain) : gain) + size_beyond_1;
+      (std::holds_alternative<SquaredHinge>(loss) ? 2 * sum + std::abs(gain) : gain) + size_beyond_1;
   gain += beyond_1;
-  const double held = 0.5 * squared_length + worth_of(excess.sum(), total, reach);
+  const double held =
+      0.5 * squared_length + worth_of(excess.sum(), has_shift() ? all.sum() : Twofold{sum, 0}, reach);
   if (size == 0 && held == 0) return 0;
   if (!std::isfinite(gain - held)) return -INFINITY;
   return gain - held - sum_rounding(alpha.size()) * (size + std::abs(held)) - smallest_normal(alpha.size());
@@ -133,23 +147,33 @@ double Objective::dual(std::span<const double> alpha, double squared_length, dou
 
 double Objective::worth_of_excess(std::span<const double> alpha, double reach) const {
   SignedSum excess;
+  Twofold sum;
   excess.add(alpha.data(), labels.data(), alpha.size());
-  return worth_of(excess.sum(), sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; }),
-                  reach);
+  for (const double multiplier : alpha) sum.add(multiplier);
+  return worth_of(excess.sum(), sum, reach);
 }
 
-double Objective::worth_of(const Twofold& excess, double total, double reach) const {
-  if (!excess_counts()) return 0;
+double Objective::worth_of(const Twofold& excess, const Twofold& sum, double reach) const {
   const double terms = static_cast<double>(labels.size()) + 16;
-  const double off = 2 * kUnit * std::abs(excess.rounded()) + 4 * terms * terms * kUnit * kUnit * total;
+  const double lost = 4 * terms * terms * kUnit * kUnit * (sum.rounded() + std::max(total, 0.0));
+  double worth = 0;
+  if (has_shift()) {
+    Twofold beyond = sum;
+    beyond.add(-total);
+    worth = reach * (std::abs(beyond.rounded()) * (1 + 2 * kUnit) + lost);
+  }
+  if (!excess_counts()) return worth;
+  const double off = 2 * kUnit * std::abs(excess.rounded()) + lost;
   const double most = std::abs(excess.rounded()) + off;
-  if (intercept == Intercept::fixed) return number * excess.rounded() + std::abs(number) * off;
-  if (most == 0) return 0;
-  return intercept == Intercept::exact ? reach * most : 0.5 * (number * most) * (number * most);
+  if (intercept == Intercept::fixed) return worth + number * excess.rounded() + std::abs(number) * off;
+  if (most == 0) return worth;
+  return worth + (intercept == Intercept::exact ? reach * most : 0.5 * (number * most) * (number * most));
 }
 
 double Objective::reach(double upper, double largest) const {
-  double reach = 1 + largest * std::sqrt(2 * upper), most = 0;
+  const double length = has_shift() ? largest * total : std::sqrt(2 * upper);
+  double reach = 1 + largest * length, most = 0;
+  if (has_shift() && intercept == Intercept::fixed) reach += std::abs(number);
   for (const double target : targets) most = std::max(most, std::abs(target - 1));
   reach += most;
   if (std::holds_alternative<Logistic>(loss)) {
@@ -166,12 +190,31 @@ double Objective::reach(double upper, double largest) const {
 void Objective::make_feasible(std::span<double> alpha) const {
   visit(*this, [&]<class Loss>(Loss) {
     const double excess = clip_to_box<Loss>(alpha, labels.data(), costs.data());
-    if (intercept == Intercept::exact) balance_classes<Loss>(alpha, labels.data(), costs.data(), excess);
+    const bool exact = intercept == Intercept::exact;
+    if (has_shift()) {
+      for (const double sign : {1.0, -1.0}) {
+        if (exact) reach_total<Loss>(alpha, labels.data(), costs.data(), sign, 0.5 * total);
+      }
+      if (!exact) reach_total<Loss>(alpha, labels.data(), costs.data(), 0, total);
+    } else if (exact) {
+      balance_classes<Loss>(alpha, labels.data(), costs.data(), excess);
+    }
   });
   if (group > 1) share_costs(alpha, costs.data(), group);
 }
 
 BestIntercept Objective::best_intercept(std::span<const double> scores) const {
+  if (has_shift() && intercept == Intercept::exact) {
+    // Rows of sign y see y b + e alone, so that each sign has its own level.
+    const auto [least, most] = best_levels(scores, 1, 0.5 * total);
+    const auto [low, high] = best_levels(scores, -1, 0.5 * total);
+    const double above = middle_of(least, most), below = middle_of(low, high);
+    return {0.5 * (above - below), 0.5 * (least - high), 0.5 * (most - low), 0.5 * (above + below)};
+  }
+  if (has_shift()) {
+    const auto [low, high] = best_levels(scores, 0, total);
+    return {number, number, number, middle_of(low, high)};
+  }
   const auto [low, high] = best_intercepts(scores);
   return {middle_of(low, high), low, high};
 }
@@ -182,7 +225,7 @@ BestIntercept Objective::take_best_intercept(std::span<double> scores) const {
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = labels[i] * (scores[i] + best.b);
   if (targets.empty()) return best;
 #pragma omp simd
-  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += 1 - targets[i];
+  for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += (1 - targets[i]) + best.shift;
   return best;
 }
 
@@ -210,6 +253,21 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
       return smooth_intercepts<Loss>(sums, ridge);
     }
   });
+}
+
+std::pair<double, double> Objective::best_levels(std::span<const double> scores, double sign,
+                                                 double total) const {
+  // The slope of  total u + sum_i C_i max(0, kink_i - u)  rises by C_i at row i's kink.
+  std::vector<double> kinks(scores.size()), weights(scores.size());
+  const double b = intercept == Intercept::fixed ? number : 0;
+  double all = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double target = targets.empty() ? 1 : targets[i];
+    kinks[i] = target - labels[i] * (scores[i] + b);
+    weights[i] = sign == 0 || labels[i] == sign ? costs[i] : 0.0;
+    all += weights[i];
+  }
+  return weighted_quantile(kinks, weights, all - total, 0);
 }
 
 template <class Loss>
@@ -260,7 +318,7 @@ Proof prove(const Objective& objective, std::span<const double> alpha, std::span
   const double most =
       squared_length + (per_length + sum_rounding(n) * all_lengths) * all_lengths * (1 + sum_rounding(n));
   const BestIntercept best = objective.take_best_intercept(scores);
-  const double primal = objective.primal(scores, best.b, most, {per_length, lengths});
+  const double primal = objective.primal(scores, best.b, most, {per_length, lengths}, best.shift);
   const double largest = *std::max_element(lengths.begin(), lengths.end());
   return {best, primal, objective.dual(alpha, most, objective.reach(primal, largest))};
 }

@@ -2,7 +2,7 @@
 // What a point is worth: the only place where primal and dual values of a proof are computed. Both are
 // bounds of the exact values, rounding included: P from above, D from below.
 //
-//   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b) + 1 - p_i
+//   P(w, b)  = 1/2 |w|^2 + sum_i C_i loss(m_i) + r(b),      m_i = y_i (<w, x_i> + b) + 1 - p_i (+ e)
 //   D(alpha) = sum_i dual_gain(alpha_i, C_i) + (p_i - 1) alpha_i - 1/2 |w(alpha)|^2 - q(sum_i alpha_i y_i)
 //
 // with w(alpha) = sum_i alpha_i y_i x_i and targets p_i, which are 1 in classification: the hinge is max(0,
@@ -13,6 +13,9 @@
 // With the hinge and without an intercept, rows may come in groups of several in turn that share one loss,
 // that of the smallest margin; all of a group have the same C_i, and the sum of their alpha is at most
 // that.
+//
+// Where a total T is given, all targets are lowered by a shift e that is sought, too: P has T e more, and
+// the multipliers add up to T.
 #pragma once
 
 #include <cmath>
@@ -28,6 +31,7 @@ enum class Intercept { fixed, regularised, exact };
 // The best intercepts for some w: any b between `low` and `high` is as good as `b`.
 struct BestIntercept {
   double b, low, high;
+  double shift = 0;  // of the targets, where it is sought
 };
 
 // (primal - dual) / |primal|, and 0 where no gap is left. The primal value is infinite where a hard margin
@@ -67,24 +71,27 @@ struct Objective {
   double number = 0;  // b itself where it is fixed; s, the value of the constant feature, if regularised
   std::span<const double> targets{};  // p_i; none where all of them are 1
   Integer group = 1;                  // how many rows in turn share one loss
+  double total = -1;                  // T; below 0 where no shift is sought
 
+  bool has_shift() const { return total >= 0; }
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
 
   // An upper bound of P, where the squared length of w is at most what is given: no loss rises with its
   // margin, so each is taken where the margin may be smallest. Infinite where that is not a finite number.
-  double primal(std::span<const double> margins, double b, double squared_length,
-                const ScoreError& error) const;
+  double primal(std::span<const double> margins, double b, double squared_length, const ScoreError& error,
+                double shift = 0) const;
   // A lower bound of the best value: of D(alpha), for an alpha in its box, where the squared length of
   // w(alpha) is at most what is given. With an exact intercept, alpha need be balanced up to rounding only,
-  // since some optimum has an intercept of at most `reach`.
+  // since some optimum has an intercept of at most `reach`; so it is with the total and the shift.
   double dual(std::span<const double> alpha, double squared_length, double reach) const;
   // What the excess t = sum_i alpha_i y_i takes from D, at most.
   double worth_of_excess(std::span<const double> alpha, double reach) const;
   // A bound of |b| at some optimum with an exact intercept, of a problem whose best value is at most
   // `upper` and whose rows are at most `largest` long. That b is between the kinks of its rows' losses, and
   // |w| is at most the root of 2 `upper`. (The logistic loss has no kink, but its slopes add up to 0 only
-  // there.)
+  // there.) Where the multipliers have a total, w is at most that long times the longest row, and both b
+  // and the shift are bounded.
   double reach(double upper, double largest) const;
   void make_feasible(std::span<double> alpha) const;
 
@@ -93,7 +100,7 @@ struct Objective {
   // The same, and scores become margins.
   BestIntercept take_best_intercept(std::span<double> scores) const;
   // A point where the intercept is fixed or regularised, and as a rule for smooth losses. With one class
-  // only an end may be infinite.
+  // only an end may be infinite. No shift is sought.
   std::pair<double, double> best_intercepts(std::span<const double> scores) const;
   // The ends of the interval of all b with margins of at least 1; there is none if low > high.
   std::pair<double, double> intercepts_without_loss(std::span<const double> scores) const;
@@ -106,11 +113,13 @@ struct Objective {
   template <class Loss>
   std::pair<double, double> smooth_intercepts(std::span<const double> scores, double ridge) const;
   // The same, of sums that are known: the excess, and the sum of the multipliers.
-  double worth_of(const Twofold& excess, double total, double reach) const;
+  double worth_of(const Twofold& excess, const Twofold& sum, double reach) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
   // The costs of groups times the hinge of the smallest of their margins, given the margin of any row.
   template <class Margin>
   double group_losses(std::size_t rows, const Margin& margin) const;
+  // All shifts, or all sums of b and the shift, that are best for the rows of one sign, or of both (0).
+  std::pair<double, double> best_levels(std::span<const double> scores, double sign, double total) const;
   // A look at a few rows, which spares nearly all problems a pass.
   bool some_have_losses(std::span<const double> scores, double b) const;
 };

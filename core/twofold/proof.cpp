@@ -90,17 +90,19 @@ double twofold_squared_length(const StoredRows& rows, std::span<const double> co
 }
 
 double twofold_primal(const Objective& objective, const TwofoldScores& scores, double b,
-                      std::span<double> lacking) {
+                      std::span<double> lacking, double shift) {
   for (std::size_t i = 0; i < lacking.size(); ++i) {
     const double y = objective.labels[i];
     const double target = objective.targets.empty() ? 1 : objective.targets[i];
     Twofold slack{target, 0};
     slack.add(-y * b);
+    slack.add(-shift);
     slack.add(Twofold{-y * scores.values[i].high, -y * scores.values[i].low});
     const double rounded = slack.rounded();
-    const double magnitudes = std::abs(target) + std::abs(b) + std::abs(scores.values[i].high);
+    const double magnitudes =
+        std::abs(target) + std::abs(b) + std::abs(shift) + std::abs(scores.values[i].high);
     lacking[i] =
-        rounded + 2 * kUnit * std::abs(rounded) + scores.off[i] * kAFew + twofold_error(4) * magnitudes;
+        rounded + 2 * kUnit * std::abs(rounded) + scores.off[i] * kAFew + twofold_error(5) * magnitudes;
     if (std::isnan(lacking[i])) return INFINITY;  // no loss of it would say so
   }
   Twofold sum{0.5 * scores.squared_length, 0};
@@ -115,7 +117,11 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
         }
       },
       objective.loss);
-  return sum.rounded() * kAFew + smallest_normal(lacking.size());
+  const double upper = sum.rounded() * kAFew + smallest_normal(lacking.size());
+  if (!objective.has_shift()) return upper;
+  sum.add(two_product(objective.total, shift));
+  return sum.rounded() + 16 * kUnit * upper + 2 * kUnit * std::abs(sum.rounded()) +
+         smallest_normal(lacking.size());
 }
 
 double twofold_dual(const Objective& objective, std::span<const double> alpha, double squared_length,

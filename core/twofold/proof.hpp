@@ -31,7 +31,7 @@ double twofold_squared_length(const StoredRows& rows, std::span<const double> co
 
 // An upper bound of P(w, b), and for every row what its margin lacks for 1.
 double twofold_primal(const Objective& objective, const TwofoldScores& scores, double b,
-                      std::span<double> lacking);
+                      std::span<double> lacking, double shift = 0);
 
 // A lower bound of the best value: of D(alpha), for an alpha in its box whose w(alpha) is at most so long.
 // `reach` bounds the intercept of the optimum where that is exact.

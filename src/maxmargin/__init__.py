@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LinearSVR as LinearSVR
     from maxmargin.estimators import LogisticRegression as LogisticRegression
+    from maxmargin.estimators import NuSVC as NuSVC
+    from maxmargin.estimators import NuSVR as NuSVR
+    from maxmargin.estimators import OneClassSVM as OneClassSVM
     from maxmargin.estimators import RankSVM as RankSVM
     from maxmargin.estimators.patching import patch as patch
     from maxmargin.estimators.patching import unpatch as unpatch
@@ -61,6 +64,9 @@ _HOME = {
     "LinearSVR": "estimators",
     "LogisticRegression": "estimators",
     "Model": "proof.model",
+    "NuSVC": "estimators",
+    "NuSVR": "estimators",
+    "OneClassSVM": "estimators",
     "Path": "along_costs.model_path",
     "Problem": "problem",
     "Progress": "solving.loop",

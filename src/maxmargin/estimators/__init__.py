@@ -7,6 +7,9 @@ from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 from maxmargin.estimators.linear_svr import LinearSVR
 from maxmargin.estimators.logistic_regression import LogisticRegression
+from maxmargin.estimators.nu_svc import NuSVC
+from maxmargin.estimators.nu_svr import NuSVR
+from maxmargin.estimators.one_class_svm import OneClassSVM
 from maxmargin.estimators.rank_svm import RankSVM
 from maxmargin.estimators.svc import SVC
 from maxmargin.estimators.svc_cv import SVCCV
@@ -22,5 +25,8 @@ __all__ = [
     "LinearSVCCV",
     "LinearSVR",
     "LogisticRegression",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "RankSVM",
 ]

@@ -66,6 +66,12 @@ MultiClass = Annotated[
 LossName = Annotated[str, Literal["squared_hinge", "hinge", "logistic"]]
 TubeLoss = Annotated[str, Literal["epsilon_insensitive", "squared_epsilon_insensitive"]]
 Tube = Annotated[NotNegative, "It is how far a prediction may be off at no cost, in units of y."]
+Share = Annotated[
+    float,
+    Range("(0, 1]"),
+    "It is a share of the rows: at most so many are on the wrong side, and at least so many are support "
+    "vectors.",
+]
 Dual = Annotated[str | bool, Literal["auto", True, False]]
 Steps = Annotated[int, Range("[-1, inf)"), "It counts steps of the solver; -1 sets no limit."]
 Device = Annotated[

@@ -100,9 +100,13 @@ def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
         errors += getattr(outline, "left_out", 0.0) * float(np.abs(w).sum())
     else:
         errors = linear_errors(w[np.newaxis], lengths, len(w))[:, 0]
+    targets, total = getattr(outline, "targets", None), getattr(outline, "total", None)
+    C = outline.C
+    if isinstance(outline, ClassProblems) and outline.nu is not None:
+        C, (targets, total) = outline.cost(k), outline.shares(k) or (None, None)
     return Side(
         y,
-        weights if outline.hard else outline.C * weights,
+        weights if outline.hard else C * weights,
         lengths,
         "hinge" if outline.hard else getattr(outline, "loss_of_rows", outline.loss),
         Intercept(outline.intercept_of_rows),
@@ -110,8 +114,9 @@ def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:
         errors,
         has_kernel,
         outline.hard,
-        getattr(outline, "targets", None),
+        targets,
         getattr(outline, "group", 1),
+        total,
     )
 
 
@@ -163,7 +168,8 @@ def refuse_changed(estimator: Any, points: Sequence[NDArray[Any]], *, joint: boo
     else:
         same = all(np.array_equal(np.sort(a[a != 0.0]), np.sort(w[w != 0.0])) for a, w in pairs)
         same = same and all(proof.is_about_its_w for proof in proofs)
-        same = same and all(b == p.b for b, p in zip(estimator.intercept_, proofs, strict=False))
+        proven = [getattr(proof, "intercept", proof.b) for proof in proofs]
+        same = same and all(b == own for b, own in zip(estimator.intercept_, proven, strict=False))
     if not same:
         raise ValueError(
             "Bounds on scores are about the coefficients and intercepts that the fit proved. Got others: "

@@ -281,6 +281,7 @@ class SVC(CertifiedClassifier):
             matrix=self._all_values(kernel, X, shared) if on_card is None else None,
             on_card=on_card,
             C=self.C,
+            nu=self._nu,
             weights=weights,
             class_weight=self.class_weight,
         )
@@ -288,6 +289,11 @@ class SVC(CertifiedClassifier):
         doubt = why_unproven(kernel, X, problems.matrix)
         problems.kernel_is_none |= bool(doubt)
         return problems, doubt
+
+    @property
+    def _nu(self) -> float | None:
+        """The share of the rows that may be on the wrong side, where it is given in the place of C."""
+        return None
 
     def _at_gamma(self, gamma: float) -> Self:
         """The same estimator, not fitted, with another gamma."""

@@ -21,7 +21,8 @@ from maxmargin.estimators.named_kernels import find_kernel, is_function, why_unp
 from maxmargin.estimators.svr import SVR
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model
-from maxmargin.reductions.kernel_regression import KernelRegression
+from maxmargin.reductions.one_kernel_problem import OneKernelProblem
+from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.tools.parameters import AnyNumber, Natural, wrong
@@ -166,9 +167,8 @@ class SVRCV(RegressorMixin, KernelSearch):
         beside: int,
     ) -> Line:
         kernel = find_kernel(model, X, weights)
-        regression = KernelRegression(
-            X, kernel, targets, 1.0, 0.0, weights, float(self.cache_size), shared=model._threads()
-        )
+        stated = Regression(None, np.asarray(targets, np.float64), 1.0, 0.0, weights=weights)
+        regression = OneKernelProblem(X, kernel, stated, float(self.cache_size), shared=model._threads())
         doubt = why_unproven(kernel, X, regression.matrix)
         regression.kernel_is_none |= bool(doubt)
         model.kernel_ = kernel
@@ -190,7 +190,7 @@ class _Line:
     def __init__(
         self,
         model: SVR,
-        regression: KernelRegression,
+        regression: OneKernelProblem,
         folds: Sequence[Fold],
         score: _Scorer,
         budget: Budget,
@@ -250,7 +250,7 @@ class _Scorer(HeldOutScorer):
         super().__init__(template, scoring)
         self.template, self.X, self.targets = template, X, targets
 
-    def __call__(self, regression: KernelRegression, model: Model, held_out: NDArray[Any]) -> float:
+    def __call__(self, regression: OneKernelProblem, model: Model, held_out: NDArray[Any]) -> float:
         targets = self.targets[held_out]
         if not self.by_answers:
             assert self.scoring is not None

@@ -8,6 +8,13 @@ or over w alone, where b is a number that is given, as a rule 0. In classificati
 general the hinge is max(0, p_i - y_i (<w, x_i> + b)): row i wants a score of at least p_i, or of at most
 -p_i where its sign y_i is -1. That says regression, too (problem/regression.py). Rows in a group share one
 loss, that of the worst of them: so several classes are one problem (problem/class_rows.py).
+
+Where a ``total`` T is given, all targets are lowered by a ``shift`` e that is sought, and that costs T e:
+
+minimise over (w, b, e)   1/2 |w|^2  +  T e  +  sum_i C_i loss(m_i)
+                          m_i = y_i (<w, x_i> + b) + 1 - p_i + e
+
+The multipliers then add up to T. That says the problems with a nu (problem/shares.py).
 """
 
 from __future__ import annotations
@@ -15,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from math import fsum, nextafter
 from typing import Any
 
 import numpy as np
@@ -61,6 +69,8 @@ class Problem:
     """p_i, one for each row; None where all of them are 1."""
     group: int = 1
     """How many rows in turn share one loss, that of the smallest margin; all of them have the same C_i."""
+    total: float | None = None
+    """What the multipliers add up to where all targets have a shift that is sought; None where not."""
 
     @classmethod
     def of(
@@ -76,6 +86,7 @@ class Problem:
         fixed_intercept: float = 0.0,
         targets: ArrayLike | None = None,
         group: int = 1,
+        total: float | None = None,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = X if isinstance(X, RowSpace) else Rows(X)
@@ -126,6 +137,8 @@ class Problem:
                 f"loss={loss.name!r} and intercept={str(intercept)!r} with group={group} instead."
             )
         problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted, group)
+        if total is not None:
+            problem = replace(problem, total=checked_total(problem, float(total)))
         if rows.has_kernel:
             refuse_extremes(problem.total_cost, 0.0)
         else:
@@ -178,7 +191,7 @@ class Problem:
         if self.intercept is Intercept.REGULARISED:
             number = self.intercept_scaling
         stated = self.loss.name, self.y, self.costs, self.intercept.value, number
-        return core.Objective(*stated, self.targets, self.group)
+        return core.Objective(*stated, self.targets, self.group, self.total)
 
     def worst(self, margins: Vector) -> Vector:
         """The smallest margin of each group: the losses are those of these."""
@@ -225,27 +238,36 @@ class Problem:
         """Whether the margins of a multiple of (w, b) are that multiple of its own."""
         return self.fixed_intercept == 0.0 and self.targets is None
 
-    def margins(self, w: Vector, b: float) -> Vector:
-        """``y_i (<w, x_i> + b) + 1 - p_i``: one pass over the data."""
-        return self.margins_of(self.rows.scores(w), b)
+    def margins(self, w: Vector, b: float, shift: float = 0.0) -> Vector:
+        """``y_i (<w, x_i> + b) + 1 - p_i + shift``: one pass over the data."""
+        return self.margins_of(self.rows.scores(w), b, shift)
 
-    def margins_of(self, scores: Vector, b: float) -> Vector:
+    def margins_of(self, scores: Vector, b: float, shift: float = 0.0) -> Vector:
         """The margins of rows whose ``<w, x_i>`` are known."""
         margins = self.y * (scores + b)
-        return margins if self.targets is None else margins + (1.0 - self.targets)
+        return margins if self.targets is None else margins + ((1.0 - self.targets) + shift)
 
-    def scores_of(self, margins: Vector, b: float) -> Vector:
+    def scores_of(self, margins: Vector, b: float, shift: float = 0.0) -> Vector:
         """``<w, x_i>``, from the margins."""
         if self.targets is not None:
-            margins = margins - (1.0 - self.targets)
+            margins = margins - ((1.0 - self.targets) + shift)
         return self.y * margins - b
 
-    def primal(self, w: Vector, b: float = 0.0) -> float:
-        """The objective at (w, b), up to rounding."""
-        return self.regulariser(w, b) + self.loss_sum(self.margins(w, b))
+    def primal(self, w: Vector, b: float = 0.0, shift: float = 0.0) -> float:
+        """The objective at (w, b), up to rounding; at the shift, too, where one is sought."""
+        return self.plain_value(w, b, self.margins(w, b, shift), shift)
+
+    def plain_value(self, w: Vector, b: float, margins: Vector, shift: float) -> float:
+        """The same, of a point whose margins are known."""
+        return self.regulariser(w, b) + (self.total or 0.0) * shift + self.loss_sum(margins)
 
     def primal_of(
-        self, w: Vector, b: float, margins: Vector, error: tuple[float, float] | None = None
+        self,
+        w: Vector,
+        b: float,
+        margins: Vector,
+        error: tuple[float, float] | None = None,
+        shift: float = 0.0,
     ) -> float:
         """An upper bound on the objective at a point whose margins were computed, rounding included.
 
@@ -253,7 +275,7 @@ class Problem:
         """
         rows = self.rows
         error = rows.score_error(w) if error is None else error
-        return self.objective.primal(margins, b, rows.squared_norm(w), rows.lengths, *error)
+        return self.objective.primal(margins, b, rows.squared_norm(w), rows.lengths, *error, shift=shift)
 
     @property
     def primal_of_zero(self) -> float:
@@ -277,6 +299,8 @@ class Problem:
         excess = abs(core.dot(alpha, self.y))
         if self.intercept is Intercept.EXACT and excess > 1e-12 * float(alpha.sum()):
             return -np.inf
+        if self.total is not None and abs(float(alpha.sum()) - self.total) > 1e-12 * self.total:
+            return -np.inf
         return self.dual_of(alpha, self.rows.combine(alpha * self.y))
 
     def dual_of(
@@ -295,7 +319,7 @@ class Problem:
 
     def reach(self, upper: float | None = None) -> float:
         """A bound on |b| at some optimum, where b is exact and the best value is at most ``upper``."""
-        if self.intercept is not Intercept.EXACT:
+        if self.intercept is not Intercept.EXACT and self.total is None:
             return 0.0
         most = self.primal_of_zero * (1.0 + (self.rows.count + 16) * UNIT)
         if upper is not None:
@@ -306,9 +330,9 @@ class Problem:
         """The t in [0, 1] that makes ``D(t alpha)`` largest, for losses whose dual is quadratic in t.
 
         ``w`` is ``sum_i alpha_i y_i x_i``. Multipliers made from the margins of a point far from the
-        optimum are far too large; this much of them is worth most.
+        optimum are far too large; this much of them is worth most. All of them where they have a total.
         """
-        if self.loss.name not in ("hinge", "squared_hinge"):
+        if self.loss.name not in ("hinge", "squared_hinge") or self.total is not None:
             return 1.0
         linear = self.linear_gain(alpha)
         quadratic = linear - self.objective.dual(alpha, self.rows.squared_norm(w), 0.0)
@@ -334,7 +358,29 @@ class Problem:
         A point where the intercept is regularised or fixed, and as a rule for smooth losses. With one class
         only an end may be infinite.
         """
-        return self.objective.best_intercept(scores)[1:]
+        return self.objective.best_intercept(scores)[1:3]
+
+
+def checked_total(problem: Problem, total: float) -> float:
+    """A total that multipliers inside their boxes can have; the largest one, but for rounding."""
+    if (
+        problem.loss.name != "hinge"
+        or problem.targets is None
+        or problem.intercept is Intercept.REGULARISED
+    ):
+        raise ValueError(
+            "A total needs the hinge loss, targets that can be lowered, and an intercept that is exact or "
+            f"none. Got loss={problem.loss.name!r} and intercept={problem.intercept.value!r} instead."
+        )
+    most = fsum(problem.costs)
+    if problem.intercept is Intercept.EXACT:
+        most = 2.0 * min(fsum(problem.costs[problem.y == sign]) for sign in (1.0, -1.0))
+    if not 0.0 < total <= most * (1.0 + 1e-12):
+        raise ValueError(
+            f"total must be above 0 and at most {most:g}, what the multipliers inside their boxes can add "
+            f"up to. Got {total!r} instead."
+        )
+    return min(total, nextafter(most, 0.0))
 
 
 def _checked_targets(targets: ArrayLike, count: int) -> Vector:

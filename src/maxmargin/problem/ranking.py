@@ -119,11 +119,11 @@ class RankingProblem(Problem):
         other.__dict__.pop("total_cost", None)
         return other
 
-    def margins_of(self, scores: Vector, b: float) -> Vector:
+    def margins_of(self, scores: Vector, b: float, shift: float = 0.0) -> Vector:
         """The scores themselves: margins are differences of them."""
         return scores
 
-    def scores_of(self, margins: Vector, b: float) -> Vector:
+    def scores_of(self, margins: Vector, b: float, shift: float = 0.0) -> Vector:
         """The scores."""
         return margins
 

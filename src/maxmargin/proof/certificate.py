@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.problem import Problem
+from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.ranking import RankingProblem
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.twin_rows import TwinRows
@@ -87,17 +87,22 @@ class Certificate:
     primal: float
     """P(w, b), an upper bound on the best value."""
     alpha: Vector
-    """A feasible dual point: inside its box, and sum_i alpha_i y_i = 0 when the intercept is exact."""
+    """A feasible dual point: inside its box, and sum_i alpha_i y_i = 0 when the intercept is exact.
+
+    Where targets have a shift, the sum of alpha is the problem's total.
+    """
     dual: float
     """D(alpha), a lower bound on the best value."""
     alpha_from: str
     """The origin of alpha, in words."""
     margins: Vector
-    """y_i (<w, x_i> + b) + 1 - p_i."""
+    """y_i (<w, x_i> + b) + 1 - p_i, and the shift."""
     w_of_alpha: Vector
     """sum_i alpha_i y_i x_i, equal to w at an optimum."""
     derived: Off | None = None
     """How far the last two are off, where they come from other certificates."""
+    shift: float = 0.0
+    """What all targets are lowered by, where that is sought: the best for w and b."""
 
     def off(self, rows: RowSpace) -> Off:
         """How far margins and ``w_of_alpha`` can be from the exact ones; ``rows`` are the problem's."""
@@ -137,10 +142,18 @@ class Certificate:
         """
         problem = self._its_problem()
         by_margins = problem.loss.name != "hinge" or self.alpha_from == FROM_MARGINS
-        margins, alpha = problem.worst(self.margins), self._by_group.sum(axis=1)
+        margins = problem.worst(self._in_units_of_the_shift())
+        alpha = self._by_group.sum(axis=1)
         classes = np.empty(len(alpha), np.int8)
         core.row_classes(margins, alpha, problem.costs[:: problem.group], by_margins, classes)
         return classes
+
+    def _in_units_of_the_shift(self) -> Vector:
+        """The margins; where all targets are 0, their distance from the shift in units of it."""
+        assert self.problem is not None
+        if self.problem.total is None or self.shift >= 0.0 or np.any(self.problem.targets):
+            return self.margins
+        return 1.0 + (self.margins - 1.0) / -self.shift
 
     @cached_property
     def proven(self) -> bool:
@@ -162,7 +175,8 @@ class Certificate:
         """
         if self.problem is None:
             return None
-        low, high = self.problem.best_intercepts(self.problem.scores_of(self.margins, self.b))
+        scores = self.problem.scores_of(self.margins, self.b, self.shift)
+        low, high = self.problem.best_intercepts(scores)
         return self._snapped(low), self._snapped(high)
 
     def _with_interval(self, interval: tuple[float, float] | None) -> Certificate:
@@ -197,6 +211,7 @@ class Certificate:
             self.b_interval,
             self.proven,
             self.of_regression,
+            self.of_one_class,
             self.group,
         )  # go along
         return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=_checksum(w))
@@ -225,6 +240,17 @@ class Certificate:
     def of_regression(self) -> bool:
         """Whether every example has two rows in turn, the walls of its tube."""
         return self.problem is not None and isinstance(self.problem.rows, TwinRows)
+
+    @cached_property
+    def of_one_class(self) -> bool:
+        """Whether there is no intercept but the shift of the targets: all rows are of one class."""
+        problem = self.problem
+        return problem is not None and problem.total is not None and problem.intercept is Intercept.NONE
+
+    @property
+    def intercept(self) -> float:
+        """What the model adds to ``<w, x>``: b, and of one class the shift, -rho."""
+        return self.shift if self.of_one_class else self.b
 
     @cached_property
     def group(self) -> int:
@@ -256,6 +282,12 @@ class Certificate:
         """The support vectors, and what the margins say: of a fit cut short they are not the same rows."""
         if self.of_regression:
             return self._examples_in_words
+        if self.of_one_class:
+            on, outside = np.count_nonzero(self.row_classes == 1), np.count_nonzero(self.row_classes > 1)
+            return (
+                f"{on + outside} of {len(self.alpha)} rows are support vectors: {on} on the boundary, "
+                f"{outside} outside of it."
+            )
         counts = np.bincount(self.row_classes, minlength=4)
         classes = f"{counts[1]} on the margin, {counts[2]} inside it, {counts[3]} misclassified."
         support, rows = len(self.support), len(self.alpha) // self.group
@@ -311,6 +343,7 @@ class _PrimalPoint(NamedTuple):
     margins: Vector
     b_interval: tuple[float, float] | None
     """All b that are as good, where they are known."""
+    shift: float = 0.0
 
 
 class _DualPoint(NamedTuple):
@@ -370,8 +403,8 @@ def certify(
 def _primal_point(problem: Problem, w: Vector, budget: core.Budget, tell: Tell | None) -> _PrimalPoint:
     """One pass for the scores, which become margins."""
     margins = problem.rows.scores(w, budget, tell)
-    b, low, high = problem.objective.take_best_intercept(margins)
-    return _PrimalPoint(w, b, margins, (low, high))
+    b, low, high, shift = problem.objective.take_best_intercept(margins)
+    return _PrimalPoint(w, b, margins, (low, high), shift)
 
 
 def _dual_point(
@@ -397,16 +430,25 @@ def _best_multiple(problem: Problem, point: _DualPoint) -> _DualPoint:
 
 def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certificate:
     """The values of two points."""
-    upper = problem.primal_of(*primal[:3])
+    upper = problem.primal_of(*primal[:3], shift=primal.shift)
     lower = problem.dual_of(dual.alpha, dual.w, upper)
-    if lower < 0.0:
+    if lower < 0.0 and problem.total is None:
         # Worth less than alpha = 0, as multipliers of a run cut short may be; a part of them is not.
         dual = _best_multiple(problem, dual)
         lower = problem.dual_of(dual.alpha, dual.w, upper)
-    if not lower >= 0.0:
+    if not lower >= 0.0 and problem.total is None:
         dual, lower = _DualPoint(np.zeros_like(dual.alpha), np.zeros_like(dual.w), "alpha = 0"), 0.0
     proof = Certificate(
-        problem, primal.w, primal.b, upper, dual.alpha, lower, dual.alpha_from, primal.margins, dual.w
+        problem,
+        primal.w,
+        primal.b,
+        upper,
+        dual.alpha,
+        lower,
+        dual.alpha_from,
+        primal.margins,
+        dual.w,
+        shift=primal.shift,
     )
     return proof._with_interval(primal.b_interval)
 
@@ -414,7 +456,7 @@ def _proof(problem: Problem, primal: _PrimalPoint, dual: _DualPoint) -> Certific
 def _is_rounding(problem: Problem, proof: Certificate) -> bool:
     """Whether the gap is more than twice what it would be without bounds on rounding."""
     rows = problem.rows
-    plain = problem.regulariser(proof.w, proof.b) + problem.loss_sum(proof.margins)
+    plain = problem.plain_value(proof.w, proof.b, proof.margins, proof.shift)
     if rows.has_kernel:
         plain += 0.5 * (rows.plain_squared_norm(proof.w) - rows.squared_norm(proof.w))
     squared = rows.plain_squared_norm(proof.w_of_alpha)
@@ -443,7 +485,7 @@ def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Cert
         scores = rows.twofold_scores(w)
         if scores is None:
             return proof
-        upper = objective.twofold_primal(scores, b, lacking)
+        upper = objective.twofold_primal(scores, b, lacking, proof.shift)
         if upper < best.primal:
             best = changed(best, w=w, b=b, primal=upper, margins=1.0 - lacking)
             best.__dict__.pop("b_interval", None)  # that was of another w
@@ -469,7 +511,9 @@ def _better_of(problem: Problem, proof: Certificate, known: Certificate) -> Cert
     if primal.derived is not None or dual.derived is not None:
         rows = problem.rows
         derived = Off(*primal.off(rows)[:2], dual.off(rows).combined)
-    merged = Certificate(proof.problem, *point, *bound, primal.margins, dual.w_of_alpha, derived)
+    merged = Certificate(
+        proof.problem, *point, *bound, primal.margins, dual.w_of_alpha, derived, primal.shift
+    )
     return merged._with_interval(primal.__dict__.get("b_interval"))
 
 

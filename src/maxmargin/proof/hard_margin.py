@@ -195,7 +195,7 @@ def _primal(problem: Problem, w: Vector, b: float, margins: Vector) -> float:
     least = float((margins - off)[counted].min(initial=np.inf))
     if not least > 1.0 - _SEEN and (twofold := rows.twofold_scores(w)) is not None:
         lacking = np.empty(rows.count)
-        problem.objective.twofold_primal(twofold, b, lacking)
+        problem.objective.twofold_primal(twofold, b, lacking, 0.0)
         least = max(least, 1.0 - float(lacking[counted].max(initial=-np.inf)))
     return problem.regulariser(w, b) / least**2 * _A_FEW if least > 0.0 else math.inf
 

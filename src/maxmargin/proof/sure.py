@@ -89,15 +89,19 @@ class Side(NamedTuple):
     """p_i; None where all of them are 1."""
     group: int = 1
     """How many rows in turn share one loss, that of the smallest margin."""
+    total: float | None = None
+    """What the multipliers add up to where the targets have a shift; None where not."""
 
     def margins_of(self, scores: Vector, b: float) -> Vector:
         """The margins of rows with these scores."""
         margins = self.y * (scores + b)
         return margins if self.targets is None else margins + (1.0 - self.targets)
 
-    def scores_of(self, margins: Vector, b: float) -> Vector:
+    def scores_of(self, margins: Vector, b: float, shift: float = 0.0) -> Vector:
         """The scores, without b, of rows with these margins; off by a few roundings of both and of 1."""
-        return self.y * (margins if self.targets is None else margins - (1.0 - self.targets)) - b
+        if self.targets is None:
+            return self.y * margins - b
+        return self.y * (margins - ((1.0 - self.targets) + shift)) - b
 
 
 def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
@@ -107,13 +111,16 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
     radius = _radius(proof, side)
     if side.intercept is Intercept.REGULARISED:
         return Neighbourhood(radius, proof.b, proof.b, side.scaling)
-    if side.intercept is Intercept.NONE:
+    if side.intercept is Intercept.NONE and side.total is None:
         return Neighbourhood(radius, proof.b, proof.b)
-    scores = side.scores_of(proof.margins, proof.b)
+    shift = 0.0 if side.total is None else proof.shift
+    scores = side.scores_of(proof.margins, proof.b, shift)
     errors = _errors(proof, side) + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
     if side.targets is not None:
-        errors += 8.0 * UNIT * (1.0 + np.abs(side.targets))
+        errors += 8.0 * UNIT * (1.0 + abs(shift) + np.abs(side.targets))
     reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * UNIT)
+    if side.total is not None:
+        return Neighbourhood(radius, *_with_shift(side, scores, reach))
     if side.hard:
         return Neighbourhood(radius, *_hard_intercepts(side, scores, reach))
     low = _beyond(side, scores + reach, -1.0)
@@ -136,7 +143,9 @@ def _radius(proof: Certificate, side: Side) -> float:
     if side.hard:
         # The feasible point is (w, b) over the smallest margin, which is 1 but for rounding.
         most += abs(math.sqrt(core.dot(proof.w, proof.w)) - math.sqrt(2.0 * proof.primal))
-    elif side.intercept is not Intercept.REGULARISED and proof.dual > 0.0:  # 0 is a bound without alpha
+    elif side.intercept is not Intercept.REGULARISED and (
+        proof.dual > 0.0 or side.total is not None  # else 0 is a bound without alpha
+    ):
         apart = min(_distance(proof, side), most)
         most = min(most, 0.5 * apart + math.sqrt(max(gap - 0.25 * apart**2, 0.0)))
     return _up(most)
@@ -153,6 +162,40 @@ def _distance(proof: Certificate, side: Side) -> float:
     return _up(
         math.sqrt(core.dot(difference, difference)) * (1.0 + (len(difference) + 8) * UNIT) + rounding
     )
+
+
+def _with_shift(side: Side, scores: Vector, reach: Vector) -> tuple[float, float]:
+    """All b that can be the best one where the targets have a shift e; without an intercept, all e.
+
+    Rows of sign y see y b + e alone: each sign has a level of its own, with half of the total.
+    """
+    assert side.total is not None
+    assert side.targets is not None
+    kinks = side.targets - side.y * scores
+    if side.intercept is Intercept.NONE:
+        return _level(kinks, reach, side.costs, side.total)
+    above, below = (
+        _level(kinks[side.y == sign], reach[side.y == sign], side.costs[side.y == sign], 0.5 * side.total)
+        for sign in (1.0, -1.0)
+    )
+    return 0.5 * (above[0] - below[1]), 0.5 * (above[1] - below[0])
+
+
+def _level(kinks: Vector, reach: Vector, costs: Vector, total: float) -> tuple[float, float]:
+    """Between which values u minimises ``total u + sum_i C_i max(0, k_i - u)``, each k_i within its reach.
+
+    u is at least every value above which kinks cost more than the total, and at most one above which they
+    cost less: both are looked for with all kinks as low, or as high, as they can be.
+    """
+    trifle = (len(kinks) + _ROUNDINGS) * UNIT * (total + float(costs.sum()))
+    ends = []
+    for sign, level in ((-1.0, total + trifle), (1.0, total - trifle)):
+        moved = kinks + sign * reach
+        moved += sign * _ROUNDINGS * UNIT * np.abs(moved)
+        order = np.argsort(-moved)
+        place = int(np.searchsorted(np.cumsum(costs[order]), level, "right" if sign < 0.0 else "left"))
+        ends.append(float(moved[order[place]]) if place < len(order) else -math.inf)
+    return ends[0], ends[1]
 
 
 def _hard_intercepts(side: Side, scores: Vector, reach: Vector) -> tuple[float, float]:

@@ -29,6 +29,7 @@ from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.magnitudes import refuse_extremes
 from maxmargin.problem.rows import Matrix, Rows, RowSpace
+from maxmargin.problem.shares import largest_nu, nu_classification_problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates
 from maxmargin.proof.solution import Solution
@@ -38,7 +39,7 @@ from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
 _OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
-_OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost")
+_OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost", "nu", "scales")
 """What remains of problems without the values of their rows."""
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
@@ -306,6 +307,8 @@ class ClassProblems:
         The factor on C of each row; None: all 1.
     class_weight
         The factor on C of each class; see ``class_factors``.
+    nu
+        The share of the rows that may be on the wrong side, where that is given in the place of C.
     """
 
     lengths: Vector
@@ -326,7 +329,11 @@ class ClassProblems:
         intercept_scaling: float = 1.0,
         weights: Vector | None = None,
         class_weight: Any = None,
+        nu: float | None = None,
     ) -> None:
+        self.nu = nu
+        self.scales = np.ones(len(kind))
+        """The factor on C of each problem: with nu, that which makes its rho 1 once it is known."""
         self.labels, self.codes, self.kind = labels, codes, kind
         self.rows: RowSpace = rows
         self.C, self.loss = float(C), loss
@@ -418,6 +425,10 @@ class ClassProblems:
     def problem(self, k: int) -> Problem:
         """One of the problems; rows are shared where all of them are in it."""
         which, y, weights = self.part(k)
+        if self.nu is not None:
+            self._refuse_infeasible(k, y, weights)
+            seen = self._seen(which, y, weights)
+            return nu_classification_problem(seen, y, self.nu, weights=self.cost(k) * weights)
         first = self._first
         if first is not None and which is None and weights is self.weights:
             return first.with_labels(y)  # which knows already what labels do not change
@@ -433,6 +444,28 @@ class ClassProblems:
         if which is None and weights is self.weights:
             self._first = problem
         return problem
+
+    def cost(self, k: int) -> float:
+        """The C of one of the problems."""
+        return float(self.C * self.scales[k])
+
+    def shares(self, k: int) -> tuple[Vector, float] | None:
+        """The targets of a problem's rows, and what its multipliers add up to; None without nu."""
+        if self.nu is None:
+            return None
+        weights = self.part(k).weights
+        return np.zeros(len(weights)), self.nu * self.cost(k) * float(weights.sum())
+
+    def _refuse_infeasible(self, k: int, y: Vector, weights: Vector) -> None:
+        assert self.nu is not None
+        most = largest_nu(weights, y)
+        if self.nu > most * (1.0 + 1e-12):
+            i, j = self.kind.sides[k]
+            pair = f"{self.labels[i]!s} and {'the rest' if j is None else self.labels[j]!s}"
+            raise ValueError(
+                f"specified nu is infeasible: for the classes {pair} it must be at most {most:.6g}, twice "
+                f"the share of the smaller one. Got nu={self.nu!r} instead."
+            )
 
     def _seen(self, which: Indices | None, y: Vector, weights: Vector) -> RowSpace:
         """The rows of a problem."""
@@ -478,7 +511,7 @@ class ClassProblems:
             "intercept_scaling": self.intercept_scaling,
             "class_weight": weight,
             "sample_weights": bool((self.weights != 1.0).any()),
-        }
+        } | ({} if self.nu is None else {"nu": float(self.nu)})
 
 
 class KernelProblems(ClassProblems):
@@ -531,6 +564,7 @@ class KernelProblems(ClassProblems):
         _ = self.rounding, self.by_class  # shared, so made before
         other = copy(self)
         other.__dict__.pop("_all_weights", None)
+        other.scales = np.ones(len(self.kind))
         other.weights, other.C = weights, self.C if C is None else float(C)
         other.factors = class_factors(self.class_weight, self.labels, self.codes, weights)
         return other
@@ -565,6 +599,7 @@ class KernelProblems(ClassProblems):
         rows.rounding, rows.source = self.rounding, self.source
         rows.spare = self._spare
         alone = self.on_card is None or not self.several  # on a GPU, problems are each other's parts
+        alone = alone and self.nu is None  # whose best value may be so small that nothing may be left out
         if alone and len(y) >= sizes.SPLIT_FROM and self.matrix is None and self.may_leave_out != 0.0:
             costs = self.C * weights
             error = self.may_leave_out or _affordable(rows, y, costs)
@@ -640,7 +675,8 @@ class KernelProblems(ClassProblems):
         counted = np.bincount(self.codes, self._all_weights > 0)
         if np.count_nonzero(counted) == 1:
             raise ValueError(
-                "Invalid input - all samples with positive weights belong to the same class, "
+                ("" if self.nu is None else "specified nu is infeasible. ")
+                + "Invalid input - all samples with positive weights belong to the same class, "
                 f"{self.labels[counted > 0][0]!r}. Give a row of another class a weight above 0."
             )
         if not counted.all():

@@ -33,6 +33,7 @@ from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.hard_margin import solve_hard_margin
+from maxmargin.reductions.in_units_of_rho import in_units_of_rho
 from maxmargin.reductions.linear_kernel import Columns, Factor, factor_of, solve_on_columns
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.reductions.small_problems import Parts, SmallModels, Solved, solve_at_costs, solve_small
@@ -43,6 +44,7 @@ from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
 from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
@@ -269,7 +271,7 @@ class KernelFit:
         self._on_card = problems.on_card is not None
         if self._on_card:
             self._threads = self._side_by_side = 1  # one problem has the whole card
-        self._quick = self._at_will and running.unseen and not self._on_card
+        self._quick = self._at_will and running.unseen and not self._on_card and problems.nu is None
         # Where nobody limits the steps, it is the ladder itself that has given up by their number.
         self._ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self._at_will else set())
         self._at_once: SmallModels | None = None
@@ -425,6 +427,8 @@ class KernelFit:
         attempt = Attempt(k, problem, budget, self.running.told_of(self.problems.name(k)))
         # The multipliers of a start become feasible, whatever costs they come from.
         known = None
+        if start is not None and problem.total is not None and start.any():
+            start = start * (problem.total / float(start.sum()))  # which was in units of its own rho
         if start is not None:
             known = certify(problem, Solution(alpha=start), budget=budget, tol=self.running.tol)
         return self._climb(attempt, known, self._rungs(k, hard=small))
@@ -450,6 +454,8 @@ class KernelFit:
             model = replace(model, status=Status.within_tol(known))
         elif model.status in self._ends and self._is_rounding(attempt.problem, known):
             model = replace(model, status=Status.VALUES_ROUNDED)
+        if attempt.problem.total is not None:
+            known, self.problems.scales[attempt.k] = in_units_of_rho(known)
         return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
 
     def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
@@ -461,7 +467,7 @@ class KernelFit:
         alpha = proof.alpha if proof.alpha.any() else feasible(problem, problem.costs)
         per_length, constant = rows.score_error(alpha * problem.y)
         lost = core.dot(problem.costs, per_length * rows.lengths + constant)
-        return proof.relative_gap > self.running.tol and lost > self.running.tol * proof.primal
+        return proof.relative_gap > self.running.tol and lost > self.running.tol * abs(proof.primal)
 
     def _rungs(self, k: int, *, hard: bool) -> Sequence[Rung]:
         """How to solve a problem, one way after the other; ``hard``: where pairs of rows have failed."""
@@ -470,6 +476,8 @@ class KernelFit:
             return [self._pairs(self.running.max_steps, "The rows lie on a GPU.")]
         if not self._at_will:
             return [self._pairs(self.running.max_steps, "It was asked for.")]
+        if self.problems.nu is not None:
+            return [self._pairs(NO_LIMIT, "Pairs of rows of one sign keep the total of the multipliers.")]
         if hard or (self.problems.plain_rows is not None and count > sizes.TINY_ROWS):
             after = "Steps on pairs of rows hardly do better where columns have failed."
             return [self._columns, self._pairs(sizes.STEPS_AFTER_COLUMNS, after)]
@@ -621,6 +629,6 @@ def solve_each(
     with held_back(partial(stop, 0)):
         if workers == 1:
             return [run(k) for k in range(count)]
-        with ThreadPoolExecutor(workers, "maxmargin") as pool:
+        with one_blas_thread(), ThreadPoolExecutor(workers, "maxmargin") as pool:
             futures = [pool.submit(run, k) for k in range(count)]
             return [future.result() for future in futures]

@@ -12,6 +12,7 @@ import numpy as np
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.regression import TUBE_LOSSES, regression_problem, signs, walls
 from maxmargin.problem.rows import RowSpace
+from maxmargin.problem.shares import nu_regression_problem
 from maxmargin.reductions.class_problems import Part
 from maxmargin.types import Vector
 
@@ -36,12 +37,19 @@ class Regression:
     """``|x_i|`` of the rows of the problem, or a little more; in an ``outline``."""
     value_error: float = 0.0
     """How far a value of the kernel can be off, in units of both lengths; in an ``outline``."""
+    nu: float | None = None
+    """The share of the costs that are outside of the tube at most, whose epsilon is then sought."""
 
     several = False
     hard = False
 
     def __len__(self) -> int:
         return 1
+
+    @property
+    def count(self) -> int:
+        """How many examples there are."""
+        return len(self.values)
 
     def name(self, k: int) -> Any:
         """Nothing: there is no other to be told from."""
@@ -59,6 +67,8 @@ class Regression:
     @cached_property
     def _problem(self) -> Problem:
         assert self.examples is not None
+        if self.nu is not None:
+            return nu_regression_problem(self.examples, self.values, self.C, self.nu, weights=self.weights)
         return regression_problem(
             self.examples,
             self.values,
@@ -71,8 +81,9 @@ class Regression:
         )
 
     def statement(self) -> dict[str, Any]:
-        """What was minimised, in plain values."""
+        """What was minimised, in plain values; with nu, epsilon is that of the targets, 0."""
         return {
+            "nu": None if self.nu is None else float(self.nu),
             "loss": self.loss,
             "C": float(self.C),
             "epsilon": float(self.epsilon),
@@ -99,6 +110,11 @@ class Regression:
     def targets(self) -> Vector:
         """The targets of the problem's rows."""
         return walls(self.values, self.epsilon)
+
+    @property
+    def total(self) -> float | None:
+        """What the multipliers add up to, where that is given."""
+        return None if self.nu is None else self.nu * self.C * 0.5 * float(self.part(0).weights.sum())
 
     @property
     def loss_of_rows(self) -> str:

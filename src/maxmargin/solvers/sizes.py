@@ -104,3 +104,5 @@ ROWS_PER_FACTOR_COLUMN = 4
 """Rows for each column of a factor, from which it is the fastest way with more columns, too."""
 STEPS_AFTER_COLUMNS = 200
 """Steps on pairs of rows where columns have failed: they hardly do better."""
+FIRST_STEPS_WITH_NU = 200
+"""Steps on a problem with nu, after which it is looked whether its tube is best without any width."""

@@ -3,7 +3,8 @@
 
     minimise over beta   1/2 beta' K beta - y' beta,     sum_i beta_i = 0,   beta_i = alpha_i y_i
 
-In regression it has one beta for both rows of an example, and ``e |beta|`` more (kernel_dual.hpp).
+In regression it has one beta for both rows of an example, and ``e |beta|`` more (kernel_dual.hpp). Where
+the multipliers have a total, those of each sign keep half of it, or all of it where there is one sign only.
 
 A round chooses violators of the KKT conditions, solves the problem on them (sequential minimal optimisation
 on a small dense matrix, core/kernel/working_set.hpp), and then computes rows of the kernel matrix only for
@@ -19,6 +20,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+import numpy as np
+
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
@@ -32,7 +35,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     not_for_pairs,
     solution_of,
 )
-from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, SHRINK_FROM
+from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, QUICK_ROWS, SHRINK_FROM
 from maxmargin.tools.parameters import NotNegative, Range, Seed
 from maxmargin.types import Indices
 
@@ -44,6 +47,8 @@ _MOST_FOR_BLOCKS = 4
 """The largest factor on it where the kernel cannot couple blocks of rows."""
 _SHRINK_TO = 0.7
 """Rows are put aside where at most this share of them stays."""
+_NO_LENGTH = 1e-13
+"""The share of the largest squared length of w that multipliers could have, below which it is 0."""
 _COME_BACK = 0.3
 """And they come back when the others violate the conditions by this share of what they did."""
 
@@ -87,6 +92,7 @@ class WorkingSet(Solver[State]):
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
     takes_targets: ClassVar[bool] = True
+    takes_totals: ClassVar[bool] = True
 
     size: Literal[0] | Annotated[int, Range("[2, inf)")] = 0
     """Multipliers of a working set. 0: chosen by the number of rows and of columns."""
@@ -121,7 +127,10 @@ class WorkingSet(Solver[State]):
         """All rows, with a matrix that has computed nothing yet but the gradient."""
         matrix = kernel_matrix(kernel_rows(problem), self.cache_size, cache, single=not precise)
         dual.restore_gradient(matrix, budget)
-        return Level(matrix, core.WorkingSet(matrix, self._size(matrix), self.seed), dual)
+        size = self._size(matrix)
+        if problem.total is not None and not self.size and matrix.count <= QUICK_ROWS:
+            size = max(2, matrix.count)  # of few rows all are in the set, and nothing is drawn
+        return Level(matrix, core.WorkingSet(matrix, size, self.seed), dual)
 
     def _size(self, matrix: core.KernelMatrix) -> int:
         # Larger sets need fewer rounds, but more values among themselves in each.
@@ -134,7 +143,7 @@ class WorkingSet(Solver[State]):
         """One round, or some where they are short; in the end a step of Newton's method before it."""
         level = state.part or state.whole
         short = level.matrix.count <= DOUBLE_ROWS
-        if state.precise and not short:
+        if state.precise and (not short or problem.targets is not None):
             level.rounds.move_free(level.dual, MOST_FREE_ROWS, _MOST_SYSTEMS, budget)
         rounds = 8 if short else 1
         idle = level.rounds.run(level.dual, rounds, budget) < rounds and not budget.spent
@@ -160,6 +169,7 @@ class WorkingSet(Solver[State]):
             self._put_aside(state)
         else:
             state.finished = idle
+        state.finished |= _is_zero(problem, state.whole.dual)
         return state
 
     def _put_aside(self, state: State) -> None:
@@ -181,11 +191,11 @@ class WorkingSet(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The multipliers; those put aside are where they were."""
-        beta = state.whole.dual.beta
+        dual = state.whole.dual
         if state.part is not None:
-            beta = beta.copy()
-            beta[state.rows] = state.part.dual.beta
-        return solution_of(problem, state.cache, beta=beta, alpha_from="the working sets")
+            assert state.rows is not None
+            dual = dual.with_part(state.rows, state.part.dual)
+        return solution_of(problem, state.cache, beta=dual.beta, dual=dual, alpha_from="the working sets")
 
     def report(self, state: State) -> Report:
         """The gap with the gradient as it is known; while rows are put aside, the last one.
@@ -196,15 +206,26 @@ class WorkingSet(Solver[State]):
         return Report(state.estimate, state.finished)
 
 
+def _is_zero(problem: Problem, dual: core.KernelDual) -> bool:
+    """Whether w = 0 is best for all that can be told: a total of multipliers, and nothing that they gain.
+
+    The best value is then 0, and no gap is a share of it.
+    """
+    if problem.total is None or np.any(problem.targets):
+        return False
+    longest = problem.total * problem.rows.largest_length
+    return -dual.dual <= _NO_LENGTH * longest * longest
+
+
 def _bring_back(state: State, budget: Budget) -> None:
     """All rows again, with the gradient that they have now."""
     whole, part = state.whole, state.part
     assert part is not None
     assert state.rows is not None
-    beta = part.dual.beta
+    moved = part.dual
     state.part = None  # first, so that its rows' memory is free for those of the whole
     del part
-    whole.dual.move(whole.matrix, state.rows, beta, budget)
+    whole.dual.take_over(whole.matrix, state.rows, moved, budget)
     whole.rounds.run(whole.dual, 0, budget)
     whole.dual.take_best_intercept()
     state.estimate = whole.relative_gap

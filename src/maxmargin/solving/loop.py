@@ -448,7 +448,8 @@ class _Run:
         """Whether a great many steps have changed neither value by as much as shows."""
         last, earlier = self.trace[-1], self._records_before(_STEPS_FOR_NOTHING)
         return bool(earlier) and (
-            last.relative_gap > 0.99 * earlier[-1].relative_gap and last.dual < 1.01 * earlier[-1].dual
+            last.relative_gap > 0.99 * earlier[-1].relative_gap
+            and last.dual < earlier[-1].dual + 0.01 * abs(earlier[-1].dual)
         )
 
     def _records_before(self, steps: int) -> list[Record]:

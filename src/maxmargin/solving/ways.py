@@ -97,7 +97,7 @@ def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
             "ranking_newton: it needs sums over sorted scores alone, and never writes a pair of rows out."
         )
     if problem.rows.has_kernel:
-        if problem.intercept is not Intercept.EXACT:
+        if problem.intercept is not Intercept.EXACT and problem.total is None:
             return KernelDualAscent(), (
                 "kernel_dual_ascent: without an exact intercept one multiplier can move alone."
             )
@@ -166,6 +166,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.targets is not None and not solver.takes_targets:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
         return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
+    if problem.total is not None and not solver.takes_totals:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
+        return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
     if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger):
         return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
     return solver.accepts(problem)

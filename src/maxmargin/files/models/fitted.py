@@ -60,7 +60,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, SVR, RankSVM
+    from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
@@ -69,6 +69,10 @@ def from_estimator(estimator: Any) -> StoredModel:
 
         return from_pipeline(estimator)
     check_is_fitted(estimator)
+    if isinstance(estimator, NuSVC | NuSVR | OneClassSVM):
+        raise ModelError(
+            f"Models of {type(estimator).__name__} are not written to files. Use pickle or skops instead."
+        )
     if isinstance(estimator, RankSVM):
         raise ModelError("A ranking is not written to files. Keep its coef_, which is all that predicts.")
     with_kernel, regression = isinstance(estimator, SVC | SVR), isinstance(estimator, CertifiedRegressor)

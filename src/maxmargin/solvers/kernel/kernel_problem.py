@@ -13,7 +13,7 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 SINGLE_IS_EXHAUSTED = 1e-5
 """A relative gap as seen with a matrix in single precision: from here on it may be another one's."""
@@ -49,6 +49,10 @@ def not_for_pairs(name: str, problem: Problem, *, twins: bool = False) -> str | 
         return needs_a_kernel(name)
     if isinstance(problem.rows, TwinRows) and not twins:
         return takes_no_twins(name)
+    if problem.total is not None and problem.intercept is Intercept.NONE:
+        if (problem.y < 0.0).any() or problem.fixed_intercept != 0.0:
+            return f"{name} takes a total without intercept where all signs are 1, and b is 0."
+        return None
     if problem.intercept is not Intercept.EXACT:
         return (
             f"{name} keeps sum_i alpha_i y_i = 0, which intercept='exact' asks for. Got "
@@ -96,16 +100,58 @@ def kernel_dual(problem: Problem, start: Solution | None) -> core.KernelDual:
         low, high = np.minimum(y * costs, 0.0), np.maximum(y * costs, 0.0)
         middle, widths = wanted, np.zeros(len(y))
     dual = core.KernelDual(*(array[order] for array in (low, high, middle, widths)))
+    if problem.total is not None:
+        dual.total = problem.total
+        alpha = _with_total(problem) if alpha is None else alpha
     if alpha is not None:
         beta = alpha * y
         dual.beta[:] = (beta.reshape(-1, 2).sum(axis=1) if len(beta) > len(order) else beta)[order]
+    if problem.total is not None and problem.intercept is Intercept.EXACT:
+        dual.take_sides()
+        if len(y) > len(order):  # twins, of which both may have a multiplier
+            assert alpha is not None
+            dual.above[:], dual.below[:] = (alpha[::2])[order], (-alpha[1::2])[order]
     return dual
 
 
-def multipliers_of(problem: Problem, beta: Vector) -> Vector:
-    """The multipliers alpha in the order of the rows, of those of a dual in the order of the blocks."""
+def _with_total(problem: Problem) -> Vector:
+    """Multipliers to begin with where these have a total: as few as have room for it, drawn at random.
+
+    Those of twins are equal, so that their beta is 0.
+    """
+    assert problem.total is not None
+    alpha, drawn = np.zeros(len(problem.y)), np.random.default_rng(0).permutation(len(problem.y))
+    if isinstance(problem.rows, TwinRows):
+        costs = problem.costs[::2]
+        filled = _filled(costs, np.random.default_rng(0).permutation(len(costs)), 0.5 * problem.total)
+        return np.repeat(filled, 2)
+    if problem.intercept is Intercept.NONE:
+        return _filled(problem.costs, drawn, problem.total)
+    for sign in (1.0, -1.0):
+        own = drawn[problem.y[drawn] == sign]
+        alpha += _filled(problem.costs, own, 0.5 * problem.total)
+    return alpha
+
+
+def _filled(costs: Vector, order: Indices, total: float) -> Vector:
+    """Multipliers that add up to the total: the first ones of the order are at their upper walls."""
+    alpha = np.zeros(len(costs))
+    before = np.cumsum(costs[order]) - costs[order]
+    alpha[order] = np.clip(total - before, 0.0, costs[order])
+    return alpha
+
+
+def multipliers_of(problem: Problem, beta: Vector, dual: core.KernelDual | None = None) -> Vector:
+    """The multipliers alpha in the order of the rows, of those of a dual in the order of the blocks.
+
+    ``dual`` tells what both twins have, where multipliers of each sign have their own total.
+    """
     order = kernel_rows(problem).blocks.order
     of_examples = np.empty(len(beta))
+    if dual is not None and problem.total is not None and isinstance(problem.rows, TwinRows):
+        alpha = np.empty((len(beta), 2))
+        alpha[order] = np.column_stack([dual.above, -dual.below])
+        return alpha.ravel()
     of_examples[order] = beta
     if not isinstance(problem.rows, TwinRows):
         return np.abs(of_examples)
@@ -121,6 +167,13 @@ def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:
     return alpha
 
 
-def solution_of(problem: Problem, cache: core.CacheCounts, *, beta: Vector, **known: Any) -> Solution:
+def solution_of(
+    problem: Problem,
+    cache: core.CacheCounts,
+    *,
+    beta: Vector,
+    dual: core.KernelDual | None = None,
+    **known: Any,
+) -> Solution:
     """The answer of a dual method whose multipliers, with their signs, are in the order of the blocks."""
-    return Solution(alpha=multipliers_of(problem, beta), notes=notes_of(cache), **known)
+    return Solution(alpha=multipliers_of(problem, beta, dual), notes=notes_of(cache), **known)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A regression on rows that are seen through a kernel, and how it is solved."""
+"""One regression, or one class, on rows that are seen through a kernel, and how it is solved."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, Self
+
+import numpy as np
 
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
@@ -14,7 +17,6 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem import Problem
 from maxmargin.problem.magnitudes import refuse_extremes
-from maxmargin.problem.regression import walls
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
@@ -22,6 +24,7 @@ from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import all_values
 from maxmargin.reductions.ladders import Running, solve_each
 from maxmargin.reductions.linear_kernel import solve_on_columns
+from maxmargin.reductions.one_class import OneClass, with_boundary_inside
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import sizes
 from maxmargin.solving.loop import NO_LIMIT, solve
@@ -29,9 +32,12 @@ from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
 
+_NARROW = 1e-2
+"""Half the width of a tube, in units of the spread of the values, up to which none may be best."""
 
-class KernelRegression:
-    """One regression with a kernel: the rows, seen through it, and all that is known of their values."""
+
+class OneKernelProblem:
+    """One problem with a kernel: the rows, seen through it, and all that is known of their values."""
 
     kernel_is_none = False
     """Whether the function is not shown to be a kernel on these rows."""
@@ -40,10 +46,7 @@ class KernelRegression:
         self,
         X: Any,
         kernel: Kernel,
-        values: Vector,
-        C: float,
-        epsilon: float,
-        weights: Vector | None,
+        statement: Regression | OneClass,
         cache_size: float,
         *,
         shared: int = 0,
@@ -56,9 +59,7 @@ class KernelRegression:
             self.matrix = all_values(kernel, X, cache_size, max(1, shared), shared=shared > 0)
         given = self.matrix is not None
         self.rows = Rows(self.matrix if given else X, check_finite=False, keep_zeros=given)
-        self._stated = (values, C, epsilon)
-        self.weights = weights
-        total = 2.0 * C * (len(values) if weights is None else float(weights.sum()))
+        self._statement = statement
         self._source = kernel, self.rows.stored_data
         if isinstance(kernel, Precomputed | Function):
             self._source = Precomputed(), self.rows.stored_data
@@ -66,27 +67,29 @@ class KernelRegression:
             self._source = kernel, Rows(X, check_finite=False, keep_zeros=True).stored_data
         self._rounding = rounding_of(*self._source)
         lengths, self.value_error = self._rounding.simple
+        total = float(statement.C * statement.part(0).weights.sum())
         refuse_extremes(total, float(lengths.max(initial=0.0)), kernel=True)
 
     @cached_property
-    def stated(self) -> Regression:
-        """The regression, stated on the rows seen through the kernel."""
+    def stated(self) -> Regression | OneClass:
+        """The problem, stated on the rows seen through the kernel."""
         rows = KernelRows(self.rows, Precomputed() if self.matrix is not None else self.kernel)
         rows.kernel_is_none = self.kernel_is_none
         rows.rounding, rows.source = self._rounding, self._source
-        return Regression(rows, *self._stated, weights=self.weights)
+        return replace(self._statement, examples=rows)
 
     def with_costs(self, weights: Vector | None, C: float, epsilon: float) -> Self:
         """The same regression with other weights of the rows, and at another C and epsilon."""
         other = copy(self)
         other.__dict__.pop("stated", None)
-        other.weights, other._stated = weights, (self._stated[0], C, epsilon)
+        assert isinstance(self._statement, Regression)
+        other._statement = replace(self._statement, weights=weights, C=C, epsilon=epsilon)
         return other
 
     @property
     def targets(self) -> Vector:
-        """The targets of the problem's rows, two for each example."""
-        return walls(self._stated[0], self._stated[2])
+        """The targets of the problem's rows."""
+        return self._statement.targets
 
     def predictions(self, model: Model) -> Vector:
         """What a model says of every row, also of those without weight."""
@@ -116,20 +119,48 @@ class KernelRegression:
             known = model.certificate
             if ended or known.relative_gap <= running.tol:
                 return changed(model, certificate=known.without_problem(known.w))
-        model = solve(
-            problem,
-            way,
-            tol=0.0 if len(self.stated.values) <= sizes.TINY_ROWS else running.tol,
-            max_steps=running.max_steps,
-            start=None if known is None else Solution(alpha=known.alpha),
-            known=known,
-            callback=told,
-            budget=budget,
-        )
+
+        def go_on(stated: Problem, tol: float, steps: int, known: Certificate | None = None) -> Model:
+            start = None if known is None else Solution(alpha=known.alpha)
+            options: dict[str, Any] = {"max_steps": min(steps, running.max_steps), "callback": told}
+            return solve(stated, way, tol=tol, start=start, known=known, budget=budget, **options)
+
+        if self.stated.nu is None:
+            tol = 0.0 if self.stated.count <= sizes.TINY_ROWS else running.tol
+            model = go_on(problem, tol, NO_LIMIT, known)
+        else:
+            tol = 0.0 if self.stated.count <= sizes.QUICK_ROWS else running.tol
+            model = go_on(problem, tol, sizes.FIRST_STEPS_WITH_NU, known)
+            if model.status is Status.STEPS_SPENT and running.max_steps > sizes.FIRST_STEPS_WITH_NU:
+                known = self._without_tube(problem, model.certificate, running.tol, go_on)
+                model = go_on(problem, running.tol, NO_LIMIT, known)
         proof = model.certificate
         if proof.relative_gap <= running.tol:
             model = changed(model, status=Status.within_tol(proof))
+        proof = with_boundary_inside(proof, running.tol)
         return changed(model, certificate=proof.without_problem(proof.w))
+
+    def _without_tube(
+        self, problem: Problem, proof: Certificate, tol: float, go_on: Callable[..., Model]
+    ) -> Certificate:
+        """The proof, or a better one of a regression whose tube is best without any width.
+
+        Multipliers of both walls of an example then make up the total, and pairs of one sign are slow to
+        find those of the others. The regression with epsilon = 0 has them at once.
+        """
+        stated = self.stated
+        narrow = proof.shift <= _NARROW * problem.spread
+        if not (isinstance(stated, Regression) and narrow) or proof.relative_gap <= tol:
+            return proof
+        tube = replace(stated, nu=None, epsilon=0.0).problem()
+        alpha = go_on(tube, 0.1 * tol, sizes.FIRST_STEPS_WITH_NU).alpha.reshape(-1, 2)
+        alpha = alpha - alpha.min(axis=1, keepdims=True)
+        assert problem.total is not None
+        missing = 0.5 * problem.total - float(alpha[:, 0].sum())
+        room = problem.costs[::2] - alpha.max(axis=1)
+        if missing >= 0.0 and room.sum() > 0.0:
+            alpha += min(1.0, missing / float(room.sum())) * room[:, np.newaxis]
+        return certify(problem, Solution(alpha=alpha.ravel()), known=proof, tol=tol)
 
     def _configured(self, way: Way, running: Running, shrinking: bool) -> Way:
         """A solver that was not configured by hand gets the memory that there is."""
@@ -142,6 +173,6 @@ class KernelRegression:
 
     def _plain_problem(self) -> Problem | None:
         """The problem on the rows themselves, where the kernel is their inner product."""
-        if not isinstance(self.kernel, Linear):
+        if not isinstance(self.kernel, Linear) or self.stated.nu is not None:
             return None
         return replace(self.stated, examples=Rows(self.X, check_finite=False)).problem()

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Regression with nu in the place of epsilon, with scikit-learn's interface, and a proof in every fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.certified_regressor import CertifiedRegressor
+from maxmargin.estimators.kernel_machine import KernelMachine
+from maxmargin.proof.certificate import Certificate
+from maxmargin.reductions.regression import Regression
+from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.parameters import AnyNumber, Natural
+from maxmargin.types import Vector
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NuSVR(CertifiedRegressor, KernelMachine):
+    """Regression with a tube as wide as nu says; every fit proves how close to the optimum it is.
+
+        minimise over (w, b, epsilon)   1/2 |w|^2  +  C (nu n epsilon + sum_k weight_k loss_k),
+                                        loss_k = max(0, |y_k - <w, phi(x_k)> - b| - epsilon)
+
+    with ``<phi(x), phi(z)> = k(x, z)``, where n is the sum of all weights. A share of at most nu of the
+    examples is then outside of the tube, and one of at least nu are support vectors. ``epsilon_`` is the
+    epsilon that was found: ``SVR`` with it has the same answer.
+
+    Parameters
+    ----------
+    kernel, degree, gamma, coef0
+        As in ``SVC``.
+    tol : float
+        The relative gap to reach: ``(primal - dual) / |primal|``.
+    C : float
+        Weight of the losses: a larger C fits the data harder.
+    nu : float
+        A share of the examples, above 0 and at most 1.
+    shrinking, cache_size, verbose, max_iter, random_state, solver, max_time, callback, warm_start, n_jobs
+        As in ``SVC``.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        Indices of the support vectors.
+    support_vectors_ : array or CSR matrix of shape (n_SV, n_features)
+        Empty for a precomputed kernel.
+    n_support_ : ndarray of shape (1,)
+    dual_coef_ : array or CSR matrix of shape (1, n_SV)
+        The multiplier of the lower wall of each one's tube minus that of the upper one.
+    intercept_ : ndarray of shape (1,)
+    epsilon_ : float
+        How far a prediction may be off at no cost, as the fit found it.
+    coef_ : array or CSR matrix of shape (1, n_features)
+        Of the linear kernel only.
+    fit_status_ : int
+        0 if the fit is proven to be within ``tol``, else 1.
+    shape_fit_ : tuple
+        Shape of the training data.
+    n_iter_ : int
+        Steps taken.
+    kernel_ : Kernel
+        With gamma as a number.
+    certificate_, trace_, status_, solver_
+        As in ``LinearSVR``.
+
+    Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A function
+    that is not shown to be a kernel is trained with, but proves nothing, as in ``SVC``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import NuSVR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NuSVR(C=100.0, nu=0.3).fit(X, y)
+    >>> bool(model.certificate_.relative_gap <= 1e-3)
+    True
+    """
+
+    kernel: Any = "rbf"
+    degree: Natural = 3
+    gamma: takes.Gamma = "scale"
+    coef0: AnyNumber = 0.0
+    tol: takes.Tolerance = 1e-3
+    C: takes.Cost = 1.0
+    nu: takes.Share = 0.5
+    shrinking: takes.Flag = True
+    cache_size: takes.Megabytes = 1000.0
+    verbose: takes.Verbose = 0
+    max_iter: takes.Steps = -1
+    random_state: takes.RandomState = None
+    solver: str | AnySolver = "auto"
+    max_time: takes.Seconds = None
+    callback: Callback | None = None
+    warm_start: takes.Flag = False
+    n_jobs: takes.Jobs = None
+
+    def _statement(self, values: Vector, weights: Vector | None) -> Regression:
+        return Regression(None, values, float(self.C), 0.0, weights=weights, nu=float(self.nu))
+
+    @property
+    def epsilon_(self) -> float:
+        """The epsilon that the fit found."""
+        check_is_fitted(self)
+        assert isinstance(self.certificate_, Certificate)
+        return self.certificate_.shift
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """``<w, phi(x)> + b`` of each row."""
+        return self._scores(X)

@@ -158,6 +158,9 @@ def draw(seed: int, number: int) -> Case:
     options = _OPTIONS[kind](random)
     if kind == "regression" and random.random() < 0.7:
         options["epsilon"] = float(np.ptp(y) * 10.0 ** random.uniform(-4, 0.3))
+    plain = kind == "linear" and "solver" not in options and options["loss"] != "hinge"
+    if plain and random.random() < 0.4:
+        options["penalty"] = "l1"
     if options.get("kernel") == "chi2":
         X = np.abs(X)  # as histograms are
     classes = kind != "regression"
@@ -394,7 +397,9 @@ def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
     C = options["C"] if kind is LinearSVC else float(model.C_)
     tol = options.get("tol", 1e-4)
     rows = plain_rows(case.X)
-    known = [{}] * len(model.coef_) if kind is LinearSVCCV else list(_known(model, case.data))
+    penalty = options.get("penalty", "l2")
+    unknown = kind is LinearSVCCV or penalty == "l1"  # with which nothing bounds how far the best model is
+    known = [{}] * len(model.coef_) if unknown else list(_known(model, case.data))
     for k, certificate in enumerate(_each(model.certificate_)):
         y, factors = _against_rest(case, model.classes_, k)
         costs = factors if np.isinf(C) else C * factors
@@ -405,6 +410,7 @@ def _run_linear(case: Case, outcome: Outcome) -> Iterator[Claim]:
             options["loss"],
             _form(options),
             Fraction(options.get("intercept_scaling", 1.0)),
+            penalty=penalty,
         )
         point = Vector.of(model.coef_[k].tolist()), Fraction(float(model.intercept_[k]))
         yield _claim(problem, point, certificate, outcome.status, tol, hard=bool(np.isinf(C)), **known[k])

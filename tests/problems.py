@@ -32,6 +32,7 @@ class Case:
     loss: str = "hinge"
     intercept: str = "exact"
     intercept_scaling: float = 1.0
+    penalty: str = "l2"
     known_optimum: float | None = None
     """The best value, where it can be found by hand."""
 
@@ -50,7 +51,13 @@ class Case:
     def referee(self):
         """``(w, b, objective)`` by the independent quadratic program."""
         return solve_by_quadratic_program(
-            self.X, self.y, self.costs, self.loss, self.intercept, self.intercept_scaling
+            self.X,
+            self.y,
+            self.costs,
+            self.loss,
+            self.intercept,
+            self.intercept_scaling,
+            penalty=self.penalty,
         )
 
     def problem(self, layout="dense C float64") -> Problem:
@@ -62,6 +69,7 @@ class Case:
             intercept=self.intercept,
             weights=self.weights,
             intercept_scaling=self.intercept_scaling,
+            penalty=self.penalty,
         )
 
     def with_(self, **changes) -> Case:

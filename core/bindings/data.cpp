@@ -13,6 +13,7 @@
 #include "data/columns.hpp"
 #include "data/private_columns.hpp"
 #include "data/taken_rows.hpp"
+#include "data/transposed.hpp"
 #include "loops/loops.hpp"
 #include "machine/random.hpp"
 
@@ -126,6 +127,27 @@ Data Data::take(const ConstIndices& order) const {
   });
 }
 
+Data Data::transposed(const Budget& budget) const {
+  return visit([&]<class Rows>(const Rows& rows) {
+    require(rows.shift == 0, "rows that are no twins are needed");
+    require(rows.count <= kLargest, "columns can have no more than 2147483647 rows");
+    if constexpr (kDense<Rows>) {
+      auto values = maxmargin::transposed(rows, budget);
+      const Rows columns{values.get(), rows.columns, rows.count, rows.count};
+      return Data(columns, std::make_shared<const decltype(values)>(std::move(values)));
+    } else {
+      return owning(maxmargin::transposed(rows, budget), rows.count);
+    }
+  });
+}
+
+Data Data::take_scaled(const ConstIndices& order, const ConstVector& factors) const {
+  const std::span<const Integer> which = row_numbers(order);
+  const double* const each = per_column(factors).data();
+  return visit(
+      [&](const auto& rows) { return owning(maxmargin::take_scaled(rows, which, each), columns()); });
+}
+
 Data Data::twinned() const {
   return visit([&](const auto& rows) {
     require(rows.shift == 0, "these rows are twins already");
@@ -183,6 +205,8 @@ void bind_data(nb::module_& m) {
       .def_prop_ro("sorted", &Data::sorted);
   define_loop(data, "without_zeros", {"budget"}, &Data::without_zeros);
   define_loop(data, "take", {"order"}, &Data::take);
+  define_loop(data, "transposed", {"budget"}, &Data::transposed);
+  define_loop(data, "take_scaled", {"order", "factors"}, &Data::take_scaled);
   data.def("twinned", &Data::twinned);
 
   nb::class_<MonomialData, AnyData>(m, "MonomialData")

@@ -85,6 +85,12 @@ class Data : public AnyData {
   // A copy of some rows, in the order given.
   Data take(const ConstIndices& order) const;
 
+  // The columns as rows.
+  Data transposed(const Budget& budget) const;
+
+  // Some rows, every value times the factor of its column, without what becomes 0.
+  Data take_scaled(const ConstIndices& order, const ConstVector& factors) const;
+
   // Whether no row has its columns out of order or twice; kernels need that.
   bool sorted() const { return sorted_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Subgradients, the perceptron and dual coordinate ascent.
+// Subgradients, the perceptron, and coordinate descent and ascent.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -68,6 +68,42 @@ void bind_first_order(nb::module_& m) {
       },
       "data"_a, "squared"_a, "coordinates"_a, "order"_a, "w"_a, nb::kw_only(), "bias"_a, "bias_curvature"_a,
       "alpha_before"_a, "w_before"_a, Released());
+
+  m.def(
+      "descend_on_products",
+      [](const ConstTable& products, const Vector& gradient, const Vector& z, const ConstVector& thresholds,
+         const Indices& order, Integer sweeps, double enough, const Budget& budget) {
+        const Integer size = length(gradient);
+        require(products.shape(0) == gradient.size() && products.shape(1) == gradient.size(),
+                "a product of every two columns is needed");
+        ProductsModel model{products.data(), size, gradient.data(), per_column(z, size).data(),
+                            per_column(thresholds, size).data()};
+        const std::span<Integer> visits = row_numbers(order, size);
+        const Descent descent = interruptibly(budget, [&](Watch& watch) {
+          return descend_on_products(model, visits, sweeps, enough, watch);
+        });
+        return std::make_pair(descent.sweeps, descent.violation);
+      },
+      "products"_a, "gradient"_a, "z"_a, "thresholds"_a, "order"_a, nb::kw_only(), "sweeps"_a, "enough"_a,
+      "budget"_a, Released());
+
+  m.def(
+      "descend_on_columns",
+      [](const AnyData& columns, const ConstVector& gradient, const ConstVector& curvatures,
+         const ConstVector& mixed, const Vector& z, const Vector& residuals, const Indices& order, double b,
+         double slope, double curvature, double threshold, Integer sweeps, double enough,
+         const Budget& budget) {
+        AnyColumnsModel model{columns.per_row(gradient).data(),     columns.per_row(curvatures).data(),
+                              columns.per_row(mixed).data(),        columns.per_row(z).data(),
+                              columns.per_column(residuals).data(), {0, b, slope, curvature, threshold}};
+        const std::span<Integer> visits = columns.row_numbers(order);
+        const Descent descent = interruptibly(budget, [&](Watch& watch) {
+          return descend_on_columns(columns.rows(), model, visits, sweeps, enough, watch);
+        });
+        return std::make_tuple(descent.sweeps, descent.violation, model.intercept.value);
+      },
+      "columns"_a, "gradient"_a, "curvatures"_a, "mixed"_a, "z"_a, "residuals"_a, "order"_a, nb::kw_only(),
+      "b"_a, "slope"_a, "curvature"_a, "threshold"_a, "sweeps"_a, "enough"_a, "budget"_a, Released());
 
   nb::class_<Iterate>(m, "Iterate")
       .def(

@@ -23,14 +23,20 @@ Intercept intercept_of(const std::string& name) {
   return name == "none" ? Intercept::fixed : name == "exact" ? Intercept::exact : Intercept::regularised;
 }
 
+Penalty penalty_of(const std::string& name) {
+  require(name == "l2" || name == "l1", "unknown penalty");
+  return name == "l1" ? Penalty::l1 : Penalty::l2;
+}
+
 // An objective, with the arrays it points into kept alive.
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, const ConstVector& labels, const ConstVector& costs,
                  const std::string& intercept, double number, const std::optional<ConstVector>& targets,
-                 Integer group, std::optional<double> total)
+                 const std::string& penalty, Integer group, std::optional<double> total)
       : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
                   number},
         arrays{labels, costs, targets ? *targets : costs} {
+    this->penalty = penalty_of(penalty);
     if (targets) this->targets = per_row(*targets, length(labels));
     const bool plain = this->intercept == Intercept::fixed && std::holds_alternative<Hinge>(this->loss);
     require(group > 0 && length(labels) % group == 0, "every group needs all of its rows");
@@ -57,9 +63,9 @@ void bind_objective(nb::module_& m) {
       .def("twinned", &TwofoldScores::twinned);
   nb::class_<BoundObjective> objective(m, "Objective");
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double,
-                         std::optional<ConstVector>, Integer, std::optional<double>>(),
+                         std::optional<ConstVector>, const std::string&, Integer, std::optional<double>>(),
                 "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a, "targets"_a = nb::none(),
-                "group"_a = 1, "total"_a = nb::none());
+                "penalty"_a = "l2", "group"_a = 1, "total"_a = nb::none());
   define_loop(objective, "loss_sum", {"margins"},
               [](Self self, const ConstVector& margins) { return self.loss_sum(self.rows(margins)); });
   define_loop(objective, "multipliers", {"margins", "out"},
@@ -68,16 +74,19 @@ void bind_objective(nb::module_& m) {
               });
   objective.def(
       "primal",
-      [](Self self, const ConstVector& margins, double b, double squared_length, const ConstVector& lengths,
+      [](Self self, const ConstVector& margins, double b, double size, const ConstVector& lengths,
          double per_length, double constant, double shift) {
-        return self.primal(self.rows(margins), b, squared_length,
-                           {per_length, self.rows(lengths), constant}, shift);
+        return self.primal(self.rows(margins), b, size, {per_length, self.rows(lengths), constant}, shift);
       },
-      "margins"_a, "b"_a, "squared_length"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0,
-      "shift"_a = 0.0, Released());
-  define_loop(objective, "dual", {"alpha", "squared_length", "reach"},
-              [](Self self, const ConstVector& alpha, double squared_length, double reach) {
-                return self.dual(self.rows(alpha), squared_length, reach);
+      "margins"_a, "b"_a, "size"_a, "lengths"_a, "per_length"_a, "constant"_a = 0.0, "shift"_a = 0.0,
+      Released());
+  define_loop(objective, "dual", {"alpha", "size", "reach"},
+              [](Self self, const ConstVector& alpha, double size, double reach) {
+                return self.dual(self.rows(alpha), size, reach);
+              });
+  define_loop(objective, "divisor", {"alpha", "size"},
+              [](Self self, const ConstVector& alpha, double size) {
+                return self.divisor(self.rows(alpha), size);
               });
   define_loop(objective, "worth_of_excess", {"alpha", "reach"},
               [](Self self, const ConstVector& alpha, double reach) {
@@ -90,9 +99,9 @@ void bind_objective(nb::module_& m) {
                 require(scores.values.size() == self.costs.size(), "one score per row is needed");
                 return twofold_primal(self, scores, b, self.rows(lacking), shift);
               });
-  define_loop(objective, "twofold_dual", {"alpha", "squared_length", "reach"},
-              [](Self self, const ConstVector& alpha, double squared_length, double reach) {
-                return twofold_dual(self, self.rows(alpha), squared_length, reach);
+  define_loop(objective, "twofold_dual", {"alpha", "size", "reach"},
+              [](Self self, const ConstVector& alpha, double size, double reach) {
+                return twofold_dual(self, self.rows(alpha), size, reach);
               });
   define_loop(objective, "make_feasible", {"alpha"},
               [](Self self, const Vector& alpha) { self.make_feasible(self.rows(alpha)); });
@@ -121,6 +130,10 @@ void bind_rows(nb::module_& m) {
   define_loop(m, "twofold_squared_length", {"data", "coefficients"},
               [](const Data& data, const ConstVector& coefficients) {
                 return twofold_squared_length(data.stored_rows(), data.per_row(coefficients));
+              });
+  define_loop(m, "twofold_largest", {"data", "coefficients"},
+              [](const Data& data, const ConstVector& coefficients) {
+                return twofold_largest(data.stored_rows(), data.per_row(coefficients));
               });
   define_loop(m, "scores", {"data", "w", "out", "budget"},
               [](const AnyData& data, const ConstVector& w, const Vector& out, const Budget& budget) {

@@ -112,6 +112,22 @@ double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinate
   });
 }
 
+Descent descend_on_products(ProductsModel& model, std::span<Integer> order, Integer most, double enough,
+                            Watch& watch) {
+  return descend(model, order, most, enough, watch);
+}
+
+Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& given, std::span<Integer> order,
+                           Integer most, double enough, Watch& watch) {
+  return columns.visit([&]<class Columns>(const Columns& kind) {
+    const auto& [gradient, curvatures, mixed, z, residuals, intercept] = given;
+    ColumnsModel<View<Columns>> model{kind, gradient, curvatures, mixed, z, residuals, intercept};
+    const Descent descent = descend(model, order, most, enough, watch);
+    given.intercept = model.intercept;
+    return descent;
+  });
+}
+
 Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,
                                Iterate& iterate, RecentSteps& recent, Watch& watch) {

@@ -9,6 +9,7 @@
 
 #include "data/any_rows.hpp"
 #include "data/zeros.hpp"
+#include "linear/coordinate_descent.hpp"
 #include "linear/dual_coordinate_ascent.hpp"
 #include "linear/momentum.hpp"
 #include "linear/perceptron.hpp"
@@ -69,6 +70,17 @@ Sweep dual_coordinate_ascent(const AnyRows& rows, std::span<Coordinate> coordina
 double go_on(const AnyRows& rows, bool squared, std::span<Coordinate> coordinates,
              std::span<const Integer> order, std::span<double> w, double& bias, double bias_curvature,
              Before before);
+
+Descent descend_on_products(ProductsModel& model, std::span<Integer> order, Integer most, double enough,
+                            Watch& watch);
+// The model by columns, whose kind is that of the columns that are given.
+struct AnyColumnsModel {
+  const double *gradient, *curvatures, *mixed;
+  double *z, *residuals;
+  ModelIntercept intercept;
+};
+Descent descend_on_columns(const AnyRows& columns, AnyColumnsModel& model, std::span<Integer> order,
+                           Integer most, double enough, Watch& watch);
 
 Integer stochastic_subgradient(const AnyRows& rows, const Examples& examples, const StepRule& rule,
                                std::span<const Integer> order, std::span<const double> steps,

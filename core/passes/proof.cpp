@@ -70,8 +70,13 @@ void Objective::multipliers(std::span<const double> margins, double* out) const 
   visit(*this, [&]<class Loss>(Loss) { multipliers_of<Loss>(margins, costs.data(), out); });
 }
 
-double Objective::primal(std::span<const double> margins, double b, double squared_length,
-                         const ScoreError& error, double shift) const {
+double Objective::held(double size, double b) const {
+  const double beta = intercept == Intercept::regularised ? b / number : 0.0;
+  return penalty == Penalty::l1 ? size + std::abs(beta) : 0.5 * size + 0.5 * beta * beta;
+}
+
+double Objective::primal(std::span<const double> margins, double b, double size, const ScoreError& error,
+                         double shift) const {
   if (!(error.per_length < INFINITY && error.constant < INFINITY)) return INFINITY;
   // The margins of w = 0 are those of b alone, and exact: no lengths are needed then.
   const bool off = error.per_length > 0 || !targets.empty();
@@ -94,17 +99,15 @@ double Objective::primal(std::span<const double> margins, double b, double squar
         });
       });
   if (std::isnan(losses)) return INFINITY;
-  double held = 0.5 * squared_length;
-  if (intercept == Intercept::regularised) held += 0.5 * (b / number) * (b / number);
-  if (held + losses == 0 && shift == 0) return 0;
-  const double upper =
-      (held + losses) * (1 + sum_rounding(margins.size())) + smallest_normal(margins.size());
+  const double both = held(size, b) + losses;
+  if (both == 0 && shift == 0) return 0;
+  const double upper = both * (1 + sum_rounding(margins.size())) + smallest_normal(margins.size());
   if (!has_shift()) return upper;
   const double pull = total * shift;  // may be negative, so that rounding counts by its size
   return upper + pull + 8 * kUnit * (upper + std::abs(pull));
 }
 
-double Objective::dual(std::span<const double> alpha, double squared_length, double reach) const {
+double Objective::dual(std::span<const double> alpha, double size, double reach) const {
   double gain = 0, sum = 0, beyond_1 = 0, size_beyond_1 = 0;
   SignedSum excess, all;
   // All sums are made block by block, as sum_in_blocks does: the next one finds the block in the cache.
@@ -135,14 +138,17 @@ double Objective::dual(std::span<const double> alpha, double squared_length, dou
     }
   });
   // Of the squared hinge, a gain is the difference of two numbers that are not negative.
-  const double size =
+  const double magnitudes =
       (std::holds_alternative<SquaredHinge>(loss) ? 2 * sum + std::abs(gain) : gain) + size_beyond_1;
   gain += beyond_1;
+  const bool l1 = penalty == Penalty::l1;
   const double held =
-      0.5 * squared_length + worth_of(excess.sum(), has_shift() ? all.sum() : Twofold{sum, 0}, reach);
-  if (size == 0 && held == 0) return 0;
+      (l1 ? 0.0 : 0.5 * size) + worth_of(excess.sum(), has_shift() ? all.sum() : Twofold{sum, 0}, reach);
+  if (magnitudes == 0 && held == 0) return 0;
   if (!std::isfinite(gain - held)) return -INFINITY;
-  return gain - held - sum_rounding(alpha.size()) * (size + std::abs(held)) - smallest_normal(alpha.size());
+  const double value = gain - held - sum_rounding(alpha.size()) * (magnitudes + std::abs(held)) -
+                       smallest_normal(alpha.size());
+  return l1 ? value / divisor_of(excess.sum(), sum, size) : value;
 }
 
 double Objective::worth_of_excess(std::span<const double> alpha, double reach) const {
@@ -154,8 +160,7 @@ double Objective::worth_of_excess(std::span<const double> alpha, double reach) c
 }
 
 double Objective::worth_of(const Twofold& excess, const Twofold& sum, double reach) const {
-  const double terms = static_cast<double>(labels.size()) + 16;
-  const double lost = 4 * terms * terms * kUnit * kUnit * (sum.rounded() + std::max(total, 0.0));
+  const double lost = lost_in_sums(sum.rounded() + std::max(total, 0.0));
   double worth = 0;
   if (has_shift()) {
     Twofold beyond = sum;
@@ -167,11 +172,36 @@ double Objective::worth_of(const Twofold& excess, const Twofold& sum, double rea
   const double most = std::abs(excess.rounded()) + off;
   if (intercept == Intercept::fixed) return worth + number * excess.rounded() + std::abs(number) * off;
   if (most == 0) return worth;
-  return worth + (intercept == Intercept::exact ? reach * most : 0.5 * (number * most) * (number * most));
+  if (intercept == Intercept::exact) return worth + reach * most;
+  return worth + (penalty == Penalty::l1 ? 0.0 : 0.5 * (number * most) * (number * most));
+}
+
+double Objective::lost_in_sums(double magnitudes) const {
+  const double terms = static_cast<double>(labels.size()) + 16;
+  return 4 * terms * terms * kUnit * kUnit * magnitudes;
+}
+
+double Objective::divisor(std::span<const double> alpha, double size) const {
+  SignedSum excess;
+  excess.add(alpha.data(), labels.data(), alpha.size());
+  const double sum = sum_in_blocks(alpha.size(), [&](std::size_t i) { return alpha[i]; });
+  return divisor_of(excess.sum(), sum, size);
+}
+
+double Objective::divisor_of(const Twofold& excess, double sum, double size) const {
+  double largest = size;
+  if (intercept == Intercept::regularised) {
+    const double most = std::abs(excess.rounded()) * (1 + 2 * kUnit) + lost_in_sums(sum);
+    largest = std::max(largest, number * most);
+  }
+  // Rounded up by more than the division by it can round down.
+  return largest <= 1 ? 1.0 : largest * (1 + 8 * kUnit);
 }
 
 double Objective::reach(double upper, double largest) const {
-  const double length = has_shift() ? largest * total : std::sqrt(2 * upper);
+  const double length = has_shift()              ? largest * total
+                        : penalty == Penalty::l1 ? upper
+                                                 : std::sqrt(2 * upper);
   double reach = 1 + largest * length, most = 0;
   if (has_shift() && intercept == Intercept::fixed) reach += std::abs(number);
   for (const double target : targets) most = std::max(most, std::abs(target - 1));
@@ -246,11 +276,11 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
       }
       return weighted_quantile({kinks.get(), scores.size()}, costs, positive, ridge);
     } else {
-      if (target == nullptr) return smooth_intercepts<Loss>(scores, ridge);
+      if (target == nullptr) return smooth_intercepts<Loss>(scores);
       // With what a target adds to the score, the margin is y_i (score_i + b), as where all of them are 1.
       std::vector<double> sums(scores.begin(), scores.end());
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += labels[i] * (1 - target[i]);
-      return smooth_intercepts<Loss>(sums, ridge);
+      return smooth_intercepts<Loss>(sums);
     }
   });
 }
@@ -271,9 +301,12 @@ std::pair<double, double> Objective::best_levels(std::span<const double> scores,
 }
 
 template <class Loss>
-std::pair<double, double> Objective::smooth_intercepts(std::span<const double> scores, double ridge) const {
-  const double b = maxmargin::best_intercept<Loss>(scores, labels.data(), costs.data(), ridge);
-  if (!std::is_same_v<Loss, SquaredHinge> || ridge > 0 || some_have_losses(scores, b)) return {b, b};
+std::pair<double, double> Objective::smooth_intercepts(std::span<const double> scores) const {
+  const bool regularised = intercept == Intercept::regularised, l1 = penalty == Penalty::l1;
+  const double ridge = regularised && !l1 ? 1 / (number * number) : 0.0;
+  const double threshold = regularised && l1 ? 1 / number : 0.0;
+  const double b = maxmargin::best_intercept<Loss>(scores, labels.data(), costs.data(), ridge, threshold);
+  if (!std::is_same_v<Loss, SquaredHinge> || regularised || some_have_losses(scores, b)) return {b, b};
   const auto [low, high] = intercepts_without_loss(scores);
   return low < high ? std::pair{low, high} : std::pair{b, b};
 }
@@ -297,7 +330,9 @@ double Objective::largest_violation(std::span<const double> margins, std::span<c
     return maxmargin::largest_violation<Loss>(margins, alpha.data(), costs.data());
   });
   if (intercept != Intercept::regularised) return worst;
-  return std::max(worst, std::abs(b / number - number * dot(alpha, labels)));
+  const double pull = number * dot(alpha, labels);
+  if (penalty == Penalty::l2) return std::max(worst, std::abs(b / number - pull));
+  return std::max(worst, b == 0 ? std::abs(pull) - 1 : std::abs(pull - (b > 0 ? 1 : -1)));
 }
 
 bool Objective::some_have_losses(std::span<const double> scores, double b) const {

@@ -10,6 +10,11 @@
 // applied to 0; for a regularised one r(b) = b^2 / (2 s^2) and q(t) = s^2 t^2 / 2; for a fixed one r = 0
 // and q(t) = b t. Rows come in only through scores <w, x_i> and squared lengths: they may be of any kind.
 //
+// With the l1 penalty, |w|_1 stands in the place of 1/2 |w|^2 and |b| / s in that of b^2 / (2 s^2). The
+// dual then has no term of w(alpha): it asks that no entry of w(alpha) is beyond 1, nor s times the sum of
+// alpha_i y_i where b is regularised. Gains are concave in alpha, and 0 at 0, so that alpha divided by the
+// largest of these numbers is worth at least the gains of alpha divided by it.
+//
 // With the hinge and without an intercept, rows may come in groups of several in turn that share one loss,
 // that of the smallest margin; all of a group have the same C_i, and the sum of their alpha is at most
 // that.
@@ -27,6 +32,7 @@
 namespace maxmargin {
 
 enum class Intercept { fixed, regularised, exact };
+enum class Penalty { l2, l1 };
 
 // The best intercepts for some w: any b between `low` and `high` is as good as `b`.
 struct BestIntercept {
@@ -72,26 +78,34 @@ struct Objective {
   std::span<const double> targets{};  // p_i; none where all of them are 1
   Integer group = 1;                  // how many rows in turn share one loss
   double total = -1;                  // T; below 0 where no shift is sought
+  Penalty penalty = Penalty::l2;
 
   bool has_shift() const { return total >= 0; }
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;
 
-  // An upper bound of P, where the squared length of w is at most what is given: no loss rises with its
-  // margin, so each is taken where the margin may be smallest. Infinite where that is not a finite number.
-  double primal(std::span<const double> margins, double b, double squared_length, const ScoreError& error,
+  // An upper bound of P, where the size of w is at most what is given: its squared length, or with the l1
+  // penalty the sum of its magnitudes. No loss rises with its margin, so each is taken where the margin may
+  // be smallest. Infinite where that is not a finite number.
+  double primal(std::span<const double> margins, double b, double size, const ScoreError& error,
                 double shift = 0) const;
-  // A lower bound of the best value: of D(alpha), for an alpha in its box, where the squared length of
-  // w(alpha) is at most what is given. With an exact intercept, alpha need be balanced up to rounding only,
-  // since some optimum has an intercept of at most `reach`; so it is with the total and the shift.
-  double dual(std::span<const double> alpha, double squared_length, double reach) const;
+  // A lower bound of the best value: of D(alpha), for an alpha in its box, where the size of w(alpha) is at
+  // most what is given: its squared length, or with the l1 penalty the largest of its magnitudes. With an
+  // exact intercept, alpha need be balanced up to rounding only, since some optimum has an intercept of at
+  // most `reach`; so it is with the total and the shift.
+  double dual(std::span<const double> alpha, double size, double reach) const;
+  // What w and b cost, given the size of w.
+  double held(double size, double b) const;
   // What the excess t = sum_i alpha_i y_i takes from D, at most.
   double worth_of_excess(std::span<const double> alpha, double reach) const;
+  // With the l1 penalty, what alpha has to be divided by to be feasible: 1, or the largest number that is
+  // not to be beyond 1.
+  double divisor(std::span<const double> alpha, double size) const;
   // A bound of |b| at some optimum with an exact intercept, of a problem whose best value is at most
   // `upper` and whose rows are at most `largest` long. That b is between the kinks of its rows' losses, and
-  // |w| is at most the root of 2 `upper`. (The logistic loss has no kink, but its slopes add up to 0 only
-  // there.) Where the multipliers have a total, w is at most that long times the longest row, and both b
-  // and the shift are bounded.
+  // |w| is at most the root of 2 `upper`, or with the l1 penalty `upper`. (The logistic loss has no kink,
+  // but its slopes add up to 0 only there.) Where the multipliers have a total, w is at most that long
+  // times the longest row, and both b and the shift are bounded.
   double reach(double upper, double largest) const;
   void make_feasible(std::span<double> alpha) const;
 
@@ -111,9 +125,12 @@ struct Objective {
  private:
   // Those of a loss without kink, where all targets are 1.
   template <class Loss>
-  std::pair<double, double> smooth_intercepts(std::span<const double> scores, double ridge) const;
+  std::pair<double, double> smooth_intercepts(std::span<const double> scores) const;
   // The same, of sums that are known: the excess, and the sum of the multipliers.
   double worth_of(const Twofold& excess, const Twofold& sum, double reach) const;
+  double divisor_of(const Twofold& excess, double sum, double size) const;
+  // How far sums over all rows in twofold precision can be off, given the sum of the magnitudes.
+  double lost_in_sums(double magnitudes) const;
   bool excess_counts() const { return intercept != Intercept::fixed || number != 0; }
   // The costs of groups times the hinge of the smallest of their margins, given the margin of any row.
   template <class Margin>

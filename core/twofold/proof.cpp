@@ -35,6 +35,7 @@ bool products_are_rounded() {
 TwofoldScores TwofoldScores::twinned() const {
   TwofoldScores both;
   both.squared_length = squared_length;
+  both.magnitudes = magnitudes;
   for (std::size_t i = 0; i < values.size(); ++i) {
     both.values.insert(both.values.end(), 2, values[i]);
     both.off.insert(both.off.end(), 2, off[i]);
@@ -43,8 +44,11 @@ TwofoldScores TwofoldScores::twinned() const {
 }
 
 TwofoldScores twofold_scores(const StoredRows& rows, std::span<const double> w) {
-  Twofold squares;
-  for (const double weight : w) squares.add(two_product(weight, weight));
+  Twofold squares, magnitudes;
+  for (const double weight : w) {
+    squares.add(two_product(weight, weight));
+    magnitudes.add(std::abs(weight));
+  }
   return std::visit(
       [&](const auto& kind) {
         const std::size_t count = static_cast<std::size_t>(kind.count);
@@ -60,6 +64,7 @@ TwofoldScores twofold_scores(const StoredRows& rows, std::span<const double> w) 
           scores.off[i] = twofold_error(terms) * magnitudes;
         }
         scores.squared_length = squares.rounded() * kAFew;
+        scores.magnitudes = magnitudes.rounded() * kAFew;
         return scores;
       },
       rows);
@@ -89,6 +94,33 @@ double twofold_squared_length(const StoredRows& rows, std::span<const double> co
       rows);
 }
 
+double twofold_largest(const StoredRows& rows, std::span<const double> coefficients) {
+  return std::visit(
+      [&](const auto& kind) {
+        const auto columns = static_cast<std::size_t>(kind.columns);
+        std::vector<Twofold> sums(columns);
+        std::vector<double> magnitudes(columns), terms(columns);
+        for (Integer i = 0; i < kind.count; ++i) {
+          if (coefficients[i] == 0) continue;
+          for_each_value(kind[i], [&](Integer column, auto value) {
+            const Twofold product = two_product(coefficients[i], static_cast<double>(value));
+            sums[column].add(product);
+            magnitudes[column] += std::abs(product.high);
+            ++terms[column];
+          });
+        }
+        double largest = 0;
+        for (std::size_t j = 0; j < columns; ++j) {
+          const double off = twofold_error(terms[j]) * magnitudes[j];
+          const double most = std::abs(sums[j].rounded()) * kAFew + off * kAFew;
+          if (std::isnan(most)) return static_cast<double>(INFINITY);
+          largest = std::max(largest, most);
+        }
+        return largest;
+      },
+      rows);
+}
+
 double twofold_primal(const Objective& objective, const TwofoldScores& scores, double b,
                       std::span<double> lacking, double shift) {
   for (std::size_t i = 0; i < lacking.size(); ++i) {
@@ -105,9 +137,8 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
         rounded + 2 * kUnit * std::abs(rounded) + scores.off[i] * kAFew + twofold_error(5) * magnitudes;
     if (std::isnan(lacking[i])) return INFINITY;  // no loss of it would say so
   }
-  Twofold sum{0.5 * scores.squared_length, 0};
-  if (objective.intercept == Intercept::regularised)
-    sum.add(0.5 * (b / objective.number) * (b / objective.number));
+  const bool l1 = objective.penalty == Penalty::l1;
+  Twofold sum{objective.held(l1 ? scores.magnitudes : scores.squared_length, b), 0};
   std::visit(
       [&]<class Loss>(Loss) {
         const std::size_t group = static_cast<std::size_t>(objective.group);  // of them, the worst counts
@@ -124,25 +155,27 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
          smallest_normal(lacking.size());
 }
 
-double twofold_dual(const Objective& objective, std::span<const double> alpha, double squared_length,
-                    double reach) {
+double twofold_dual(const Objective& objective, std::span<const double> alpha, double size, double reach) {
   Twofold gain;
-  double size = 0;
+  double magnitudes = 0;
   std::visit(
       [&]<class Loss>(Loss) {
         for (std::size_t i = 0; i < alpha.size(); ++i) {
           const double own = Loss::dual_gain(alpha[i], objective.costs[i]);
           gain.add(own);
-          size += std::max(std::abs(own), alpha[i]);
+          magnitudes += std::max(std::abs(own), alpha[i]);
           if (objective.targets.empty()) continue;
           const double beyond_1 = (objective.targets[i] - 1) * alpha[i];
           gain.add(beyond_1);
-          size += std::abs(beyond_1) + alpha[i];
+          magnitudes += std::abs(beyond_1) + alpha[i];
         }
       },
       objective.loss);
-  const double held = 0.5 * squared_length + objective.worth_of_excess(alpha, reach);
-  return gain.rounded() - held - 16 * kUnit * (size + std::abs(held)) - smallest_normal(alpha.size());
+  const bool l1 = objective.penalty == Penalty::l1;
+  const double held = (l1 ? 0.0 : 0.5 * size) + objective.worth_of_excess(alpha, reach);
+  const double value =
+      gain.rounded() - held - 16 * kUnit * (magnitudes + std::abs(held)) - smallest_normal(alpha.size());
+  return l1 ? value / objective.divisor(alpha, size) : value;
 }
 
 }  // namespace maxmargin

@@ -11,6 +11,7 @@ from maxmargin.tools.lazy_names import lazy_names
 if TYPE_CHECKING:
     from maxmargin.along_costs.model_path import Path as Path
     from maxmargin.along_costs.path import path as path
+    from maxmargin.along_costs.path import smallest_C as smallest_C
     from maxmargin.along_costs.path import whole_path as whole_path
     from maxmargin.chunks.source import Chunks as Chunks
     from maxmargin.estimators import SVC as SVC
@@ -88,6 +89,7 @@ _HOME = {
     "path": "along_costs.path",
     "ranking_problem": "problem.ranking",
     "regression_problem": "problem.regression",
+    "smallest_C": "along_costs.path",
     "solve": "solving.loop",
     "solve_hard_margin": "reductions.hard_margin",
     "unpatch": "estimators.patching",

@@ -25,7 +25,9 @@ from maxmargin.solvers import LINEAR_SOLVERS, DualCoordinateAscent, Pegasos
 from scikit_learn import assert_passes
 
 
-@parametrize_with_checks([LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True)])
+@parametrize_with_checks(
+    [LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True), LinearSVC(penalty="l1")]
+)
 def test_scikit_learn_checks(estimator, check):
     assert_passes(check, estimator)
 
@@ -222,8 +224,9 @@ def test_a_configured_solver_is_used(breast_cancer):
 @pytest.mark.parametrize("solver", [name for name in LINEAR_SOLVERS if name != "perceptron"])
 def test_every_solver_fits(breast_cancer, solver):
     X, y = breast_cancer
-    loss = "squared_hinge" if solver == "newton" else "hinge"
-    model = LinearSVC(solver=solver, loss=loss, tol=1e-2, max_iter=3000, random_state=0)
+    l1 = LINEAR_SOLVERS[solver].takes_l1
+    loss = "squared_hinge" if solver == "newton" or l1 else "hinge"
+    model = LinearSVC("l1" if l1 else "l2", loss, solver=solver, tol=1e-2, max_iter=3000, random_state=0)
     model.fit(X.astype(np.float32), y)
     assert model.certificate_.relative_gap <= 1e-2
     assert model.score(X, y) > 0.97
@@ -321,7 +324,7 @@ def test_feature_names_and_labels_of_any_kind():
         ("C", True, "Got True instead"),
         ("tol", np.nan, "relative gap"),
         ("loss", "epsilon", "'squared_hinge', 'hinge', 'logistic'"),
-        ("penalty", "l1", "not offered"),
+        ("penalty", "elasticnet", "zero"),
         ("multi_class", "ovo", "all classes in one problem"),
         ("solver", "newton_raphson", "'dual_coordinate_ascent'"),
         ("solver", 3, "or a Solver"),

@@ -16,7 +16,7 @@ from scikit_learn import assert_passes
 IRIS = load_iris(return_X_y=True)
 
 
-@parametrize_with_checks([LogisticRegression()])
+@parametrize_with_checks([LogisticRegression(), LogisticRegression(penalty="l1")])
 def test_scikit_learn_checks(estimator, check):
     assert_passes(check, estimator)
 

@@ -70,7 +70,7 @@ FOUND = {
     "model/found_infinite_setting": "is beyond all floats",
     "model/found_infinite_step": "a step that is not a whole number",
     "model/found_number_beyond_floats": "'max_time' parameter .* Got 1000",
-    "model/found_problem_unknown_to_liblinear": "not have the l1 penalty",
+    "model/found_problem_unknown_to_liblinear": "the l1 penalty goes with the squared hinge",
     "model/found_zero_byte_in_class": "should not have zero bytes",
     "model/found_escape_in_description": r"the problem must state .* not \\x1b\[31m",
     "model/found_escape_in_header": r"unknown variant `F\\x7f64`",

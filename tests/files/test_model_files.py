@@ -600,7 +600,8 @@ def test_votes_are_those_of_pairs():
 def test_every_registered_solver_can_be_saved(tmp_path):
     X, y = make_classification(60, 4, random_state=0)
     for name, solver in LINEAR_SOLVERS.items():
-        loss = "squared_hinge" if name == "newton" else "hinge"
-        model = LinearSVC(loss=loss, solver=solver(seed=5), tol=0.5).fit(X, y)
+        loss = "squared_hinge" if name == "newton" or solver.takes_l1 else "hinge"
+        penalty = "l1" if solver.takes_l1 else "l2"
+        model = LinearSVC(penalty, loss, solver=solver(seed=5), tol=0.5).fit(X, y)
         model.save(tmp_path / "model")
         assert LinearSVC.load(tmp_path / "model").solver == solver(seed=5)

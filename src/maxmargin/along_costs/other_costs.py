@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin import core
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.problem.rows import UNIT
-from maxmargin.proof.certificate import Certificate, Off, longer
+from maxmargin.proof.certificate import Certificate, Off, certify, longer
 from maxmargin.proof.solution import Solution
 from maxmargin.types import Vector
 
@@ -78,8 +78,11 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
     """What a certificate proves of the same problem with all costs times ``factor``.
 
     The point w stays, and so does b unless it is regularised. Of the multiples of alpha that are inside
-    the box, the one is taken that is worth most.
+    the box, the one is taken that is worth most. With the l1 penalty, multipliers are those of the margins
+    at the other costs, which takes two passes.
     """
+    if problem.penalty is Penalty.L1:
+        return certify(problem, Solution(w=certificate.w, b=certificate.b))
     point = Point.of(certificate, problem)
     if problem.intercept is Intercept.REGULARISED:
         point = _with_best_intercept(problem, point)
@@ -100,8 +103,12 @@ def carried_over(certificate: Certificate, problem: Problem, factor: float) -> C
 
 
 def can_combine(problem: Problem) -> bool:
-    """Whether ``combined`` takes it: seen through a kernel, inner products of two w would need a pass."""
-    return problem.loss.name != "perceptron" and not problem.rows.has_kernel
+    """Whether ``combined`` takes it: seen through a kernel, inner products of two w would need a pass.
+
+    Its line searches are on squared lengths, which the l1 penalty does not have.
+    """
+    l2 = problem.penalty is Penalty.L2
+    return problem.loss.name != "perceptron" and not problem.rows.has_kernel and l2
 
 
 def combined(

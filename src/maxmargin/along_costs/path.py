@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin.along_costs.model_path import Path, Segment
 from maxmargin.along_costs.other_costs import can_combine, carried_over, combined, start_of
-from maxmargin.problem import Problem
+from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
 from maxmargin.solvers import AnySolver
@@ -131,8 +131,8 @@ def whole_path(
         raise ValueError(f"low must be below high, and tol above 0. Got {low}, {high} and {tol} instead.")
     if not can_combine(problem):
         raise ValueError(
-            "whole_path takes rows without a kernel, and losses other than the perceptron's. Use path for "
-            "values of C of your own."
+            "whole_path takes rows without a kernel, losses other than the perceptron's, and the l2 "
+            "penalty. Use path for values of C of your own."
         )
     find_way(solver, problem, tol)  # whether there is such a one, before anything runs
     walk = _Walk(problem, solver, replace(limits, tol=_SHARE_OF_ENDS * tol), Watch(callback))
@@ -141,6 +141,29 @@ def whole_path(
     values = sorted(walk.models)
     models = tuple(walk.models[C] for C in values)
     return Path(np.array(values), models, time.perf_counter() - started, problem)
+
+
+def smallest_C(problem: Problem) -> float:
+    """The C at which the first column gets a weight, with the l1 penalty: the beginning of a path.
+
+    Up to it, w = 0 is the best. There, all margins are those of b alone, and C times the largest pull of
+    a column at C = 1 is 1. A regularised intercept counts as a column, as in scikit-learn's ``l1_min_c``.
+    Infinite where no column pulls at any C. The costs of the problem count as weights, as in ``path``.
+    """
+    _refuse_data(problem, "smallest_C", "")
+    if problem.penalty is not Penalty.L1:
+        raise ValueError(
+            "smallest_C is about the l1 penalty. Got a problem with the l2 penalty instead, whose w is not "
+            "0 at any C. Use Problem.of(X, y, penalty='l1')."
+        )
+    scores, exact = np.zeros(problem.rows.count), problem.intercept is Intercept.EXACT
+    alpha = problem.multipliers(
+        problem.margins_of(scores, problem.best_intercept(scores) if exact else 0.0)
+    )
+    largest = float(np.abs(problem.rows.combine(alpha * problem.y)).max(initial=0.0))
+    if problem.intercept is Intercept.REGULARISED:
+        largest = max(largest, problem.intercept_scaling * abs(float(alpha @ problem.y)))
+    return 1.0 / largest if largest > 0.0 else math.inf
 
 
 class _Walk:

@@ -65,7 +65,6 @@ class Judging:
         from maxmargin.command_line.shared.verdict import SMALLEST_GAP, Verdict
 
         cost, tol, saved = _cost(saved, model, self.C), self.tol, self._with_epsilon(saved, model)
-        _check_problem(saved, model)
         if saved.status is not None and saved.status.certified and saved.tol is not None:
             tol = max(saved.tol, SMALLEST_GAP)  # the file's own claim decides
         return Verdict(model, data, saved, cost, tol=1e-2 if tol is None else tol)
@@ -187,13 +186,4 @@ def _refuse_for_own(model: files.StoredModel, path: Path, option: str) -> None:
         raise Failure(
             f"{option} is for files of LIBLINEAR and LIBSVM. {path} says itself what was minimised. "
             f"Leave {option} out."
-        )
-
-
-def _check_problem(model: files.StoredModel, path: Path) -> None:
-    """Refuse models of problems that are not the one whose dual is known here."""
-    if model.problem.get("penalty", "l2") != "l2":
-        raise NoProof(
-            f"certify proves models with the l2 penalty. {path} has the l1 penalty, another problem with "
-            "another dual. It can be used with maxmargin predict."
         )

@@ -61,6 +61,14 @@ def train(
             show_default="squared_hinge; hinge where kernel, solver or format has no other",
         ),
     ] = None,
+    penalty: Annotated[
+        str | None,
+        typer.Option(
+            help="l2, or l1, with which most columns get no weight: for the squared hinge and the logistic "
+            "loss.",
+            show_default="l2",
+        ),
+    ] = None,
     epsilon: Annotated[
         float | None,
         typer.Option(
@@ -141,6 +149,8 @@ def train(
 
     Example: maxmargin train data.svm -o model.mm --solver pegasos --loss hinge --option batch=16
 
+    Example: maxmargin train data.svm -o model.mm --penalty l1 -C 0.1
+
     Example: maxmargin train prices.csv --label price --task regression --epsilon 0.5 -o model.mm
 
     Example: maxmargin train pages.svm --task ranking -C 0.01 -o model.mm
@@ -199,7 +209,9 @@ def train(
     if task == "regression":
         from maxmargin.command_line.shared import regression
 
-        regression.refuse_for_regression(class_weight=class_weight, resume=resume, features=features)
+        regression.refuse_for_regression(
+            class_weight=class_weight, resume=resume, features=features, penalty=penalty
+        )
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon}
         paths = regression.RegressionFiles(data, target, test, not no_proof, hold_out, model_format)
@@ -213,6 +225,11 @@ def train(
     _refuse_features(earlier, asked is not None, model_format)
     if kernel.kernel is not None or _has_kernel(earlier):
         _refuse_without_kernel(loss, intercept, model_format, earlier)
+        if penalty not in (None, "l2"):
+            raise Failure(
+                f"With a kernel --penalty must be l2. Got {penalty!r} instead. Leave --penalty or --kernel "
+                "out."
+            )
         given = given | own | {"loss": None, "device": device}
     else:
         if device == "cuda":
@@ -220,8 +237,9 @@ def train(
                 "--device cuda is for kernels. Got no kernel. Add --kernel gaussian, or leave it out."
             )
         given |= {} if intercept is None else options.intercept_options(intercept)
+        given["penalty"] = penalty
         if loss is None and earlier is None and "multi_class" not in given:
-            given["loss"] = usual_loss(solver, model_format)
+            given["loss"] = "squared_hinge" if penalty == "l1" else usual_loss(solver, model_format)
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:

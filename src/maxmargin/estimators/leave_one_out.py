@@ -105,6 +105,11 @@ def _problems(estimator: Any, X: Any, y: ArrayLike) -> ClassProblems:
             "leave_one_out needs a finite C. Got C = inf: nothing bounds how far a hard margin moves "
             "without one of its rows. Use a large C."
         )
+    if outline.penalty == "l1":
+        raise ValueError(
+            "leave_one_out rests on how the l2 penalty is curved. Got the l1 penalty instead, which is "
+            "not. Use penalty='l2', or cross_val_score with LeaveOneOut."
+        )
     rows, labels = Rows(seen_rows(estimator, X)), np.asarray(y)
     if (
         labels.shape != outline.codes.shape

@@ -86,17 +86,19 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
         minimise over (w, b)   1/2 |w|^2  +  C sum_i weight_i loss(y_i (<w, x_i> + b))
 
-    One problem for two classes; for more, one per class against the rest.
+    One problem for two classes; for more, one per class against the rest. With ``penalty="l1"``, |w|_1 is
+    in the place of 1/2 |w|^2.
 
     Parameters
     ----------
-    penalty : "l2"
-        The only one offered.
+    penalty : "l2" or "l1"
+        What keeps w small. "l1" is the sum of the magnitudes of its entries, and makes most of them zero;
+        it goes with the squared hinge and the logistic loss. A regularised b is in it, as |b| / s.
     loss : "squared_hinge", "hinge" or "logistic"
         The loss of a margin.
     dual : "auto" or bool
-        Accepted for compatibility and without effect: every solver here proves its answer in the
-        primal and the dual.
+        Without effect but for True with the l1 penalty, which scikit-learn refuses, too: every solver here
+        proves its answer in the primal and the dual.
     tol : float
         The relative gap to reach: ``(primal - dual) / |primal|``.
     C : float
@@ -224,6 +226,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
             intercept_scaling=self.intercept_scaling,
             weights=weights,
             class_weight=self.class_weight,
+            penalty=self.penalty,
         )
 
     def _fit_problems(
@@ -245,7 +248,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
             shortfall = self._set_proof(problems, models)
             self.coef_, self.intercept_ = problems.answers(models.certificates, coef)
             formulation = "crammer_singer" if self._is_joint else "separate"
-            self._stated_problem |= {"penalty": "l2", "formulation": formulation}
+            self._stated_problem |= {"penalty": str(self.penalty), "formulation": formulation}
             return shortfall, interrupts.came or any(models[k].interrupted for k in range(len(models)))
 
     def _from_last_fit(self, problems: ClassProblems) -> Begin | None:
@@ -352,6 +355,22 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
     def _check_parameters(self) -> None:
         check_solver(self)
         check_options(self)
+        if self.penalty == "l1" and (self.loss == "hinge" or self.dual is True):
+            raise ValueError(
+                "Unsupported set of arguments: the l1 penalty goes with a smooth loss and with dual='auto' "
+                f"or False. Got penalty='l1', loss={self.loss!r}, dual={self.dual!r} instead. Use "
+                "loss='squared_hinge' or 'logistic', and leave dual out."
+            )
+        if self.penalty == "l1" and self._is_joint:
+            raise ValueError(
+                "With multi_class='crammer_singer' the penalty must be 'l2'. Got 'l1' instead. Use "
+                "multi_class='ovr'."
+            )
+        if self.penalty == "l1" and math.isinf(self.C):
+            raise ValueError(
+                "C must be finite with the l1 penalty. Got C = inf instead: the hard margin is that of the "
+                "l2 penalty. Use a large C, or penalty='l2'."
+            )
         if self._is_joint and math.isinf(self.C):
             raise ValueError(
                 "With multi_class='crammer_singer' C must be finite. Got C=inf instead. Use a large C, or "

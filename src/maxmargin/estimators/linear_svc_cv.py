@@ -126,6 +126,7 @@ class LinearSVCCV(LinearParameters):
     0.1
     """
 
+    penalty: takes.L2Penalty = "l2"
     _: KW_ONLY
     Cs: int | ArrayLike = 10
     cv: Any = None

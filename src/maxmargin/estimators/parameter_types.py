@@ -52,11 +52,12 @@ Probability = Annotated[
     Expected("a bool, 'sigmoid' or 'isotonic'"),
     "True is 'sigmoid', Platt's curve from scores to probabilities.",
 ]
-Penalty = Annotated[
+Penalty = Annotated[str, Literal["l2", "l1"], "'l1' makes most entries of coef_ zero."]
+L2Penalty = Annotated[
     str,
     Literal["l2"],
-    "The l1 penalty is not offered: it is another problem, with another proof. "
-    "sklearn.svm.LinearSVC(penalty='l1', dual=False) has it.",
+    "What two values of C prove of those between them is known for the l2 penalty alone. Choose C with "
+    "GridSearchCV(LinearSVC(penalty='l1'), {'C': ...}) instead.",
 ]
 OneVsRest = Annotated[
     str,

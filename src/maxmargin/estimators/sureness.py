@@ -48,6 +48,11 @@ def places_of(estimator: Any) -> list[Neighbourhood]:
     return places
 
 
+def has_place(estimator: Any) -> bool:
+    """Whether the gap bounds how far the best model is: not with the l1 penalty."""
+    return bool(estimator._stated_problem.get("penalty", "l2") == "l2")
+
+
 def settled_of(estimator: Any) -> list[SettledRows]:
     """The training rows of each problem whose multipliers at the optimum are known."""
     return [settled_rows(proof, side) for proof, side in _proofs_and_sides(estimator)]
@@ -78,6 +83,11 @@ def verdicts(kind: Decomposition, codes: NDArray[Any], low: Matrix, high: Matrix
 
 
 def _proofs_and_sides(estimator: Any) -> Iterator[tuple[Certificate, Side]]:
+    if not has_place(estimator):
+        raise ValueError(
+            "Bounds on scores rest on how the l2 penalty is curved. Got the l1 penalty instead, which is "
+            "not: points of nearly the same value can be far apart. Use penalty='l2'."
+        )
     outline: ClassProblems | None = estimator.__dict__.get("_outline")
     if outline is None:
         raise ValueError(

@@ -102,6 +102,11 @@ class Vector:
         """The inner product with itself."""
         return self.dot(self)
 
+    @property
+    def magnitudes(self) -> list[Fraction]:
+        """The magnitudes of what is stored."""
+        return [Fraction(abs(number), self.denominator) for number in self.numerators.values()]
+
     def dot(self, other: Vector) -> Fraction:
         """The inner product, exactly."""
         few, many = sorted((self.numerators, other.numerators), key=len)

@@ -217,6 +217,7 @@ def _in_words(described: Mapping[str, Any]) -> str:
     stated = described["problem"]
     loss = "hard margin" if stated["C"] == "inf" else f"{stated['loss']} loss, C = {stated['C']!r}"
     kernel = f", {described['kernel']['kernel']} kernel" if "kernel" in described else ""
+    kernel += ", l1 penalty" if stated["penalty"] == "l1" else ""
     return f"{loss}, intercept {stated['intercept']}{kernel}"
 
 
@@ -244,8 +245,12 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
             "nothing to recompute them from. Use maxmargin certify without --independent."
         )
     others: dict[str, Any] = {"regression": TUBE_LOSSES, "ranking": RANKING_LOSSES}
-    known = others.get(described["decision"], LOSSES)
+    losses = others.get(described["decision"], LOSSES)
     joint = stated["formulation"] == "crammer_singer" and stated["loss"] == "hinge"
-    separate = stated["formulation"] == "separate" and stated["loss"] in known
-    if stated["penalty"] != "l2" or not (joint or separate):
+    known = joint or (stated["formulation"] == "separate" and stated["loss"] in losses)
+    if stated["penalty"] != "l2":  # with the l1 penalty nothing bounds how far the best model is
+        known = known and stated["penalty"] == "l1" and stated["C"] != "inf" and "kernel" not in described
+        known = known and described["decision"] not in others and not joint
+        known = known and described.get("optimum") is None
+    if not known:
         raise Unreadable("The model minimises another problem than those whose dual is known here.")

@@ -132,6 +132,7 @@ def _of_classes(model: Model, data: Data) -> Iterator[Part]:
             stated["loss"],
             stated["intercept"],
             Fraction(stated["intercept_scaling"]),
+            penalty=stated["penalty"],
         )
         yield _part(model, k, _title(classes, first, second), problem, w, alpha)
 

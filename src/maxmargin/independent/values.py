@@ -5,7 +5,8 @@
     m_i = y_i (<w, x_i> + b) + 1 - p_i
 
 The targets p_i are 1 but in regression, whose examples have two rows each, the walls of its tube: the
-lower one with y = 1 and the target value - epsilon, the upper one with -1 and -(value + epsilon).
+lower one with y = 1 and the target value - epsilon, the upper one with -1 and -(value + epsilon). With the
+l1 penalty, |w|_1 and |b| / s are in the places of 1/2 |w|^2 and b^2 / (2 s^2).
 
 **The bound.** Every loss is convex, so for every margin m and every a in its box, C loss(m) >= gain(a) -
 a m, where gain(a) = -C loss*(-a / C). With w(a) = sum_i a_i y_i x_i, t = sum_i a_i y_i and gain the sum of
@@ -20,17 +21,25 @@ all gain(a_i) - a_i (1 - p_i), adding this up over the rows gives, for every (w,
   multiplied by the quotient of the two sums, a fraction: they stay in their boxes, and t is then 0.
   Second, the lemma below bounds b, and |b t| <= B |t|.
 
+**The l1 penalty.** There, P(w, b) >= gain - <w, w(a)> - b t + |w|_1 >= gain - b t where no entry of w(a)
+is beyond 1, and if b is regularised P(w, b) >= gain where s |t| is not, either. Let q be the largest of
+these numbers and 1. The gains are concave and 0 at 0, so multipliers that are divided by q have a gain of
+at least gain / q, and they prove (gain - b t) / q or gain / q.
+
 **Lemma.** With rows of both classes at positive cost, P has a minimiser (w*, b*) with |b*| <= B, where
 
     B = p + R sqrt(2 U)                         for the hinge and the squared hinge
     B = R sqrt(2 U)                             for the perceptron loss
     B = R sqrt(2 U) + |log(C_plus / C_minus)|   for the logistic loss.
 
+With the l1 penalty, U stands in the place of sqrt(2 U).
+
 R is the largest |x_i| of a row of positive cost, p the largest |p_i|, U any number that is not below the
 best value, and C_plus and C_minus are the sums of the costs of each class.
 
 Proof. A minimiser exists: P grows without bound in w and, with both classes there, in b. As losses are not
-negative, 1/2 |w*|^2 <= P* <= U, so every score f_i = <w*, x_i> has |f_i| <= F = R sqrt(2 U).
+negative, 1/2 |w*|^2 <= P* <= U, so every score f_i = <w*, x_i> has |f_i| <= F = R sqrt(2 U). (With the
+l1 penalty |w*| <= |w*|_1 <= U.)
 
 For the hinge and the squared hinge, let b be above all y_i p_i - f_i, where margins are 1. Then the rows
 with y_i = 1 have no loss, and that of the others is no larger at a smaller b. So b can be lowered to the
@@ -101,6 +110,8 @@ class ExactProblem:
     """How many rows in turn share one hinge, that of the smallest margin, and their cost."""
     targets: Sequence[Fraction] | None = None
     """p_i, of the hinge and the squared hinge; None where all of them are 1."""
+    penalty: str = "l2"
+    """l2, or l1 for rows without a kernel."""
 
     @cached_property
     def counted(self) -> list[int]:
@@ -176,13 +187,15 @@ def _best_bound(problem: ExactProblem, alpha: Sequence[Fraction], by_lemma: Frac
     bound = max(by_lemma, ZERO)
     if problem.intercept == "exact" and not problem.one_class and _excess(problem, alpha):
         other = balanced(problem.y, alpha)
-        bound = max(bound, _dual(problem, other, w_of_alpha(problem, other)))
+        bound = max(bound, _lemma_bound(problem, other, w_of_alpha(problem, other), ZERO))
     return bound
 
 
 def _lemma_bound(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector, upper: Fraction) -> Fraction:
     """What multipliers in their boxes prove, w being made of them."""
     bound, excess = _dual(problem, alpha, w), _excess(problem, alpha)
+    if problem.penalty == "l1":
+        return _l1_bound(problem, bound, excess, w, upper)
     if problem.intercept == "none":
         return bound - problem.fixed * excess
     if problem.intercept == "regularised":
@@ -192,10 +205,27 @@ def _lemma_bound(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector, up
     return bound - largest_intercept(problem, upper) * abs(excess) if excess else bound
 
 
+def _l1_bound(
+    problem: ExactProblem, gain: Fraction, excess: Fraction, w: Vector, upper: Fraction
+) -> Fraction:
+    """The same with the l1 penalty."""
+    largest = max([Fraction(1), *w.magnitudes])
+    if problem.intercept == "none":
+        return (gain - problem.fixed * excess) / largest
+    if problem.intercept == "regularised":
+        return gain / max(largest, problem.scaling * abs(excess))
+    if problem.one_class:
+        return min(gain, ZERO)
+    worth = largest_intercept(problem, upper) * abs(excess) if excess else ZERO
+    return (gain - worth) / largest
+
+
 def largest_intercept(problem: ExactProblem, upper: Fraction) -> Fraction:
     """B of the lemma: some best intercept is between -B and B."""
     longest = max(problem.rows.squared_length(i).high for i in problem.counted)
-    bound = root_above(longest * 2 * max(min(upper, _objective_of_zero(problem)), ZERO))
+    most = max(min(upper, _objective_of_zero(problem)), ZERO)
+    l1 = problem.penalty == "l1"
+    bound = root_above(longest) * most if l1 else root_above(longest * 2 * most)
     if problem.loss in ("hinge", "squared_hinge"):
         targets = problem.targets
         return bound + (1 if targets is None else max(abs(targets[i]) for i in problem.counted))
@@ -279,6 +309,9 @@ def _margins(problem: ExactProblem, scores: Sequence[Interval], b: Fraction) -> 
 
 
 def _regulariser(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
+    if problem.penalty == "l1":
+        beta = b / problem.scaling if problem.intercept == "regularised" else ZERO
+        return Interval.exactly(total(w.magnitudes) + abs(beta))
     value = problem.rows.squared_norm(w, scores).times(Fraction(1, 2))
     if problem.intercept == "regularised":
         value = value.plus((b / problem.scaling) ** 2 / 2)
@@ -291,11 +324,14 @@ def _excess(problem: ExactProblem, alpha: Sequence[Fraction]) -> Fraction:
 
 
 def _dual(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector) -> Fraction:
-    """A lower bound on ``gain - 1/2 |w(a)|^2``, for multipliers in their boxes and their w."""
+    """A lower bound on ``gain - 1/2 |w(a)|^2``, for multipliers in their boxes and their w.
+
+    With the l1 penalty the gain alone.
+    """
     gains = total(_GAINS[problem.loss](alpha[i], problem.costs[i]) for i in problem.counted)
     if problem.targets is not None:
         gains -= total(alpha[i] * (1 - problem.targets[i]) for i in problem.counted)
-    return gains - problem.rows.squared_norm(w).high / 2
+    return gains if problem.penalty == "l1" else gains - problem.rows.squared_norm(w).high / 2
 
 
 def boxed(problem: ExactProblem, alpha: Sequence[Fraction]) -> list[Fraction]:

@@ -9,6 +9,8 @@ general the hinge is max(0, p_i - y_i (<w, x_i> + b)): row i wants a score of at
 -p_i where its sign y_i is -1. That says regression, too (problem/regression.py). Rows in a group share one
 loss, that of the worst of them: so several classes are one problem (problem/class_rows.py).
 
+With the l1 penalty, |w|_1 stands in the place of 1/2 |w|^2, and most entries of w are 0 at the optimum.
+
 Where a ``total`` T is given, all targets are lowered by a ``shift`` e that is sought, and that costs T e:
 
 minimise over (w, b, e)   1/2 |w|^2  +  T e  +  sum_i C_i loss(m_i)
@@ -27,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logit
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
@@ -34,6 +37,9 @@ from maxmargin.problem.magnitudes import LARGEST, is_within_limits, refuse_extre
 from maxmargin.problem.rows import UNIT, Rows, RowSpace
 from maxmargin.tools.changed import changed
 from maxmargin.types import Vector
+
+_HALVINGS = 60
+"""Halvings of a bracket until float64 has no number in its middle."""
 
 
 class Intercept(StrEnum):
@@ -45,6 +51,15 @@ class Intercept(StrEnum):
     """One more feature of constant value s (the augmentation trick, 000): b^2 / (2 s^2) is added."""
     EXACT = "exact"
     """b is free, as in the lectures' problem; the dual then carries sum_i alpha_i y_i = 0."""
+
+
+class Penalty(StrEnum):
+    """What keeps w small."""
+
+    L2 = "l2"
+    """1/2 |w|^2."""
+    L1 = "l1"
+    """|w|_1, the sum of the magnitudes: it makes w sparse. A regularised b adds |b| / s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +82,7 @@ class Problem:
     """b itself when there is none to be sought."""
     targets: Vector | None = None
     """p_i, one for each row; None where all of them are 1."""
+    penalty: Penalty = Penalty.L2
     group: int = 1
     """How many rows in turn share one loss, that of the smallest margin; all of them have the same C_i."""
     total: float | None = None
@@ -85,6 +101,7 @@ class Problem:
         intercept_scaling: float = 1.0,
         fixed_intercept: float = 0.0,
         targets: ArrayLike | None = None,
+        penalty: str | Penalty = Penalty.L2,
         group: int = 1,
         total: float | None = None,
     ) -> Problem:
@@ -131,12 +148,13 @@ class Problem:
             loss = LOSSES[loss]
         scaling, fixed = float(intercept_scaling), float(fixed_intercept)
         wanted = None if targets is None else _checked_targets(targets, rows.count)
+        kind = _checked_penalty(penalty, rows, loss)
         if group > 1 and not (loss.name == "hinge" and intercept == Intercept.NONE and wanted is None):
             raise ValueError(
                 "Groups of rows can share a hinge without an intercept and without targets. Got "
                 f"loss={loss.name!r} and intercept={str(intercept)!r} with group={group} instead."
             )
-        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted, group)
+        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted, kind, group)
         if total is not None:
             problem = replace(problem, total=checked_total(problem, float(total)))
         if rows.has_kernel:
@@ -191,7 +209,7 @@ class Problem:
         if self.intercept is Intercept.REGULARISED:
             number = self.intercept_scaling
         stated = self.loss.name, self.y, self.costs, self.intercept.value, number
-        return core.Objective(*stated, self.targets, self.group, self.total)
+        return core.Objective(*stated, self.targets, self.penalty.value, self.group, self.total)
 
     def worst(self, margins: Vector) -> Vector:
         """The smallest margin of each group: the losses are those of these."""
@@ -207,12 +225,21 @@ class Problem:
         }[self.intercept]
 
     def regulariser(self, w: Vector, b: float) -> float:
-        """``1/2 |w|^2``, and ``b^2 / (2 s^2)`` more when the intercept is regularised."""
-        value = 0.5 * self.rows.squared_norm(w)
-        if self.intercept is Intercept.REGULARISED:
-            beta = b / self.intercept_scaling
-            value += 0.5 * beta * beta  # which may be infinite: a power would be an OverflowError
-        return value
+        """``1/2 |w|^2``, and ``b^2 / (2 s^2)`` more when the intercept is regularised.
+
+        With the l1 penalty ``|w|_1``, and ``|b| / s`` more.
+        """
+        beta = b / self.intercept_scaling if self.intercept is Intercept.REGULARISED else 0.0
+        if self.penalty is Penalty.L1:
+            return self.size(w) + abs(beta)
+        # The square may be infinite: a power would be an OverflowError.
+        return 0.5 * self.rows.squared_norm(w) + 0.5 * beta * beta
+
+    def size(self, w: Vector) -> float:
+        """An upper bound on what the penalty measures of w: ``|w|^2``, or ``|w|_1``."""
+        if self.penalty is Penalty.L2:
+            return self.rows.squared_norm(w)
+        return float(np.abs(w).sum()) * (1.0 + core.sum_rounding(len(w)))
 
     def regulariser_diagonal(self) -> Vector:
         """The diagonal of R, with which the regulariser is ``1/2 (w, b)' R (w, b)``, or ``1/2 w' R w``."""
@@ -275,7 +302,7 @@ class Problem:
         """
         rows = self.rows
         error = rows.score_error(w) if error is None else error
-        return self.objective.primal(margins, b, rows.squared_norm(w), rows.lengths, *error, shift=shift)
+        return self.objective.primal(margins, b, self.size(w), rows.lengths, *error, shift=shift)
 
     @property
     def primal_of_zero(self) -> float:
@@ -312,10 +339,42 @@ class Problem:
         where it comes from other sums, and ``upper`` a bound from above on the best value, if one is known.
         Where b is exact, what alpha lacks for balance counts as often as b can be large.
         """
+        return self.objective.dual(alpha, self.dual_size(alpha, w, error), self.reach(upper))
+
+    def dual_size(self, alpha: Vector, w: Vector, error: float | None = None) -> float:
+        """An upper bound on what the dual asks of ``sum_i alpha_i y_i x_i``, which was computed as ``w``.
+
+        That is its squared length, or with the l1 penalty its largest magnitude, which must not be above 1.
+        """
+        rows = self.rows
+        if self.penalty is Penalty.L1:
+            off = rows.combined_error(alpha) if error is None else error
+            return (float(np.abs(w).max(initial=0.0)) + off) * (1.0 + 4.0 * UNIT)
         # Through a kernel, w is its coefficients; otherwise only the sizes of these count, without signs.
-        coefficients = w if self.rows.has_kernel else alpha
-        squared = self.rows.squared_norm_of(coefficients, w, error)
-        return self.objective.dual(alpha, squared, self.reach(upper))
+        return rows.squared_norm_of(w if rows.has_kernel else alpha, w, error)
+
+    def plain_dual_size(self, w: Vector) -> float:
+        """The same without a bound on rounding."""
+        if self.penalty is Penalty.L1:
+            return float(np.abs(w).max(initial=0.0))
+        return self.rows.plain_squared_norm(w)
+
+    def twofold_dual_size(self, alpha: Vector) -> float:
+        """The same in twofold precision, for rows that have it."""
+        if self.penalty is Penalty.L1:
+            return core.twofold_largest(self.rows.stored_data, alpha * self.y)
+        return self.rows.twofold_squared_norm_of(alpha * self.y)
+
+    def distance_from_optimal(self, w: Vector, w_of_alpha: Vector) -> float:
+        """How far a w is from what the second, ``sum_i alpha_i y_i x_i``, is to be at the optimum.
+
+        The two are equal there; with the l1 penalty the second is the sign of w, and at most 1 where w is
+        0.
+        """
+        if self.penalty is Penalty.L1:
+            off = np.where(w == 0.0, np.abs(w_of_alpha) - 1.0, np.abs(w_of_alpha - np.sign(w)))
+            return float(off.max(initial=0.0))
+        return float(np.abs(w - w_of_alpha).max(initial=0.0))
 
     def reach(self, upper: float | None = None) -> float:
         """A bound on |b| at some optimum, where b is exact and the best value is at most ``upper``."""
@@ -331,12 +390,39 @@ class Problem:
 
         ``w`` is ``sum_i alpha_i y_i x_i``. Multipliers made from the margins of a point far from the
         optimum are far too large; this much of them is worth most. All of them where they have a total.
+        With the l1 penalty, the largest t is that of feasible multipliers, and any smooth loss will do.
         """
+        if self.penalty is Penalty.L1:
+            return self._best_feasible_multiple(alpha, w)
         if self.loss.name not in ("hinge", "squared_hinge") or self.total is not None:
             return 1.0
         linear = self.linear_gain(alpha)
         quadratic = linear - self.objective.dual(alpha, self.rows.squared_norm(w), 0.0)
         return min(1.0, max(0.0, 0.5 * linear / quadratic)) if quadratic > 0 else 1.0
+
+    def _best_feasible_multiple(self, alpha: Vector, w: Vector) -> float:
+        counted = alpha > 0.0
+        if not counted.any():
+            return 1.0
+        # A little less than what is feasible, so that rounding asks for no second look.
+        most = (1.0 - 16.0 * UNIT) / self.objective.divisor(alpha, self.dual_size(alpha, w))
+        if self.loss.name == "squared_hinge":
+            linear = self.linear_gain(alpha)
+            quadratic = 0.25 * float(np.divide(alpha**2, self.costs, where=counted, out=alpha * 0.0).sum())
+            return min(most, 0.5 * linear / quadratic)
+        shares = alpha[counted] / self.costs[counted]
+        fixed = self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
+
+        def slope(t: float) -> float:
+            return core.dot(alpha[counted], -logit(t * shares)) - fixed
+
+        if slope(most) >= 0.0:
+            return most
+        low, high = 0.0, most
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if slope(middle) > 0.0 else (low, middle)
+        return low or most
 
     def linear_gain(self, alpha: Vector) -> float:
         """The part of ``D(t alpha)`` that is linear in t, for the hinge and the squared hinge."""
@@ -345,8 +431,14 @@ class Problem:
 
     def primal_from_dual(self, alpha: Vector) -> tuple[Vector, float]:
         """``w = sum_i alpha_i y_i x_i`` with the best intercept for it: two passes."""
+        self.refuse_l1("w follows from alpha alone with the l2 penalty. Give w.")
         w = self.rows.combine(alpha * self.y)
         return w, self.best_intercept(self.rows.scores(w))
+
+    def refuse_l1(self, why: str) -> None:
+        """Raise ValueError where the penalty is l1."""
+        if self.penalty is Penalty.L1:
+            raise ValueError(f"penalty must be 'l2' here. Got 'l1' instead. {why}")
 
     def best_intercept(self, scores: Vector) -> float:
         """A b that minimises the objective for given ``<w, x_i>``: the middle of all that do."""
@@ -381,6 +473,23 @@ def checked_total(problem: Problem, total: float) -> float:
             f"up to. Got {total!r} instead."
         )
     return min(total, nextafter(most, 0.0))
+
+
+def _checked_penalty(penalty: str | Penalty, rows: RowSpace, loss: Loss) -> Penalty:
+    if penalty not in list(Penalty):
+        names = ", ".join(repr(kind.value) for kind in Penalty)
+        raise ValueError(f"penalty must be one of {names}. Got {penalty!r} instead.")
+    if penalty == Penalty.L1 and not loss.smooth:
+        raise ValueError(
+            f"The l1 penalty is offered with smooth losses. Got the loss {loss.name!r} instead. Use "
+            "'squared_hinge' or 'logistic'."
+        )
+    if penalty == Penalty.L1 and rows.has_kernel:
+        raise ValueError(
+            "The l1 penalty is on the columns of w, and rows that are seen through a kernel have none. Use "
+            "the rows themselves, or a feature map before them."
+        )
+    return Penalty(penalty)
 
 
 def _checked_targets(targets: ArrayLike, count: int) -> Vector:

@@ -186,6 +186,16 @@ class RowSpace(ABC):
         """A smaller copy of the rows for dual methods, or None where there is none."""
         return None
 
+    @property
+    def offers_single_columns(self) -> bool:
+        """Whether one column after the other can be visited: whether there is ``by_columns``."""
+        return False
+
+    @property
+    def by_columns(self) -> core.Data:
+        """The columns as rows, for what visits single columns."""
+        raise ValueError("Stored rows are needed here. Use maxmargin.Rows(X).")
+
 
 class FormedRows(ABC):
     """Rows whose values are formed when they are read; ``Rows`` takes them like a matrix."""
@@ -340,6 +350,16 @@ class Rows(RowSpace):
         out = np.empty((len(first), len(second)))
         core.inner_products(self._compiled, first, second, out, budget)
         return out
+
+    @property
+    def offers_single_columns(self) -> bool:
+        """Whether the values are stored, so that there can be a copy of them by columns."""
+        return self.is_stored
+
+    @cached_property
+    def by_columns(self) -> core.Data:
+        """A copy of the values in which each column lies together, as a row."""
+        return self.stored_data.transposed(core.ALL_CORES)
 
     @cached_property
     def without_private_columns(self) -> tuple[core.AnyData, Vector] | None:

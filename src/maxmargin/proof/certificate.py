@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin import core
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.problem.ranking import RankingProblem
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.twin_rows import TwinRows
@@ -98,7 +98,7 @@ class Certificate:
     margins: Vector
     """y_i (<w, x_i> + b) + 1 - p_i, and the shift."""
     w_of_alpha: Vector
-    """sum_i alpha_i y_i x_i, equal to w at an optimum."""
+    """sum_i alpha_i y_i x_i, equal to w at an optimum; with the l1 penalty, to its signs if it is not 0."""
     derived: Off | None = None
     """How far the last two are off, where they come from other certificates."""
     shift: float = 0.0
@@ -130,7 +130,7 @@ class Certificate:
         worst = problem.objective.largest_violation(self.margins, self.alpha, self.b)
         if self.w is self.w_of_alpha:
             return worst
-        return max(worst, float(np.abs(self.w - self.w_of_alpha).max(initial=0.0)))
+        return max(worst, problem.distance_from_optimal(self.w, self.w_of_alpha))
 
     @cached_property
     def row_classes(self) -> NDArray[np.int8]:
@@ -382,6 +382,7 @@ def certify(
         primal = _primal_point(problem, w, budget, tell)
         dual = _dual_point(problem, solution, primal.margins, budget)
     elif solution.alpha is not None:
+        problem.refuse_l1("There, w does not follow from alpha. Give the solution a w.")
         dual = _dual_point(problem, solution, None, budget)
         primal = _primal_point(problem, dual.w, budget, tell)
     else:
@@ -417,7 +418,9 @@ def _dual_point(
         alpha, alpha_from = problem.multipliers(margins), FROM_MARGINS
     alpha = feasible(problem, alpha)
     point = _DualPoint(alpha, problem.rows.combine(alpha * problem.y, budget), alpha_from)
-    return _best_multiple(problem, point) if alpha_from == FROM_MARGINS else point
+    if alpha_from == FROM_MARGINS or problem.penalty is Penalty.L1:
+        return _best_multiple(problem, point)
+    return point
 
 
 def _best_multiple(problem: Problem, point: _DualPoint) -> _DualPoint:
@@ -459,17 +462,17 @@ def _is_rounding(problem: Problem, proof: Certificate) -> bool:
     plain = problem.plain_value(proof.w, proof.b, proof.margins, proof.shift)
     if rows.has_kernel:
         plain += 0.5 * (rows.plain_squared_norm(proof.w) - rows.squared_norm(proof.w))
-    squared = rows.plain_squared_norm(proof.w_of_alpha)
-    return proof.gap > 2.0 * (plain - problem.objective.dual(proof.alpha, squared, 0.0))
+    size = problem.plain_dual_size(proof.w_of_alpha)
+    return proof.gap > 2.0 * (plain - problem.objective.dual(proof.alpha, size, 0.0))
 
 
 def _hides(problem: Problem, dual: _DualPoint, proof: Certificate) -> bool:
     """Whether multipliers had to make way for others because the bound on rounding hides their value."""
     if proof.alpha is dual.alpha:
         return False
-    plain = problem.rows.plain_squared_norm(dual.w)
-    squared = problem.rows.squared_norm(dual.w) if problem.rows.has_kernel else plain
-    return problem.objective.dual(dual.alpha, 2.0 * plain - squared, 0.0) > proof.dual
+    plain = problem.plain_dual_size(dual.w)
+    bound = problem.rows.squared_norm(dual.w) if problem.rows.has_kernel else plain
+    return problem.objective.dual(dual.alpha, 2.0 * plain - bound, 0.0) > proof.dual
 
 
 def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Certificate:
@@ -494,8 +497,8 @@ def _twofold(problem: Problem, proof: Certificate, proposed: _DualPoint) -> Cert
             break
         factor = 1.0 + 2.0 * max(trifle, _EPSILON)
         w, b = factor * w, factor * b
-    squared = rows.twofold_squared_norm_of(proposed.alpha * problem.y)
-    lower = objective.twofold_dual(proposed.alpha, squared, problem.reach(best.primal))
+    size = problem.twofold_dual_size(proposed.alpha)
+    lower = objective.twofold_dual(proposed.alpha, size, problem.reach(best.primal))
     if not lower > proof.dual:
         return best
     alpha, w, alpha_from = proposed

@@ -153,6 +153,7 @@ def statement(model: StoredModel, C: float, class_weight: Any) -> dict[str, Any]
         "intercept": model.problem["intercept"],
         "intercept_scaling": model.problem.get("intercept_scaling") or 1.0,
         "class_weight": class_weight,
+        "penalty": model.problem.get("penalty", "l2"),
     }
 
 

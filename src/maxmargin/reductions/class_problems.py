@@ -39,7 +39,7 @@ from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
 _OUTLINE: tuple[str, ...] = ("labels", "codes", "kind", "C", "loss", "intercept", "intercept_scaling")
-_OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost", "nu", "scales")
+_OUTLINE += ("weights", "class_weight", "factors", "left_out", "_no_cost", "nu", "scales", "penalty")
 """What remains of problems without the values of their rows."""
 _UNNOTICED = 1e-8
 """The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
@@ -307,6 +307,8 @@ class ClassProblems:
         The factor on C of each row; None: all 1.
     class_weight
         The factor on C of each class; see ``class_factors``.
+    penalty
+        That of every problem.
     nu
         The share of the rows that may be on the wrong side, where that is given in the place of C.
     """
@@ -329,12 +331,14 @@ class ClassProblems:
         intercept_scaling: float = 1.0,
         weights: Vector | None = None,
         class_weight: Any = None,
+        penalty: str = "l2",
         nu: float | None = None,
     ) -> None:
         self.nu = nu
         self.scales = np.ones(len(kind))
         """The factor on C of each problem: with nu, that which makes its rho 1 once it is known."""
         self.labels, self.codes, self.kind = labels, codes, kind
+        self.penalty = penalty
         self.rows: RowSpace = rows
         self.C, self.loss = float(C), loss
         self.intercept, self.intercept_scaling = intercept, float(intercept_scaling)
@@ -440,6 +444,7 @@ class ClassProblems:
             intercept=self.intercept,
             weights=weights,
             intercept_scaling=self.intercept_scaling,
+            penalty=self.penalty,
         )
         if which is None and weights is self.weights:
             self._first = problem

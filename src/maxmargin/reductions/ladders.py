@@ -142,11 +142,16 @@ class LinearFit:
             self._refuse_equal_rows()
         if None in self._solved and problems.several:
             # Shared by all classes, so made before they start side by side.
-            _ = self.running.seed, rows.squared_norms, rows.without_private_columns
+            _ = self.running.seed, rows.squared_norms
+            _ = rows.by_columns if self._visits_columns else rows.without_private_columns
         self._coefficients = np.empty((len(problems) if problems.several else 0, rows.columns))
         threads = 1 if rows.stored <= sizes.ONE_THREAD_VALUES else self.running.threads()
         models = solve_each(len(problems), self._solve_one, self.running.seconds, threads)
         return Models(models), self._coefficients if problems.several else models[0].w[np.newaxis]
+
+    @property
+    def _visits_columns(self) -> bool:
+        return self.way.solver.takes_l1
 
     def _problem(self, k: int) -> Problem:
         # Made when its turn comes: labels and costs of many classes at once would add up.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from maxmargin.solvers.active_set import ActiveSet
 from maxmargin.solvers.augmented_lagrangian import AugmentedLagrangian
 from maxmargin.solvers.base import AnySolver, Solver
+from maxmargin.solvers.coordinate_descent import CoordinateDescent
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solvers.kernel_dual_ascent import KernelDualAscent
@@ -24,6 +25,7 @@ SOLVERS: dict[str, type[AnySolver]] = {
     "pegasos": Pegasos,
     "perceptron": Perceptron,
     "dual_coordinate_ascent": DualCoordinateAscent,
+    "coordinate_descent": CoordinateDescent,
     "active_set": ActiveSet,
     "newton": Newton,
     "augmented_lagrangian": AugmentedLagrangian,
@@ -43,6 +45,7 @@ __all__ = [
     "ActiveSet",
     "AnySolver",
     "AugmentedLagrangian",
+    "CoordinateDescent",
     "DualCoordinateAscent",
     "InteriorPoint",
     "KernelDualAscent",

@@ -53,6 +53,8 @@ class Solver(ABC, Generic[State]):
     """Whether it solves problems whose b is given and not 0."""
     takes_targets: ClassVar[bool] = False
     """Whether it solves problems whose targets p_i are not all 1, such as those of regression."""
+    takes_l1: ClassVar[bool] = False
+    """Whether it solves problems with the l1 penalty, and no others."""
     takes_totals: ClassVar[bool] = False
     """Whether it solves problems whose targets have a shift that is sought."""
     seed: int

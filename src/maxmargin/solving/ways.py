@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maxmargin.gpu.kernel_rows import CardKernelRows
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.problem.class_rows import ClassRows
 from maxmargin.problem.ranking import RankingProblem
 from maxmargin.solvers import (
@@ -22,6 +22,7 @@ from maxmargin.solvers import (
     ActiveSet,
     AnySolver,
     AugmentedLagrangian,
+    CoordinateDescent,
     InteriorPoint,
     KernelDualAscent,
     Newton,
@@ -99,6 +100,10 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
 def choose_solver(problem: Problem, tol: float = 1e-4) -> tuple[AnySolver, str]:
     """The solver that ``"auto"`` takes for a problem, with the reason."""
     loss = problem.loss.name
+    if problem.penalty is Penalty.L1:
+        return CoordinateDescent(), (
+            "coordinate_descent: with the l1 penalty most columns have no weight, and it visits the others."
+        )
     if isinstance(problem.rows, ClassRows):
         return _for_all_classes(problem)
     if isinstance(problem, RankingProblem):
@@ -186,6 +191,9 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
     if problem.targets is not None and not solver.takes_targets:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_targets)
         return f"{solver.name} solves classification, where every target is 1. Use one of {offered}."
+    if problem.penalty is Penalty.L1 and not solver.takes_l1:
+        offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_l1)
+        return f"{solver.name} solves problems with the l2 penalty. Use {offered} for the l1 penalty."
     if problem.total is not None and not solver.takes_totals:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
         return f"{solver.name} seeks no shift of the targets. Use one of {offered}."

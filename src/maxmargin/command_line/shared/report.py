@@ -29,7 +29,7 @@ from maxmargin.command_line.shared.answer import (
 from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_words, made_up_in_words
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.estimators.sureness import settled_of
+from maxmargin.estimators.sureness import has_place, settled_of
 from maxmargin.files.data.labels import problem_text, quoted_label
 from maxmargin.kernels.names import describe
 from maxmargin.proof.model import Status, each_of
@@ -277,7 +277,9 @@ def _report(training: Training, reading: Reading, test: Path | None, *, as_json:
         seconds["test"] = clock.lap()
     with Bars(quiet=as_json) as bars:
         bars.waiting("proving what the model is worth")
-        _ = training.sure, training.settled, training.doubts
+        if has_place(training.estimator):
+            _ = training.sure, training.settled
+        _ = training.doubts
     memory = peak_memory()
     if as_json:
         print_json(_as_json(training, seconds, tested, memory))
@@ -342,9 +344,7 @@ def _as_json(
             for label, certificate in zip(training.labels, training.certificates, strict=True)
         ],
         **({} if training.choice is None else {"choice": training.choice.as_json()}),
-        "sure_share": training.sure[0] / training.sure[1],
-        "proven_idle_rows": training.settled[0],
-        "proven_rows_at_cost": training.settled[1],
+        **_sure_as_json(training),
         "training_accuracy": training.right[0] / training.right[1],
         "training_rows": training.right[1],
         "majority_share": max(training.counts) / sum(training.counts),
@@ -382,14 +382,8 @@ def _print_words(
         typer.echo(words)
     if training.expansion is not None:
         typer.echo(f"Features: {features_in_words(training.expansion)}; never written out.")
-    count, of = training.sure
-    typer.echo(
-        f"Sure: {percent(count / of)} of {of} training rows have the class that the best model gives them."
-    )
-    idle, at_cost = training.settled
-    if idle or at_cost:
-        also = f", and {at_cost} are at C" if at_cost else ""
-        typer.echo(f"Settled: at the optimum {idle} rows are no support vectors{also}.")
+    for sentence in _what_is_sure(training):
+        typer.echo(sentence)
     typer.echo(f"{_accuracy('Training', training.right)} {_majority(training)}")
     if training.held_out is not None:
         rows = f"a model of the other {training.right[1] - training.held_out[1]} rows"
@@ -435,6 +429,40 @@ def _held_as(training: Training) -> str:
     estimator: Any = training.estimator
     rows = maxmargin.Rows(training.data_set.X, check_finite=False)
     return core.kernel_encoding(estimator.kernel_.compiled, rows.stored_data)
+
+
+def _what_is_sure(training: Training) -> list[str]:
+    """What the proof says of the best model; with the l1 penalty, which columns this one uses."""
+    if not has_place(training.estimator):
+        used = columns_used(training.estimator.coef_)
+        return [
+            f"Columns: {used} of {training.estimator.coef_.shape[1]} have a weight; the others have none."
+        ]
+    count, of = training.sure
+    words = [
+        f"Sure: {percent(count / of)} of {of} training rows have the class that the best model gives them."
+    ]
+    idle, at_cost = training.settled
+    if idle or at_cost:
+        also = f", and {at_cost} are at C" if at_cost else ""
+        words.append(f"Settled: at the optimum {idle} rows are no support vectors{also}.")
+    return words
+
+
+def _sure_as_json(training: Training) -> dict[str, Any]:
+    if not has_place(training.estimator):
+        used = columns_used(training.estimator.coef_)
+        return {"penalty": "l1", "columns_used": used, "sure_share": None}
+    return {
+        "sure_share": training.sure[0] / training.sure[1],
+        "proven_idle_rows": training.settled[0],
+        "proven_rows_at_cost": training.settled[1],
+    }
+
+
+def columns_used(coef: Any) -> int:
+    """How many columns have a weight in some problem."""
+    return int(np.count_nonzero(np.any(coef != 0.0, axis=0)))
 
 
 def _classes(training: Training) -> str:

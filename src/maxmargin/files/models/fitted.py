@@ -160,10 +160,11 @@ def _of_svc(estimator: Any) -> dict[str, Any]:
 
 def _places(estimator: Any) -> list[Neighbourhood] | None:
     """Where the best models are, as far as that is known."""
-    from maxmargin.estimators.sureness import places_of
+    from maxmargin.estimators.sureness import has_place, places_of
 
     known = "_places" in estimator.__dict__ or "_outline" in estimator.__dict__
-    return places_of(estimator) if known and hasattr(estimator, "certificate_") else None
+    known = known and hasattr(estimator, "certificate_") and has_place(estimator)
+    return places_of(estimator) if known else None
 
 
 def _dense(matrix: Any) -> Any:
@@ -266,11 +267,6 @@ def _linear(saved: StoredModel) -> SavedModel:
     if not isinstance(saved, SavedModel):
         kind = "SVR" if saved.is_regression else "SVC"
         raise ModelError(f"it is a model with a kernel. Load it with {kind}.load instead.")
-    if saved.problem["penalty"] != "l2":
-        raise ModelError(
-            "LinearSVC does not have the l1 penalty. Predict with "
-            "maxmargin.files.load_model(path).predict(X) instead."
-        )
     if len(saved.classes) > 2 and saved.decision != "one_vs_rest":
         raise ModelError(
             "LinearSVC tells one class from the rest, and this model decides between pairs of classes. "
@@ -384,6 +380,7 @@ def _stated(model: StoredModel) -> dict[str, Any]:
     if not isinstance(model, SavedKernelModel):
         form, scaling = problem["intercept"], problem["intercept_scaling"]
         stated |= {"fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
+        stated |= {"penalty": problem["penalty"]} if problem["penalty"] != "l2" else {}
         if model.is_joint:
             stated["multi_class"] = "crammer_singer"
         return stated | {"loss": problem["loss"], "intercept_scaling": scaling}

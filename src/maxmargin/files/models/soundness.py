@@ -57,6 +57,12 @@ def linear_contradictions(model: SavedModel) -> Iterator[str]:
     if model.expansion is not None:
         yield from _of_features(model.expansion, coef.shape[1])
     yield from _of_any_model(model, len(coef), f"coef has {len(coef)} rows")
+    if model.problem["penalty"] == "l1":
+        smooth = model.problem["loss"] in ("squared_hinge", "logistic")
+        if not smooth or model.problem["C"] == np.inf or model.is_joint:
+            yield "the l1 penalty goes with the squared hinge or the logistic loss, and with a finite C."
+        if model.optimum is not None:
+            yield "with the l1 penalty, the place of the optimum is not known."
     if model.is_joint:
         yield from _of_joint_proofs(model)
         return

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The l1 penalty: coordinate descent step by step, and what its proofs say, also in exact arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import scale
+from sklearn.svm import l1_min_c
+
+from combinations import every_pair
+from maxmargin import (
+    LinearSVC,
+    LinearSVCCV,
+    LogisticRegression,
+    Problem,
+    Solution,
+    certify,
+    path,
+    smallest_C,
+    solve,
+    whole_path,
+)
+from maxmargin.core import ALL_CORES
+from maxmargin.independent.arithmetic import Vector
+from maxmargin.independent.rows import PlainRows
+from maxmargin.independent.values import ExactProblem, lower_bound, primal
+from maxmargin.problem.rows import Rows
+from maxmargin.solvers import CoordinateDescent, coordinate_descent
+from oracles.coordinate_descent import coordinate_descent as oracle
+from problems import INTERCEPTS, LAYOUTS, clouds
+from quadratic_program import solve_by_quadratic_program
+
+LOSSES = ["squared_hinge", "logistic"]
+
+
+def drawn(seed, n=60, d=25, scales=0.0):
+    """Rows of which some columns tell the classes apart, over some orders of magnitude."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d)) * 10.0 ** random.uniform(-scales, scales, size=d)
+    X[random.random((n, d)) < 0.3] = 0.0
+    scores = X @ (random.normal(size=d) * (random.random(d) < 0.3)) + random.normal(size=n)
+    return X.astype(np.float32).astype(np.float64), np.where(scores > np.median(scores), 1.0, -1.0)
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, by_columns=[False, True], layout=LAYOUTS)
+def test_every_step_is_that_of_the_oracle(loss, intercept, by_columns, layout, monkeypatch):
+    if by_columns:
+        monkeypatch.setattr(coordinate_descent, "_ALL_PRODUCTS", 0)
+    X, y = drawn(3)
+    problem = Problem.of(
+        LAYOUTS[layout](X), y, 0.3, loss=loss, intercept=intercept, intercept_scaling=2.0, penalty="l1"
+    )
+    solver = CoordinateDescent(least_columns=4, sweeps=7, newton_steps=3)
+    state = solver.init(problem, None)
+    options = {"loss": loss, "intercept": intercept, "s": 2.0, "by_columns": by_columns}
+    options |= {"least": 4, "newton_steps": 3, "sweeps": 7}
+    steps = oracle(X, y, problem.costs, state.w.copy(), state.b, 6, **options)
+    next(steps)
+    for _ in range(6):
+        state = solver.step(problem, state, ALL_CORES)
+        w, b = steps.send(lambda w: problem.best_intercept(X @ w))
+        np.testing.assert_allclose(state.w, w, rtol=1e-7, atol=1e-9)
+        np.testing.assert_array_equal(state.w == 0.0, w == 0.0)
+        assert state.b == pytest.approx(b, rel=1e-7, abs=1e-9)
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, C=[1e-3, 0.1, 10.0], by_columns=[False, True], seed=range(4))
+def test_the_gap_bounds_the_truth(loss, intercept, C, by_columns, seed, monkeypatch):
+    if by_columns:
+        monkeypatch.setattr(coordinate_descent, "_ALL_PRODUCTS", 0)
+    X, y = drawn(seed)
+    weights = np.random.default_rng(seed).integers(0, 3, len(y)).astype(np.float64)
+    options = {"loss": loss, "intercept": intercept, "weights": weights, "penalty": "l1"}
+    problem = Problem.of(X, y, C, **options, intercept_scaling=0.7)
+    *_, best = solve_by_quadratic_program(X, y, problem.costs, loss, intercept, 0.7, penalty="l1")
+    for tol in (1e-1, 1e-8):
+        proof = solve(problem, tol=tol).certificate
+        assert proof.relative_gap <= tol
+        assert proof.dual <= best * (1 + 1e-8)
+        assert proof.primal >= best * (1 - 1e-8)
+        assert proof.kkt_violation >= 0.0
+
+
+def exactly(problem, X):
+    rows = PlainRows([Vector.of(row) for row in X.tolist()])
+    fractions = [Fraction(cost) for cost in problem.costs.tolist()]
+    stated = problem.loss.name, problem.intercept.value, Fraction(problem.intercept_scaling)
+    return ExactProblem(rows, problem.y.astype(int).tolist(), fractions, *stated, penalty="l1")
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, scales=[0.0, 3.0, 8.0], seed=range(10))
+def test_proofs_hold_in_exact_arithmetic(loss, intercept, scales, seed):
+    X, y = drawn(seed, n=20, d=6, scales=scales)
+    random = np.random.default_rng(seed)
+    C, s = 10.0 ** random.uniform(-6, 6), 10.0 ** random.uniform(-2, 2)
+    problem = Problem.of(X, y, C, loss=loss, intercept=intercept, intercept_scaling=s, penalty="l1")
+    exact = exactly(problem, X)
+    runs = [solve(problem, tol=tol, max_steps=20).certificate for tol in (1e-1, 1e-9)]
+    # Any points will do, also such as no solver proposes.
+    far = Solution(w=random.normal(size=6) * 10.0 ** random.uniform(-6, 2), alpha=C * random.random(len(y)))
+    for proof in [*runs, certify(problem, far)]:
+        value = primal(exact, Vector.of(proof.w.tolist()), Fraction(proof.b))
+        assert Fraction(proof.primal) >= value.low
+        bound = lower_bound(exact, [Fraction(a) for a in proof.alpha.tolist()], value.high)
+        assert Fraction(proof.dual) <= bound
+
+
+def test_multipliers_are_feasible_and_scaled_no_more_than_needed():
+    X, y = drawn(0)
+    problem = Problem.of(X, y, 1.0, loss="squared_hinge", penalty="l1")
+    proof = certify(problem, Solution(w=np.zeros(25)))
+    largest = np.abs(problem.rows.combine(proof.alpha * y)).max()
+    assert 1.0 - 1e-10 <= largest <= 1.0
+    assert problem.dual_size(proof.alpha, proof.w_of_alpha) <= 1.0
+    # What is not feasible is worth what is left when it is made feasible.
+    beyond = 3.0 * proof.alpha
+    assert problem.dual(beyond) <= problem.dual(proof.alpha) + 1e-9 * proof.primal
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, seed=[1, 2])
+def test_weights_are_repetition_and_order_does_not_matter(loss, intercept, seed):
+    X, y = drawn(seed)
+    times = np.random.default_rng(seed).integers(1, 4, len(y))
+    options = {"loss": loss, "intercept": intercept, "penalty": "l1"}
+    weighted = solve(Problem.of(X, y, 0.5, weights=times, **options), tol=1e-10)
+    repeated = solve(
+        Problem.of(np.repeat(X, times, axis=0), np.repeat(y, times), 0.5, **options), tol=1e-10
+    )
+    order = np.random.default_rng(seed).permutation(25)
+    turned = solve(Problem.of(X[::-1, order], y[::-1], 0.5, weights=times[::-1], **options), tol=1e-10)
+    for other in (repeated.w, turned.w[np.argsort(order)]):
+        np.testing.assert_allclose(weighted.w, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_answer_is_that_of_liblinear(loss):
+    liblinearutil = pytest.importorskip("liblinear.liblinearutil")
+    X, y = drawn(7, n=120)
+    ours = LinearSVC("l1", loss, regularize_intercept=True, intercept_scaling=2.0, C=0.4, tol=1e-9).fit(
+        X, y
+    )
+    solver = 5 if loss == "squared_hinge" else 6
+    model = liblinearutil.train(y, sparse.csr_matrix(X), f"-s {solver} -c 0.4 -B 2 -e 1e-7 -q")
+    theirs = np.array(model.w[:26]) * (1.0 if model.label[0] == 1 else -1.0)
+    np.testing.assert_allclose(ours.coef_[0], theirs[:25], atol=2e-4)
+    assert ours.intercept_[0] == pytest.approx(2.0 * theirs[25], abs=2e-4)
+
+
+@every_pair(loss=LOSSES, intercept=INTERCEPTS, layout=["dense C float64", "CSR float32 int32"])
+def test_the_first_column_enters_where_smallest_C_says(loss, intercept, layout):
+    X, y = drawn(5)
+    problem = Problem.of(LAYOUTS[layout](X), y, loss=loss, intercept=intercept, penalty="l1")
+    first = smallest_C(problem)
+    models = path(problem, [0.999 * first, 1.01 * first, 10.0 * first], tol=1e-6)
+    used = [
+        np.count_nonzero(np.append(model.w, model.b * (intercept == "regularised"))) for model in models
+    ]
+    assert used[0] == 0
+    assert 0 < used[1] <= used[2]
+    assert all(model.status.certified for model in models)
+    if intercept != "exact":
+        theirs = {"squared_hinge": "squared_hinge", "logistic": "log"}[loss]
+        by_peer = l1_min_c(X, y, loss=theirs, fit_intercept=intercept == "regularised")
+        assert first == pytest.approx(by_peer)
+
+
+def test_a_path_is_the_models_of_its_values():
+    X, y = drawn(11, n=100)
+    problem = Problem.of(X, y, loss="logistic", penalty="l1")
+    Cs = smallest_C(problem) * np.geomspace(1.0, 100.0, 6)
+    for C, model in zip(Cs, path(problem, Cs, tol=1e-7), strict=True):
+        alone = solve(problem.with_costs_times(C), tol=1e-7)
+        assert model.certificate.primal == pytest.approx(alone.certificate.primal, rel=2e-7)
+    with pytest.raises(ValueError, match="l2 penalty"):
+        whole_path(problem, 0.1, 1.0)
+    with pytest.raises(ValueError, match="penalty='l1'"):
+        smallest_C(Problem.of(X, y))
+
+
+def test_other_solvers_and_other_problems_are_refused_with_a_sentence():
+    X, y = drawn(1)
+    problem = Problem.of(X, y, loss="logistic", penalty="l1")
+    with pytest.raises(
+        ValueError, match=r"newton solves problems with the l2 penalty\. Use coordinate_descent"
+    ):
+        solve(problem, "newton")
+    with pytest.raises(ValueError, match="dual_coordinate_ascent or newton for the l2 penalty"):
+        solve(Problem.of(X, y, loss="logistic"), "coordinate_descent")
+    with pytest.raises(ValueError, match="penalty must be one of 'l2', 'l1'"):
+        Problem.of(X, y, penalty="l0")
+    with pytest.raises(ValueError, match="smooth losses"):
+        Problem.of(X, y, loss="hinge", penalty="l1")
+    with pytest.raises(ValueError, match="w follows from alpha alone"):
+        problem.primal_from_dual(np.zeros(len(y)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "hinge"}, "Unsupported set of arguments.*loss='hinge'"),
+        ({"dual": True}, "Unsupported set of arguments.*dual=True"),
+        ({"C": np.inf}, "C must be finite with the l1 penalty"),
+        ({"solver": "newton"}, "Use coordinate_descent"),
+    ],
+)
+def test_combinations_that_there_are_not(options, message):
+    with pytest.raises(ValueError, match=message):
+        LinearSVC("l1", **options).fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("kind", [LinearSVC, LogisticRegression])
+def test_several_classes_are_certified_and_sparse(kind):
+    X, y = load_iris(return_X_y=True)
+    model = kind(penalty="l1", C=0.05).fit(scale(X), y)
+    assert model.coef_.shape == (3, 4)
+    assert 0 < np.count_nonzero(model.coef_) < 12
+    assert all(proof.relative_gap <= 1e-4 for proof in model.certificate_)
+    assert model.solver_.startswith("coordinate_descent: ")
+    dense = model.decision_function(scale(X))
+    assert sparse.issparse(model.sparsify().coef_)
+    np.testing.assert_allclose(model.decision_function(scale(X)), dense)
+    if kind is LogisticRegression:
+        np.testing.assert_allclose(model.predict_proba(scale(X)).sum(axis=1), 1.0)
+
+
+def test_what_rests_on_the_curvature_of_the_l2_penalty_says_so():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LinearSVC("l1", C=0.1).fit(scale(X), y)
+    for ask in (model.is_sure, model.decision_bounds):
+        with pytest.raises(ValueError, match="Use penalty='l2'"):
+            ask(scale(X))
+    with pytest.raises(ValueError, match="penalty='l2'"):
+        model.leave_one_out(scale(X), y)
+    with pytest.raises(ValueError, match="GridSearchCV"):
+        LinearSVCCV("l1").fit(scale(X), y)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_warm_starts_and_time_limits(loss):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LinearSVC("l1", loss, tol=1e-6, warm_start=True).fit(scale(X), y)
+    value, steps = model.certificate_.primal, model.n_iter_
+    assert model.fit(scale(X), y).n_iter_ <= steps
+    assert model.certificate_.primal <= value
+    seen = []
+    for limit, word in (({"max_iter": 2}, "2 steps"), ({"max_time": 0.0}, "max_time")):
+        stopped = LinearSVC("l1", loss, tol=1e-9, callback=seen.append, **limit)
+        with pytest.warns(match=word):
+            stopped.fit(scale(X), y)
+        assert 0.0 < stopped.certificate_.relative_gap <= 1.0
+    assert seen
+
+
+def test_columns_that_depend_on_each_other_and_rows_without_values():
+    X, y = clouds(n=60, d=5, seed=3)
+    X = np.column_stack([X, X[:, :2], X[:, 0] - X[:, 1], np.zeros(60), np.ones(60)])
+    X[::7] = 0.0
+    for loss in LOSSES:
+        problem = Problem.of(X, y, 1.0, loss=loss, penalty="l1")
+        proof = solve(problem, tol=1e-8).certificate
+        assert proof.relative_gap <= 1e-8
+        some = replace(problem, rows=Rows(sparse.csr_matrix(X)))
+        assert solve(some, tol=1e-8).certificate.primal == pytest.approx(proof.primal, rel=1e-7)

@@ -13,7 +13,7 @@ from maxmargin.plot.curves import convergence
 from maxmargin.plot.film import Film
 from maxmargin.plot.histogram import margins
 from maxmargin.plot.paths import path
-from maxmargin.plot.plane import decision_boundary, support_vectors
+from maxmargin.plot.plane import decision_boundary, region, support_vectors
 from maxmargin.plot.tubes import tube
 from maxmargin.solving.steps import Recording, record
 
@@ -26,6 +26,7 @@ __all__ = [
     "margins",
     "path",
     "record",
+    "region",
     "support_vectors",
     "tube",
 ]

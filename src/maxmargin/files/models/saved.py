@@ -67,6 +67,11 @@ def _recognised(start: bytes) -> Format:
     raise ModelError(f"this is not a model file: it begins with {bytes(start[:8])!r}. {cure}")
 
 
+def _has_text(model: StoredModel) -> bool:
+    """Whether others have a text for a model without classes: for regressors that were given epsilon."""
+    return model.is_regression and model.problem.get("nu") is None
+
+
 def save_model(
     model: StoredModel | Certified,
     path: str | os.PathLike[str],
@@ -77,9 +82,9 @@ def save_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    model : what ``load_model`` gives, a fitted LinearSVC, SVC, LinearSVR or SVR, or a pipeline that ends
-        with one, of a ``Table``, scikit-learn's scalers, one-hot encoders and column transformers, and
-        feature maps; ``load_pipeline`` gives it back
+    model : what ``load_model`` gives, a fitted LinearSVC, SVC, LinearSVR, SVR or RankSVM, or a pipeline
+        that ends with one, of a ``Table``, scikit-learn's scalers, one-hot encoders and column
+        transformers, and feature maps; ``load_pipeline`` gives it back
     format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
         is needed to predict and says of the problem only what that text has room for.
     data : (X, y) of the training, or their fingerprint: others can then tell the data again.
@@ -98,6 +103,9 @@ def save_model(
             f"The text of {found.writer} does not say which epsilon the regressor was trained with, and a "
             "file of maxmargin says it. Keep the text, or train anew."
         )
+    if not found.has_classes and format != "maxmargin" and not _has_text(found):
+        task = found.decision.capitalize()
+        raise ModelError(f"{task} is not written as text of {format}. Use format='maxmargin'.")
     if format != "maxmargin" and (found.preparation is not None or found.encoding is not None):
         raise ModelError(
             f"A file of {format} weighs the columns of the data as they are, and this model has steps "

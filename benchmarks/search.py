@@ -25,6 +25,7 @@ from benchmarks import machine, sceptic
 from benchmarks.report import table
 from benchmarks.sceptic import Batches, Fault, TooLong, in_time
 from benchmarks.search_cases import KINDS, Case, draw
+from maxmargin import DoubtfulModelWarning
 
 FINDINGS = {
     "untrue": "a value is on the wrong side of what it bounds",
@@ -32,7 +33,7 @@ FINDINGS = {
     "rounding": "the fit ended with a gap above tol, and says that rounding leaves nothing to gain",
     "slow": "the fit took more than 10 s of one processor",
     "crash": "an exception",
-    "warning": "a warning that is not about convergence",
+    "warning": "a warning that is neither about convergence nor about a proven model of no use",
 }
 _UNIT = 100.0 * float(np.finfo(np.longdouble).eps)
 """What a value of a kernel, or a product, may be off by in extended precision, relatively."""
@@ -66,13 +67,17 @@ class Stated(NamedTuple):
     scaling: float
     """Of a regularised intercept; 0: there is none; infinite: it is free."""
     kernel: bool
+    targets: Extended
+    """What ``y_i (<w, x_i> + b)`` has to reach: 1 in classification."""
+    twice: bool
+    """Whether every row stands for the two walls of a tube: y, costs and targets are those of the walls."""
 
     def primal(self, w: Any, b: float) -> float:
         """``1/2 |w|^2 + sum_i C_i loss(y_i (<w, x_i> + b))``, and b's own part."""
         w = np.asarray(w, np.longdouble)
         scores = self.rows @ w
-        m = self.y * (scores + b)
-        slack = np.maximum(1.0 - m, 0.0)
+        m = self.y * (np.repeat(scores, 1 + self.twice) + b)
+        slack = np.maximum(self.targets - m, 0.0)
         losses = {"hinge": slack, "squared_hinge": slack**2}.get(self.loss)
         if losses is None:
             losses = np.maximum(-m, 0.0) + np.log1p(np.exp(-np.abs(m)))
@@ -83,15 +88,16 @@ class Stated(NamedTuple):
     def dual(self, alpha: Any) -> float:
         """What multipliers prove by weak duality, but for the rounding of their balance."""
         alpha = np.asarray(alpha, np.longdouble)
-        signed, C = alpha * self.y, self.costs
+        signed, C = self.of_rows(alpha * self.y), self.costs
         combined = signed @ self.rows
         square = signed @ combined if self.kernel else combined @ combined
         if 0.0 < self.scaling < np.inf:
             square += (self.scaling * signed.sum()) ** 2
         if self.loss == "hinge":
-            gains = alpha
+            gains = alpha * self.targets
         elif self.loss == "squared_hinge":
-            gains = alpha - np.divide(alpha**2, 4.0 * C, out=np.zeros_like(alpha), where=C > 0)
+            own = np.divide(alpha**2, 4.0 * C, out=np.zeros_like(alpha), where=C > 0)
+            gains = alpha * self.targets - own
         else:
             share = np.divide(alpha, C, out=np.zeros_like(alpha), where=C > 0)
             gains = -C * (_entropy(share) + _entropy(1.0 - share))
@@ -103,7 +109,11 @@ class Stated(NamedTuple):
         scores = magnitudes @ sizes
         square = sizes @ scores if self.kernel else sizes @ sizes
         # With a kernel, a value is off by as many roundings as its formula has.
-        return float(len(sizes) * _UNIT * (square + self.costs @ scores))
+        return float(len(sizes) * _UNIT * (square + self.of_rows(self.costs) @ scores))
+
+    def of_rows(self, walls: Any) -> Any:
+        """The sum of what both walls of a row have; of a row without, the number itself."""
+        return walls.reshape(-1, 2).sum(axis=1) if self.twice else walls
 
     def is_feasible(self, alpha: Any) -> bool:
         """Whether alpha is in its box, and in balance where b is free, but for rounding."""
@@ -120,8 +130,10 @@ def _entropy(share: Extended) -> Extended:
 
 def stated(case: Case, k: int) -> Stated:
     """Problem k of a fit: of class k against the rest, or of pair k; of two classes the only one."""
-    labels = np.unique(case.y)
     weights = np.ones(len(case.y)) if case.weights is None else case.weights
+    if case.kind == "regression":
+        return _stated_regression(case, weights)
+    labels = np.unique(case.y)
     rows, y = np.arange(len(case.y)), np.where(case.y == labels[-1], 1.0, -1.0)
     if len(labels) > 2 and case.kind == "linear":
         y = np.where(case.y == labels[k], 1.0, -1.0)
@@ -129,17 +141,33 @@ def stated(case: Case, k: int) -> Stated:
         i, j = [(a, b) for a in labels for b in labels if a < b][k]
         rows = np.concatenate([np.flatnonzero(case.y == i), np.flatnonzero(case.y == j)])
         y = np.where(case.y[rows] == i, 1.0, -1.0)
+    loss = case.options.get("loss", "hinge")
+    X, costs, scaling = _given(case, rows, weights)
+    y = y.astype(np.longdouble)
+    return Stated(X, y, costs, loss, scaling, case.has_kernel, np.ones_like(y), twice=False)
+
+
+def _stated_regression(case: Case, weights: Any) -> Stated:
+    """Both walls of the tube around every value, as float64 has them."""
+    X, costs, scaling = _given(case, np.arange(len(case.y)), weights)
+    epsilon = float(case.options["epsilon"])
+    targets = np.stack([case.y - epsilon, -(case.y + epsilon)], axis=1).ravel().astype(np.longdouble)
+    signs = np.tile(np.array([1.0, -1.0], np.longdouble), len(case.y))
+    loss = "squared_hinge" if case.options.get("loss", "").startswith("squared") else "hinge"
+    return Stated(X, signs, np.repeat(costs, 2), loss, scaling, case.has_kernel, targets, twice=True)
+
+
+def _given(case: Case, rows: Any, weights: Any) -> tuple[Extended, Extended, float]:
+    """Some rows, or their kernel matrix; their costs; and the scaling of the intercept."""
     X = case.X[rows].astype(np.longdouble)
     options, scaling = case.options, np.inf
     if not options.get("fit_intercept", True):
         scaling = 0.0
     elif options.get("regularize_intercept"):
         scaling = options.get("intercept_scaling", 1.0)
-    if case.kind == "kernel":
+    if case.has_kernel:
         X = kernel_matrix(X, **{name: options[name] for name in _KERNEL if name in options})
-    costs = np.longdouble(options["C"]) * weights[rows].astype(np.longdouble)
-    loss = options.get("loss", "hinge")
-    return Stated(X, y.astype(np.longdouble), costs, loss, scaling, case.kind == "kernel")
+    return X, np.longdouble(options["C"]) * weights[rows].astype(np.longdouble), scaling
 
 
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
@@ -186,6 +214,7 @@ def _by_l_bfgs(problem: Stated) -> tuple[Any, float]:
 def _by_primal_program(problem: Stated) -> tuple[Any, float]:
     """The problem with slack variables (000, 003, 004): over w, b and xi."""
     rows, y, costs = (np.asarray(each, np.float64) for each in (problem.rows, problem.y, problem.costs))
+    rows = np.repeat(rows, 1 + problem.twice, axis=0)
     n, d = rows.shape
     squared, has_b = problem.loss == "squared_hinge", problem.scaling > 0.0
     own = [0.0 if problem.scaling == np.inf else problem.scaling**-2] if has_b else []
@@ -198,24 +227,26 @@ def _by_primal_program(problem: Stated) -> tuple[Any, float]:
             sparse.hstack([sparse.csc_array((n, d + len(own))), -sparse.eye_array(n)]),
         ]
     )
-    x = _interior_point(P, q, A, np.append(-np.ones(n), np.zeros(n)), equalities=0)
+    x = _interior_point(P, q, A, np.append(-problem.targets.astype(np.float64), np.zeros(n)), equalities=0)
     return x[:d], float(x[d]) if has_b else 0.0
 
 
 def _by_dual_program(problem: Stated) -> tuple[Any, float]:
     """The dual of the hinge with a free intercept, whose w has the coefficients alpha_i y_i."""
     K, y, costs = (np.asarray(each, np.float64) for each in (problem.rows, problem.y, problem.costs))
-    n = len(y)
+    n, targets = len(y), problem.targets.astype(np.float64)
+    K = np.repeat(np.repeat(K, 1 + problem.twice, axis=0), 1 + problem.twice, axis=1)
     A = sparse.vstack([sparse.csc_array(y[None]), -sparse.eye_array(n), sparse.eye_array(n)])
     limits = np.concatenate([[0.0], np.zeros(n), costs])
     P = sparse.csc_array(np.triu(K * np.outer(y, y)))
-    coefficients = y * np.clip(_interior_point(P, -np.ones(n), A, limits, equalities=1), 0.0, costs)
+    coefficients = y * np.clip(_interior_point(P, -targets, A, limits, equalities=1), 0.0, costs)
     if not np.isfinite(coefficients).all():
-        return coefficients, 0.0
-    # The best b is where a margin is 1.
-    places = y - K @ coefficients
-    values = [costs @ np.maximum(1.0 - y * (y - places + b), 0.0) for b in places]
-    return coefficients, float(places[int(np.argmin(values))])
+        return problem.of_rows(coefficients), 0.0
+    # The best b is where a margin is 1, or a score on a wall.
+    scores = K @ coefficients
+    places = y * targets - scores
+    values = [costs @ np.maximum(targets - y * (scores + b), 0.0) for b in places]
+    return problem.of_rows(coefficients), float(places[int(np.argmin(values))])
 
 
 def _interior_point(P: Any, q: Any, A: Any, limits: Any, *, equalities: int) -> Any:
@@ -238,7 +269,8 @@ def untrue(problem: Stated, proof: Any, *, with_rival: bool) -> Iterator[Fault]:
         yield Fault("untrue", share, f"primal {proof.primal!r}, and the point has {primal!r}")
     if not problem.is_feasible(proof.alpha):
         yield Fault("untrue", 1.0, "alpha is not feasible")
-    combined = proof.alpha if problem.kernel else np.abs(proof.alpha) @ np.abs(problem.rows)
+    summed = problem.of_rows(np.abs(proof.alpha))
+    combined = summed if problem.kernel else summed @ np.abs(problem.rows)
     if not proof.dual <= max(dual, 0.0) + allowed + problem.rounding(combined):
         share = (proof.dual - dual) / abs(primal)
         yield Fault("untrue", share, f"dual {proof.dual!r}, and alpha proves {dual!r}")
@@ -262,10 +294,11 @@ def examine(case: Case, number: int, found: Found) -> Iterator[Fault]:
             return
     seconds = time.process_time() - before
     for warning in caught:
-        if not issubclass(warning.category, ConvergenceWarning):
+        if not issubclass(warning.category, (ConvergenceWarning, DoubtfulModelWarning)):
             yield Fault("warning", 0.0, str(warning.message))
     certificates = model.certificate_
-    each = list(certificates) if len(np.unique(case.y)) > 2 else [certificates]
+    several = case.kind != "regression" and len(np.unique(case.y)) > 2
+    each = list(certificates) if several else [certificates]
     found.claims[case.kind] += len(each)
     found.certified[case.kind] += sum(proof.relative_gap <= model.tol for proof in each)
     found.statuses[case.kind, model.status_.name.lower().replace("_", " ")] += 1
@@ -325,10 +358,11 @@ Default fits of random problems: 6 to 2,500 rows and 1 to 1,000 columns, mostly 
 one in {rare} of up to a million; normal, of low rank, sparse, whole numbers, far from 0, rows that occur
 twice, columns and data of scales up to six orders apart; classes that are separable, and labels that are
 nothing but noise; C from 1e-6 to 1e6; all losses and forms of the intercept, weights, several classes;
-Gaussian, polynomial, Laplacian and linear kernels. Each proof is checked by code that shares nothing with
-the library: both values are computed again from w, b and alpha in extended precision, and for one problem
-in {rivals}, where it is small, Clarabel or L-BFGS finds a point of its own, which no lower bound may be
-above. (Exact arithmetic, down to the last digit, is [the sceptic's](sceptic.md) part.)
+Gaussian, polynomial, Laplacian and linear kernels; regression with and without a kernel. Each proof is
+checked by code that shares nothing with the library: both values are computed again from w, b and alpha
+in extended precision, and for one problem in {rivals}, where it is small, Clarabel or L-BFGS finds a point
+of its own, which no lower bound may be above. (Exact arithmetic, down to the last digit, is
+[the sceptic's](sceptic.md) part.)
 
 {fits:,} fits with {claims:,} certificates were made and checked in {time} of processor time, with seed
 {seeds}. {facts}. `python -m benchmarks search --seed S --show N` makes a fit again."""

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin import SVC, LinearSVC
+from maxmargin import SVC, SVR, LinearSVC, LinearSVR
 
-KINDS = ("linear", "kernel")
+KINDS = ("linear", "kernel", "regression")
+_REGRESSION = 5
+"""One problem in so many is one of regression, with or without a kernel."""
 _SHARE_OF_KERNELS = 0.2
 _MOST_VALUES, _MOST_VALUES_OF_RARE, _RARE = 30_000, 1_000_000, 200
 """Values of X, rows times columns, as a rule; and for one problem of so many."""
@@ -33,7 +35,8 @@ class Case:
     form: str
     """How the rows were drawn, in words."""
     X: Matrix
-    y: NDArray[np.int64]
+    y: NDArray[Any]
+    """Labels, or the values of a regression."""
     weights: Matrix | None
     options: dict[str, Any]
 
@@ -41,15 +44,26 @@ class Case:
     def words(self) -> str:
         """What is fitted to what, in one line."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
-        what = "LinearSVC" if self.kind == "linear" else "SVC"
+        what = self._estimator.__name__
         rows = f"{self.X.shape[0]} x {self.X.shape[1]} {self.form}"
-        classes = len(np.unique(self.y))
+        classes = 0 if self.kind == "regression" else len(np.unique(self.y))
         more = [f"{classes} classes"] * (classes > 2) + ["weights"] * (self.weights is not None)
         return f"{what}({given}), {', '.join([rows, *more])}"
 
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the rows are seen through a kernel."""
+        return "kernel" in self.options
+
+    @property
+    def _estimator(self) -> Any:
+        if self.kind == "regression":
+            return SVR if self.has_kernel else LinearSVR
+        return SVC if self.has_kernel else LinearSVC
+
     def fitted(self) -> Any:
         """The estimator after its fit, on one thread."""
-        model = (LinearSVC if self.kind == "linear" else SVC)(**self.options, n_jobs=1)
+        model = self._estimator(**self.options, n_jobs=1)
         X = sparse.csr_matrix(self.X) if self.form.startswith("sparse") else self.X
         return model.fit(X, self.y, sample_weight=self.weights)
 
@@ -57,6 +71,8 @@ class Case:
 def draw(seed: int, number: int) -> Case:
     """The problem of this number; the same at every call."""
     random = np.random.default_rng([seed, number])
+    if number % _REGRESSION == _REGRESSION - 1:
+        return _regression(random)
     kind = KINDS[int(random.random() < _SHARE_OF_KERNELS)]
     form = str(random.choice(_FORMS))
     X = _rows(random, kind, form, _MOST_VALUES_OF_RARE if number % _RARE == 0 else _MOST_VALUES)
@@ -74,6 +90,32 @@ def draw(seed: int, number: int) -> Case:
     options: dict[str, Any] = {"C": float(f"{10.0 ** random.uniform(-6.0, 6.0):.3g}"), "random_state": 0}
     options |= _linear_options(random) if kind == "linear" else _kernel_options(random, X)
     return Case(kind, form, X, y, weights, options)
+
+
+def _regression(random: np.random.Generator) -> Case:
+    """A plane or nothing, with noise, in units over six orders; some lie on the plane exactly."""
+    kind = KINDS[int(random.random() < _SHARE_OF_KERNELS)]
+    form = str(random.choice(_FORMS))
+    X = _rows(random, kind, form, _MOST_VALUES)
+    if kind == "linear" and random.random() < 0.3:
+        X *= 10.0 ** random.uniform(-2.0, 2.0, X.shape[1])
+        form += ", columns of different scales"
+    plane = (X - X.mean(axis=0)) @ random.normal(size=X.shape[1])
+    noise = float(random.choice([0.0, 0.1, 1.0, 100.0]))
+    unit = 10.0 ** random.uniform(-3.0, 3.0)
+    y = unit * (plane / (float(plane.std()) or 1.0) + noise * random.normal(size=len(X)))
+    weights = 10.0 ** random.uniform(-2.0, 2.0, len(y)) if random.random() < 0.2 else None
+    epsilon = 0.0 if random.random() < 0.1 else unit * 10.0 ** random.uniform(-3.0, 0.5)
+    options: dict[str, Any] = {
+        "C": float(f"{10.0 ** random.uniform(-6.0, 6.0):.3g}"),
+        "epsilon": float(f"{epsilon:.3g}"),
+    }
+    if kind == "linear":
+        options |= _linear_options(random) | {"random_state": 0}
+        options["loss"] = str(random.choice(["epsilon_insensitive", "squared_epsilon_insensitive"]))
+    else:
+        options |= _kernel_options(random, X)
+    return Case("regression", form, X, y, weights, options)
 
 
 def _rows(random: np.random.Generator, kind: str, form: str, most: int) -> Matrix:

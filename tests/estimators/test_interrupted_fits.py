@@ -13,10 +13,23 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
-from maxmargin import SVC, LinearSVC, Problem, Status, path, solve, whole_path
+from maxmargin import (
+    SVC,
+    SVCCV,
+    SVR,
+    LinearSVC,
+    LinearSVCCV,
+    LinearSVR,
+    Problem,
+    Status,
+    path,
+    solve,
+    whole_path,
+)
 from maxmargin.proof.model import each_of
 from maxmargin.tools import interrupts
 
@@ -37,6 +50,12 @@ def drawn(rows, columns, classes, seed=0):
     return X, np.argmax(X[:, :classes] + generator.normal(size=(rows, classes)), axis=1)
 
 
+def measured(rows, columns, seed=0):
+    generator = np.random.default_rng(seed)
+    X = generator.normal(size=(rows, columns))
+    return X, X.sum(axis=1) + generator.normal(size=rows)
+
+
 FITS = {
     "classes against the rest, in one call": (LinearSVC(), drawn(60, 5, 4)),
     "classes against the rest, in the loop": (
@@ -49,6 +68,16 @@ FITS = {
     "pairs in the loop": (SVC(C=10.0, max_iter=50, n_jobs=1), drawn(80, 4, 4)),
     "pairs alone, of many rows": (SVC(gamma=0.1), drawn(2100, 4, 4)),
     "a linear kernel": (SVC(kernel="linear", C=100.0), drawn(1100, 5, 2)),
+    "probabilities of pairs": (SVC(probability=True, n_jobs=1), drawn(80, 4, 4)),
+    "probabilities, in threads": (
+        SVC(probability="isotonic", multi_class="ovr", n_jobs=2),
+        drawn(90, 4, 3),
+    ),
+    "regression": (LinearSVR(), measured(60, 5)),
+    "regression, in the loop": (LinearSVR(loss="squared_epsilon_insensitive", n_jobs=1), measured(600, 30)),
+    "regression with a kernel": (SVR(), measured(80, 4)),
+    "regression with a kernel, of many rows": (SVR(gamma=0.1, C=10.0), measured(2100, 4)),
+    "regression with a linear kernel": (SVR(kernel="linear", C=100.0), measured(1100, 5)),
 }
 
 
@@ -91,19 +120,22 @@ def fitted(estimator, X, y):
 def test_an_interrupt_at_any_statement_leaves_a_fitted_estimator(name):
     estimator, (X, y) = FITS[name]
     with Statements() as whole:
-        classes = fitted(estimator, X, y).classes_
+        fitted(estimator, X, y)
+    answers = set(estimator.classes_) if is_classifier(estimator) else None
     assert estimator.status_ is Status.CERTIFIED or name == "pairs in the loop"
     proofs = len(list(each_of(estimator.certificate_)))
     assert whole.count > 100
     draw = random.Random(0)
     statuses = set()
     for moment in [1, *draw.sample(range(2, whole.count), MOMENTS - 2), whole.count - 1]:
-        model = type(estimator)(**estimator.get_params())
+        model = clone(estimator)
         with Statements(moment):
             fitted(model, X, y)
         statuses.add(model.status_)
-        assert np.array_equal(model.classes_, classes)
-        assert set(model.predict(X)) <= set(classes)
+        assert np.isfinite(model.predict(X)).all()
+        if answers is not None:
+            assert set(model.classes_) == answers
+            assert set(model.predict(X)) <= answers
         assert len(list(each_of(model.certificate_))) == proofs
         for proof in each_of(model.certificate_):
             assert 0.0 <= proof.dual <= proof.primal * (1.0 + 1e-9) or not np.isfinite(proof.primal)
@@ -111,6 +143,32 @@ def test_an_interrupt_at_any_statement_leaves_a_fitted_estimator(name):
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert statuses <= {Status.CERTIFIED, Status.INTERRUPTED, Status.STEPS_SPENT}
     assert Status.INTERRUPTED in statuses
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.1, 1.0], cv=3, n_jobs=1),
+        LinearSVCCV(Cs=[0.1, 1.0], cv=3, n_jobs=1),
+    ],
+    ids=["SVCCV", "LinearSVCCV"],
+)
+def test_a_search_that_was_interrupted_has_nothing_to_choose_from(search):
+    X, y = drawn(90, 4, 3)
+    with Statements() as whole:
+        search.fit(X, y)
+    for moment in random.Random(0).sample(range(2, whole.count), MOMENTS // 2):
+        model = clone(search)
+        try:
+            with Statements(moment), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(X, y)
+        except KeyboardInterrupt:
+            pass
+        # The last fit, on all rows with the C that was chosen, may end early, and is a model.
+        assert not hasattr(model, "coef_") or model.status_ in (Status.INTERRUPTED, Status.CERTIFIED)
+        assert interrupts._holding is None
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_the_first_statement_leaves_zero_with_its_proof():

@@ -645,3 +645,12 @@ def test_a_variance_beyond_float64_is_an_error_with_its_cure(factor, make):
         X, factor = X * 1e-100, 1e-58  # so small a number has a square, but that has no inverse
     with pytest.raises(ValueError, match=r"gamma='scale' needs a variance .* Scale the features"):
         SVC().fit(make(X * factor), y)
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_matrix])
+def test_predictions_do_not_overflow_in_single_precision(layout):
+    X = np.array([[1.3e9, -1.4e22], [8.8e6, -5.9e18], [3.0e5, -1.7e18]], np.float32)
+    model = SVC(kernel="poly", gamma=1.8e-44, coef0=0.1, C=0.14).fit(layout(X), [0, 2, 1])
+    single, double = (model.decision_function(layout(rows)) for rows in (X, X.astype(np.float64)))
+    assert np.isfinite(single).all()
+    np.testing.assert_allclose(single, double, rtol=1e-6)

@@ -45,6 +45,23 @@ CASES = [
         {"kernel": "poly", "gamma": 0.3, "degree": 2, "coef0": 1.0, "C": 1.0},
     ),
     Case("kernel", "normal", X, THREE, WEIGHTS, {"kernel": "linear", "C": 1.0}),
+    Case("regression", "normal", X, X.sum(axis=1) + WEIGHTS, WEIGHTS, {"C": 3.0, "epsilon": 0.1}),
+    Case(
+        "regression",
+        "normal",
+        X,
+        X[:, 0] - WEIGHTS,
+        None,
+        {"C": 1.0, "epsilon": 0.0, "loss": "squared_epsilon_insensitive", "regularize_intercept": True},
+    ),
+    Case(
+        "regression",
+        "normal",
+        X,
+        X[:, 0] ** 2,
+        WEIGHTS,
+        {"C": 1.0, "epsilon": 0.2, "kernel": "rbf", "gamma": 0.3},
+    ),
 ]
 
 

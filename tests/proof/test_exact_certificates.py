@@ -72,6 +72,12 @@ def tiny_radius():
     return Case("kernel", 2.3445e17 + 1e13 * digits, np.array([0, 2, 1]), options)
 
 
+def beyond_single_precision():
+    """Rows in single precision whose inner products are too large for it, of three classes."""
+    X = np.array([[1.3e9, -1.4e22], [8.8e6, -5.9e18], [3.0e5, -1.7e18]], np.float32)
+    return Case("kernel", X, np.array([0, 2, 1]), {"kernel": "poly", "coef0": 0.1, "C": 0.14})
+
+
 def small_numbers():
     """A regression whose numbers are in the last digits of margins around 1."""
     X = np.array([[0.5], [-1.0], [2.0], [0.25]])
@@ -88,6 +94,7 @@ CASES = {
     "an intercept that is bounded by w = 0": far_pairs(),
     "a radius of 1e-68": tiny_radius(),
     "a regression of small numbers": small_numbers(),
+    "products beyond single precision": beyond_single_precision(),
 }
 
 

@@ -38,6 +38,7 @@ from maxmargin.estimators.named_kernels import find_gamma
 from maxmargin.proof.model import Status, each_of
 from maxmargin.solvers import sizes
 from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 
@@ -150,7 +151,7 @@ class KernelSearch(ShowsProof):
                 for place in range(lines):
                     fit_line(place, 1)
             else:
-                with ThreadPoolExecutor(workers, "maxmargin") as pool:
+                with one_blas_thread(), ThreadPoolExecutor(workers, "maxmargin") as pool:
                     list(pool.map(lambda place: fit_line(place, workers), range(lines)))
         if interrupts.came:
             raise KeyboardInterrupt

@@ -48,6 +48,8 @@ _REACHES = (0.5, 0.1)
 """By how much margins may move in the third argument, first the one that suits most rows."""
 _CLOSER_REACHES = (0.5, 2.0)
 """The same from a point that is next to the optimum without the row: less curvature will do there."""
+_FEW, _HARDLY_ANY = 128, 4
+"""Rows, up to which nearer points decide sooner than another reach does; and up to which fits do."""
 _LARGEST_TOL, _SMALLEST_TOL = 1e-4, 1e-12
 """Relative gaps between which a fit without a row is asked for one that decides it."""
 _CLOSER = 1e-3
@@ -206,9 +208,20 @@ class _Search:
 
     def _by_curvature(self) -> None:
         """How far the optimum can move where the objective is curved; then from points that are nearer."""
-        ways = [(reach, False) for reach in _REACHES] + [(reach, True) for reach in _CLOSER_REACHES]
+        usual, other = _REACHES
+        nearer, nearest = _CLOSER_REACHES
         known: dict[tuple[float, int], SmoothWithoutRows] = {}
-        for reach, closer in ways:
+        tried = set()
+        for reach, closer, most in (
+            (usual, False, 0),
+            (other, False, _FEW),
+            (nearer, True, 0),
+            (other, False, _HARDLY_ANY),
+            (nearest, True, _HARDLY_ANY),
+        ):
+            if len(self._open()) <= most or (reach, closer) in tried:
+                continue
+            tried.add((reach, closer))
             for k, (problem, proof) in enumerate(self.parts):
                 which = self._open()
                 if not len(which) or not self._has_time():

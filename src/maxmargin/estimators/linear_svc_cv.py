@@ -48,6 +48,7 @@ from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
 from maxmargin.solving.loop import Callback, Progress, Watch
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 
@@ -176,7 +177,7 @@ class LinearSVCCV(LinearParameters):
         budget = Budget(math.inf if self.max_time is None else float(self.max_time), 1)
         path = fits.path(Cs[ascending], ways, budget.seconds_left / (1 + rounds))
         template.set_params(n_jobs=max(1, default_threads() // workers))
-        side_by_side = Parallel(n_jobs=workers, prefer="threads")
+        side_by_side = one_blas_thread()(Parallel(n_jobs=workers, prefer="threads"))
 
         def fit_again(place: int, rough: list[int], goal: float) -> list[list[Outcome]]:
             if watch.stopped or budget.spent:

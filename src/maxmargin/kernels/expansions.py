@@ -36,8 +36,8 @@ class Expansions:
     def __call__(self, X: Any, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``out[segment * len(coefficients) + r, i]``, for all rows i of X.
 
-        In single precision where both X and the support vectors are, else in double; sums are always in
-        double. Memory beside the answer is bounded.
+        In single precision where both X and the support vectors are, and no value overflows there, else in
+        double; sums are always in double. Memory beside the answer is bounded.
         """
         given = isinstance(self.kernel, Precomputed | Function)
         count = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -51,7 +51,11 @@ class Expansions:
             if support is None:
                 out[:, block] = self._sums_of(self._given_values(X[block]))
             else:
-                out[:, block] = self._compiled(support, _in_form_of(support, X[block]), budget)
+                found = self._compiled(support, _in_form_of(support, X[block]), budget)
+                if support.dtype == np.float32 and not np.isfinite(found).all():
+                    support = support.astype(np.float64)
+                    found = self._compiled(support, _in_form_of(support, X[block]), budget)
+                out[:, block] = found
         return out
 
     def _support_like(self, X: Any) -> Any:

@@ -44,6 +44,7 @@ from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.changed import changed
 from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
@@ -628,6 +629,6 @@ def solve_each(
     with held_back(partial(stop, 0)):
         if workers == 1:
             return [run(k) for k in range(count)]
-        with ThreadPoolExecutor(workers, "maxmargin") as pool:
+        with one_blas_thread(), ThreadPoolExecutor(workers, "maxmargin") as pool:
             futures = [pool.submit(run, k) for k in range(count)]
             return [future.result() for future in futures]

@@ -70,6 +70,7 @@ BAD_LINES = {
     "value_long": b"1 1:1 2:" + b"9x" * 100,
     "query": b"1 qid:x 2:1",
     "query_late": b"1 1:1 qid:3 2:1",
+    "query_long": b"1 qid:9223372036854775808 2:1",
     "nul": b"1 1:1\0 2:1",
     "nul_index": b"1 \x001:1",
     "escape": b"1 2:\xff\xfe\x1b[31m",

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from maxmargin.files.data.libsvm import write_libsvm
+
 _LONGEST_MESSAGE = 4000
 _QUOTED = re.compile(r"(?<!\w)'[^']*'?|\"[^\"]*\"?|<[^>]*>|b?\(.*?\)")
 _NUMBER = re.compile(r"(?<![\w-])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
@@ -92,6 +94,8 @@ def require_sound(data: Any, *, dtype: Any, columns: int | None, labelled: bool)
         require(type(X) is np.ndarray and X.ndim == 2, "X is no matrix")
     require(np.isfinite(X.data if sparse.issparse(X) else X).all(), "a value of X is not finite")
     require(data.skipped >= 0 and data.dropped >= 0, "a count is negative")
+    if data.query is not None:
+        require(data.query.shape == (X.shape[0],), "there are not as many queries as rows")
     if y is None:
         require(not labelled, "there are no labels")
         return
@@ -123,6 +127,8 @@ def require_same(one: Any, other: Any, what: str, *, counts: bool = True) -> Non
     if one.y is not None:
         same = one.y.tolist() == other.y.tolist() or np.array_equal(one.y, other.y, equal_nan=True)
         require(same, f"{what}: the labels differ")
+    queries = [None if each.query is None else each.query.tolist() for each in (one, other)]
+    require(queries[0] == queries[1], f"{what}: the queries differ")
     if counts:
         same = (one.skipped, one.dropped) == (other.skipped, other.dropped)
         require(same, f"{what}: the counts of what was left out differ")
@@ -149,15 +155,13 @@ def require_rereadable(data: Any, path: Path, read: Callable[..., Any]) -> None:
     X, y = sparse.csr_array(data.X), data.y
     if y is None or y.dtype.kind not in "biuf" or not np.isfinite(y).all() or X.shape[1] == 0:
         return
-    lines = []
-    for row, label in enumerate(y.astype(np.float64).tolist()):
-        part = slice(X.indptr[row], X.indptr[row + 1])
-        pairs = zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True)
-        lines.append(" ".join([repr(label), *(f"{index + 1}:{value!r}" for index, value in pairs)]))
-    path.write_text("\n".join(lines) + "\n")
+    whole = data.query is not None and data.query.dtype.kind == "i" and (data.query >= 0).all()
+    write_libsvm(path, X, y, data.query if whole else None)
     again = read(str(path), format="libsvm", columns=X.shape[1], dtype=X.dtype)
     require(same_matrix(again.X, X), "written as text and read again, X differs")
     require(np.array_equal(again.y, y.astype(np.float64)), "written as text and read again, y differs")
+    same = not whole or np.array_equal(again.query, data.query)
+    require(same, "written as text and read again, the queries differ")
 
 
 def joined(chunks: list[Any], columns: int) -> Any:
@@ -178,4 +182,18 @@ def joined(chunks: list[Any], columns: int) -> Any:
         first.feature_names,
         sum(chunk.skipped for chunk in chunks),
         sum(chunk.dropped for chunk in chunks),
+        query=_queries_of(chunks),
+    )
+
+
+def _queries_of(chunks: list[Any]) -> Any:
+    """The queries of all chunks; one of LIBSVM text in which no row has any says nothing of them."""
+    if all(chunk.query is None for chunk in chunks):
+        return None
+    rows = [chunk.X.shape[0] for chunk in chunks]
+    return np.concatenate(
+        [
+            np.full(n, -1) if chunk.query is None else chunk.query
+            for n, chunk in zip(rows, chunks, strict=True)
+        ]
     )

@@ -16,7 +16,7 @@ import numpy as np
 _BLANK = rb"[ \t\v\f\r]"
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LABEL = re.compile(_NUMBER)
-_QUERY = re.compile(rb"qid:\d+")
+_QUERY = re.compile(rb"qid:(\d+)")
 _PAIR = re.compile(rb"\+?(\d+):(" + _NUMBER + rb")")
 _SPLIT = re.compile(_BLANK + rb"+")
 LARGEST = 1 << 15
@@ -28,6 +28,8 @@ class Rows:
 
     labels: list[float] = field(default_factory=list[float])
     rows: list[list[tuple[int, float]]] = field(default_factory=list[list[tuple[int, float]]])
+    queries: list[int] = field(default_factory=list[int])
+    """The number of each row's query; -1 where it has none."""
     skipped: int = 0
     dropped: int = 0
     first_bad: int | None = None
@@ -74,8 +76,9 @@ def rows_of(
             found.skipped += 1
             found.first_bad = found.first_bad or number
             continue
-        label, pairs = row
+        label, query, pairs = row
         found.labels.append(label)
+        found.queries.append(query)
         found.rows.append([pair for pair in pairs if pair[0] < limit])
         found.dropped += sum(pair[0] >= limit for pair in pairs)
     return found
@@ -83,15 +86,19 @@ def rows_of(
 
 def _row(
     words: list[bytes], limit: int, zero_based: bool, drop: bool, labelled: bool, dtype: Any
-) -> tuple[float, list[tuple[int, float]]] | None:
-    label = math.nan
+) -> tuple[float, int, list[tuple[int, float]]] | None:
+    label, query = math.nan, -1
     if _LABEL.fullmatch(words[0]):
         label = float(words[0])
         if not math.isfinite(label):
             return None
         words = words[1:]
-        if words and _QUERY.fullmatch(words[0]):
+        if words and (match := _QUERY.fullmatch(words[0])):
             words = words[1:]
+            digits = match[1].lstrip(b"0") or b"0"
+            if len(digits) > 19 or int(digits) >= 2**63:
+                return None
+            query = int(digits)
     elif labelled:
         return None
     pairs: list[tuple[int, float]] = []
@@ -110,4 +117,4 @@ def _row(
         if column >= limit and not drop:
             return None
         pairs.append((column, value))
-    return label, pairs
+    return label, query, pairs

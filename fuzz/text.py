@@ -33,7 +33,8 @@ from maxmargin.files.data import reading as data_files
 from maxmargin.files.data.compressed import bound
 from maxmargin.files.data.reading import DataError, DataSet, Options
 
-WORDS = [b"qid:1", b"qid:", b"1:1", b"2:1", b"0:1", b"-1:1", b"1:", b":1", b"3:nan", b"1,2", b"+1:1"]
+WORDS = [b"qid:1", b"qid:7", b"qid:9223372036854775808", b"qid:"]
+WORDS += [b"1:1", b"2:1", b"0:1", b"-1:1", b"1:", b":1", b"3:nan", b"1,2", b"+1:1"]
 WAYS = [
     {"zero_based": zero, "columns": columns, "skip_bad_lines": skip, "labelled": labelled, "dtype": dtype}
     | ({"ignore_extra": True} if extra else {})
@@ -202,7 +203,9 @@ def _data_set(rows: Rows, way: dict[str, Any]) -> DataSet:
     values = np.array([value for row in rows.rows for _, value in row], way["dtype"])
     columns = way["columns"] or rows.columns
     X = sparse.csr_array((values, indices, offsets), shape=(len(rows.rows), columns))
-    return DataSet(X, np.array(rows.labels), None, rows.skipped, rows.dropped)
+    queries = np.array(rows.queries, np.int64)
+    found = None if (queries < 0).all() else queries
+    return DataSet(X, np.array(rows.labels), None, rows.skipped, rows.dropped, query=found)
 
 
 TARGET = _Text()

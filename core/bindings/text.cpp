@@ -23,7 +23,7 @@ nb::object taken(GrowingBytes& bytes) {
   return nb::cast(as_array(LargeArray<T>(reinterpret_cast<T*>(memory.release()), deleter), count));
 }
 
-// The arrays come first, in (values, indices, ends, labels).
+// The arrays come first, in (values, indices, ends, labels, queries).
 template <class Value, class Index>
 nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
   auto [arrays, parsed] = [&] {
@@ -35,7 +35,8 @@ nb::tuple parse_libsvm(std::string_view text, const TextOptions& options) {
   return nb::make_tuple(nb::make_tuple(as_array(std::move(arrays.values), parsed.stored),
                                        as_array(std::move(arrays.indices), parsed.stored),
                                        as_array(std::move(arrays.ends), parsed.rows),
-                                       as_array(std::move(arrays.labels), parsed.rows)),
+                                       as_array(std::move(arrays.labels), parsed.rows),
+                                       as_array(std::move(arrays.queries), parsed.rows)),
                         parsed);
 }
 
@@ -69,6 +70,7 @@ void bind_text(nb::module_& m) {
       .def_ro("lines", &ParsedRows::lines)
       .def_ro("faulty", &ParsedRows::faulty)
       .def_ro("dropped", &ParsedRows::dropped)
+      .def_ro("with_query", &ParsedRows::with_query)
       .def_ro("too_narrow", &ParsedRows::too_narrow)
       .def_ro("largest", &ParsedRows::largest)
       .def_ro("largest_place", &ParsedRows::largest_place)

@@ -45,9 +45,10 @@ struct ParsedRows {
   Integer rows = 0;
   Integer stored = 0;
   Integer lines = 0;
-  Integer faulty = 0;    // lines
-  Integer dropped = 0;   // values
-  Integer largest = -1;  // column, from 0
+  Integer faulty = 0;      // lines
+  Integer dropped = 0;     // values
+  Integer with_query = 0;  // rows
+  Integer largest = -1;    // column, from 0
   Place largest_place;
   bool too_narrow = false;  // an index does not fit the type of the array, and parsing ended there
   Fault fault = "none";     // the first one
@@ -77,12 +78,14 @@ struct RowArrays {
     indices = std::make_unique_for_overwrite<Index[]>(all_colons);
     ends = std::make_unique_for_overwrite<std::int32_t[]>(all_lines);
     labels = std::make_unique_for_overwrite<double[]>(all_lines);
+    queries = std::make_unique_for_overwrite<std::int64_t[]>(all_lines);
   }
 
   std::unique_ptr<Value[]> values;
   std::unique_ptr<Index[]> indices;
   std::unique_ptr<std::int32_t[]> ends;
   std::unique_ptr<double[]> labels;
+  std::unique_ptr<std::int64_t[]> queries;  // -1 for a line that has none
 };
 
 // ---- tokens: every scan ends at the newline that ends the text at the latest -------------------
@@ -144,6 +147,7 @@ class LibsvmParser {
         indices_(out.indices.get()),
         ends_(out.ends.get()),
         labels_(out.labels.get()),
+        queries_(out.queries.get()),
         options_(options) {}
 
   // The text ends with a newline, or is empty.
@@ -169,11 +173,15 @@ class LibsvmParser {
   // Reads a line from its label on; p is left somewhere in it. False where it is faulty.
   bool row(const char*& p) {
     double label;
+    std::int64_t query = -1;
     const char* q = scan_number(p, end_, label);
     if (q != nullptr && ends_token(*q) && std::isfinite(label)) [[likely]] {
       p = q;
       while (is_blank(*p)) ++p;
-      if (*p == 'q') p = after_query(p);
+      if (*p == 'q') {
+        const char* const word = p;
+        if (!take_query(p, query)) return fail("query_beyond_64_bits", word, token_end(word));
+      }
     } else {
       const Fault fault = q != nullptr && ends_token(*q) ? "label_not_finite" : diagnose_label(token(p));
       if (fault != "label_missing" || !options_.labels_optional) return fail(fault, p, token_end(p));
@@ -207,6 +215,8 @@ class LibsvmParser {
     parsed_.stored = stored;
     parsed_.dropped += dropped;
     labels_[parsed_.rows] = label;
+    queries_[parsed_.rows] = query;
+    parsed_.with_query += query >= 0;
     ends_[parsed_.rows] = static_cast<std::int32_t>(stored);
     ++parsed_.rows;
     return true;
@@ -255,12 +265,16 @@ class LibsvmParser {
            index <= static_cast<std::uint64_t>(std::numeric_limits<Integer>::max());
   }
 
-  // The number of a query says which lines belong together in ranking; it is of no use here.
-  static const char* after_query(const char* p) {
-    if (p[1] != 'i' || p[2] != 'd' || p[3] != ':' || !is_digit(p[4])) return p;
+  // The number of a query says which lines belong together in ranking; p moves behind it. What is no query
+  // is left to be no index. False for a number that does not fit.
+  static bool take_query(const char*& p, std::int64_t& query) {
+    if (p[1] != 'i' || p[2] != 'd' || p[3] != ':' || !is_digit(p[4])) return true;
     const char* q = p + 4;
     while (is_digit(*q)) ++q;
-    return ends_token(*q) ? q : p;
+    if (!ends_token(*q)) return true;
+    if (std::from_chars(p + 4, q, query).ec != std::errc{}) return false;
+    p = q;
+    return true;
   }
 
   void note_largest(Integer column, const char* last) {
@@ -288,6 +302,7 @@ class LibsvmParser {
   Index* indices_;
   std::int32_t* ends_;
   double* labels_;
+  std::int64_t* queries_;
   TextOptions options_;
   ParsedRows parsed_;
   Value value_ = 0;

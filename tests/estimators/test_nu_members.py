@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status
+from maxmargin.files import ModelError
 from maxmargin.kernels import Gaussian
 from scikit_learn import assert_passes
 
@@ -169,3 +171,11 @@ def test_rows_on_the_boundary_are_inside():
     model = OneClassSVM(nu=0.1, kernel="linear").fit(np.ones((20, 1)))
     assert (model.predict(np.ones((1, 1))) == 1).all()
     assert "on the boundary" in str(model.certificate_) or "outside" in str(model.certificate_)
+
+
+def test_pickles_keep_a_model_and_files_refuse_it(member, tmp_path):
+    model = fitted(member)
+    np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(model))), scores(model))
+    with pytest.raises(ModelError, match="are not written to files"):
+        model.save(tmp_path / "model.mm")
+    assert not list(tmp_path.iterdir())

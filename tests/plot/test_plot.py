@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-from maxmargin import SVC, LinearSVC, Problem, RowClass, Trace, plot, solve
+from maxmargin import SVC, LinearSVC, OneClassSVM, Problem, RowClass, Trace, plot, solve
 from maxmargin import path as path_along
 from maxmargin.features import Squares
 
@@ -298,3 +298,17 @@ def test_wrong_input_is_told_with_the_cure():
         plot.path([model])
     with pytest.raises(ValueError, match="show"):
         plot.path(path_along(Problem.of(X, y), [1.0]), show="all")
+
+
+def test_the_region_of_one_class_has_its_rows_inside_and_a_ring_for_each_support_vector():
+    rows = np.random.default_rng(0).normal(size=(80, 2))
+    model = OneClassSVM(nu=0.2).fit(rows)
+    ax = plot.region(model, rows)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    outside = int((model.predict(rows) == -1).sum())
+    assert f"outside ({outside})" in texts
+    assert f"inside ({80 - outside})" in texts
+    assert f"support vector ({len(model.support_)})" in texts
+    assert "boundary" in texts
+    with pytest.raises(ValueError, match="must be a fitted OneClassSVM"):
+        plot.region(LinearSVC().fit(rows, rows[:, 0] > 0), rows)

@@ -104,9 +104,9 @@ def certify(
         given = judging.C, judging.class_weight, judging.tol, reading.format, reading.columns
         if any(option is not None for option in given) or reading.skip_bad_lines or reading.missing:
             raise Failure(
-                "--independent takes --label, --delimiter, --decimal, --no-header, --zero-based and --json "
-                "alone: it judges what a model of maxmargin claims, and reads LIBSVM text and CSV. Leave "
-                "the other options out."
+                "--independent takes --label, --query, --delimiter, --decimal, --no-header, --zero-based "
+                "and --json alone: it judges what a model of maxmargin claims, and reads LIBSVM text and "
+                "CSV. Leave the other options out."
             )
         return _judge_independently(model, data, reading, as_json=as_json)
     judging.check()
@@ -127,7 +127,8 @@ def _judge_independently(model: Path, data: Path, reading: options.Reading, *, a
     from maxmargin.independent.readers import Sheet
 
     sheet = Sheet(*(reading.given[name] for name in ("delimiter", "decimal", "header")))
-    verdict = check(model, data, label=reading.label, zero_based=reading.zero_based, sheet=sheet)
+    columns = {"label": reading.label, "query": reading.query}
+    verdict = check(model, data, **columns, zero_based=reading.zero_based, sheet=sheet)
     if as_json:
         print_json(verdict.as_json())
     else:

@@ -20,6 +20,7 @@ from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_w
 from maxmargin.command_line.shared.columns import made_up_in_words
 from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.ranked import Ranked, measures_of, ranked_in_words
 from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 from maxmargin.tools.words import counted, percent, some
@@ -60,8 +61,8 @@ def predict(
 ) -> int:
     """Predict one label per line, or one number, piece by piece: the data need not fit in memory.
 
-    Where the data have labels, the accuracy, or the error of the numbers, is told on stderr. A file OUT is
-    written whole or not at all.
+    Where the data have labels, the accuracy, the error of the numbers, or how well scores rank the rows of
+    each query, is told on stderr. A file OUT is written whole or not at all.
 
     Example: maxmargin predict model.mm test.svm -o labels.txt
     """
@@ -122,6 +123,8 @@ class Piece:
     """What had to be filled in, of a table."""
     errors: NDArray[Any] | None = None
     """In regression, what each number is off by, where the data have theirs."""
+    ranked: Ranked | None = None
+    """In ranking, what the scores can be compared with, where the data have relevances."""
 
 
 def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
@@ -129,7 +132,7 @@ def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray
     from maxmargin.files.models.fitted import to_estimator
     from maxmargin.files.models.stored import widened
 
-    if model.is_regression:
+    if not model.has_classes:
         raise Failure(f"--sure tells whether a label is that of the best model. {path} predicts numbers.")
     if model.optimum is None:
         raise Failure(
@@ -159,7 +162,7 @@ def predictions(
         if model.is_regression:
             values = None if data.y is None else _some_numbers(data.y)
             errors = None if values is None else (labels - values)[~np.isnan(values)]
-        elif data.y is not None:
+        elif data.y is not None and model.has_classes:
             codes = class_codes(data.y, model.classes)
             known = int(np.count_nonzero(codes >= 0))
             right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
@@ -170,7 +173,10 @@ def predictions(
         dropped = data.dropped + len(labels) * (data.X.shape[1] - X.shape[1])
         sure = None if is_sure is None else is_sure(X)
         counts = known, right, unlabelled, data.y is not None, data.skipped, dropped
-        yield Piece(labels, scores, *counts, sure, data.gaps, made_up, errors)
+        ranked = None
+        if model.is_ranking and data.y is not None and (found_numbers := _some_numbers(data.y)) is not None:
+            ranked = Ranked(found_numbers, labels, data.query)
+        yield Piece(labels, scores, *counts, sure, data.gaps, made_up, errors, ranked)
 
 
 def _some_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
@@ -302,6 +308,7 @@ class _Tally:
         self.sure: int | None = None
         self.filled, self.unseen = Counter[str](), Counter[str]()
         self.compared, self.absolute, self.squared = 0, 0.0, 0.0
+        self.ranked: list[Ranked] = []
 
     def of(self, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """The pieces, which are counted as they pass."""
@@ -319,6 +326,8 @@ class _Tally:
                 self.compared += len(piece.errors)
                 self.absolute += float(abs(piece.errors).sum())
                 self.squared += float((piece.errors**2).sum())
+            if piece.ranked is not None:
+                self.ranked.append(piece.ranked)
             if piece.made_up is not None:
                 for counted, more in (
                     (self.filled, piece.made_up.filled),
@@ -352,6 +361,8 @@ class _Tally:
         counts = attributes(self, "rows", "accuracy", "skipped")
         if self.compared:
             counts |= attributes(self, "mean_absolute_error", "root_mean_squared_error")
+        if (found := measures_of(self.ranked)) is not None:
+            counts |= {"ranking": found._asdict()}
         counts |= {"filled_values": self.filled, "unseen_texts": self.unseen}
         return counts | {"right": right, "dropped_values": self.dropped, "sure_rows": self.sure}
 
@@ -365,7 +376,9 @@ class _Tally:
                 f"Off by {self.mean_absolute_error:.6g} in the mean, root mean square "
                 f"{self.root_mean_squared_error:.6g}, on {self.compared} rows."
             )
-        elif self.labelled and self.rows and not model.is_regression:
+        elif (found := measures_of(self.ranked)) is not None:
+            yield ranked_in_words(found)
+        elif self.labelled and self.rows and model.has_classes:
             yield "No accuracy: none of the labels in the data is one of the model's classes."
         if self.known and self.known < self.judged:
             unknown = self.judged - self.known

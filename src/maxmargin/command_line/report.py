@@ -61,7 +61,7 @@ def report(
     judging.check()
     options.check_files(output, model, data, test)
     saved = files.load_model(model)
-    if saved.is_regression:
+    if not saved.has_classes:
         raise Failure(
             f"report writes about classes, and {model} predicts numbers. maxmargin info and maxmargin "
             "certify take it."

@@ -45,7 +45,11 @@ def train(
     *,
     output: Annotated[Path | None, options.MODEL_OUTPUT] = None,
     task: Annotated[
-        str, typer.Option(help="classification, or regression: the labels are numbers.")
+        str,
+        typer.Option(
+            help="classification; regression: the labels are numbers; or ranking: they are relevances of "
+            "the rows of a query."
+        ),
     ] = "classification",
     C: Annotated[
         float | None, typer.Option("-C", help="Weight of the losses; inf: hard margin.", show_default="1")
@@ -139,6 +143,8 @@ def train(
 
     Example: maxmargin train prices.csv --label price --task regression --epsilon 0.5 -o model.mm
 
+    Example: maxmargin train pages.svm --task ranking -C 0.01 -o model.mm
+
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
     """
     import numpy as np
@@ -162,8 +168,34 @@ def train(
     chosen = configured(solver, option, cache_size=kernel.cache_size)
     given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
-    if task not in ("classification", "regression"):
-        raise Failure(f"--task must be classification or regression. Got {task!r} instead.")
+    if task not in ("classification", "regression", "ranking"):
+        raise Failure(f"--task must be classification, regression or ranking. Got {task!r} instead.")
+    if task != "ranking" and reading.query is not None:
+        raise Failure("--query is for --task ranking. Add that, or leave --query out.")
+    if task == "ranking":
+        from maxmargin.command_line.shared import ranking
+
+        others = None if model_format == "maxmargin" else model_format
+        ranking.refuse_for_ranking(
+            class_weight=class_weight,
+            multi_class=multi_class,
+            hold_out=hold_out,
+            resume=resume,
+            features=features,
+            model_format=others,
+            epsilon=epsilon,
+            intercept=intercept,
+            solver=solver,
+            option=option,
+            kernel=kernel.given(needs_kernel=True),
+            device=device,
+        )
+        return ranking.train_ranking(
+            ranking.RankingFiles(data, target, test, not no_proof),
+            {name: value for name, value in given.items() if name != "solver"},
+            reading,
+            as_json=as_json,
+        )
     if task == "regression":
         from maxmargin.command_line.shared import regression
 

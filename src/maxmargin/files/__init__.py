@@ -10,6 +10,7 @@ from maxmargin.tools.lazy_names import lazy_names
 if TYPE_CHECKING:
     from maxmargin.files.data.fingerprints import fingerprint as fingerprint
     from maxmargin.files.data.libsvm import read_libsvm as read_libsvm
+    from maxmargin.files.data.libsvm import write_libsvm as write_libsvm
     from maxmargin.files.data.reading import DataError as DataError
     from maxmargin.files.data.reading import DataSet as DataSet
     from maxmargin.files.data.reading import read as read
@@ -39,6 +40,7 @@ _HOME = {
     "save_model": "models.saved",
     "skops_types": "models.skops",
     "stream": "data.reading",
+    "write_libsvm": "data.libsvm",
 }
 
 __all__ = list(_HOME)

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from maxmargin.independent.arithmetic import Vector
 from maxmargin.independent.parts import TUBE_LOSSES, OtherData, Part, parts_of
 from maxmargin.independent.places import wrong_place
-from maxmargin.independent.readers import COMMAS, Sheet, Unreadable, read_data, read_model
+from maxmargin.independent.ranking import LOSSES as RANKING_LOSSES
+from maxmargin.independent.ranking import ranking_of
+from maxmargin.independent.readers import COMMAS, Data, Model, Sheet, Unreadable, read_data, read_model
 from maxmargin.independent.rows import NotAKernel, refuse_unproven
 from maxmargin.independent.values import (
     LOSSES,
@@ -111,23 +114,28 @@ def check(
     label: str | None = None,
     zero_based: bool = False,
     sheet: Sheet = COMMAS,
+    query: str | None = None,
 ) -> Verdict:
     """Judge a model by its own points; an ``Unreadable`` says why that is not possible."""
     model = read_model(model_path)
     described = model.description
     encoding = described.get("encoding")
-    data = read_data(data_path, label=label, zero_based=zero_based, encoding=encoding, sheet=sheet)
+    columns = {"label": label, "query": query}
+    data = read_data(data_path, **columns, zero_based=zero_based, encoding=encoding, sheet=sheet)
     verdict = Verdict(model_path, data_path, _in_words(described))
     _refuse_unknown(described)
+    certified = described["status"] == "CERTIFIED"
+    tol = Fraction(described["tol"]) if certified else None
     try:
+        if described["decision"] == "ranking":
+            verdict.findings.append(judge_ranking(model, data, tol))
+            return verdict
         if "kernel" in described:
             refuse_unproven(described["kernel"])
         parts = list(parts_of(model, data))
     except (NotAKernel, OtherData) as error:
         verdict.refusals.append(str(error))
         return verdict
-    certified = described["status"] == "CERTIFIED"
-    tol = Fraction(described["tol"]) if certified else None
     verdict.findings.extend(judge(part, tol) for part in parts)
     return verdict
 
@@ -145,21 +153,42 @@ def judge(part: Part, tol: Fraction | None) -> Finding:
         low, upper = proof.primal
         bound = proof.lower_bound
     finding = Finding(part.title, part.claimed_primal, part.claimed_dual, upper, bound, [])
-    if low is None:
-        if math.isfinite(part.claimed_primal):
-            finding.reasons.append("the hyperplane does not separate the rows")
-    elif not _at_least(part.claimed_primal, low):
-        text = f"the objective is {_shown(low, up=False)}, above the claimed {part.claimed_primal!r}"
-        finding.reasons.append(text)
-    if bound is not None and not _at_least(-part.claimed_dual, -bound):
-        text = f"the multipliers prove {_shown(bound, up=True)}, below the claimed {part.claimed_dual!r}"
-        finding.reasons.append(text)
-    if tol is not None and (finding.gap is None or finding.gap > tol):
-        shown = _shown(finding.gap, up=True, digits=3)
-        finding.reasons.append(f"the exact relative gap is {shown}, and {float(tol):g} is claimed")
+    finding.reasons.extend(_contradictions(finding, low, tol))
     if part.place is not None and not part.hard:  # the places of hard margins are not looked into
         finding.reasons.extend(wrong_place(proof, part.place))
     return finding
+
+
+def judge_ranking(model: Model, data: Data, tol: Fraction | None) -> Finding:
+    """Recompute both values of a ranking from all its pairs; with ``tol``, the gap has to be within it."""
+    ranking, described = ranking_of(model, data), model.description
+    scores = [Fraction(score) for score in model.numbers("margins")]
+    if len(scores) != len(data.rows):
+        raise OtherData("the model does not have a score for each row")
+    primal = ranking.primal(Vector.of(model.lines("coef")[0]))
+    bound = ranking.lower_bound(scores, described["problem"]["width"])
+    claim, places = described["claims"][0], described.get("optimum")
+    finding = Finding("", float(claim["primal"]), float(claim["dual"]), primal, bound, [])
+    finding.reasons.extend(_contradictions(finding, primal, tol))
+    # The objective grows by half the squared distance from its best point, at least.
+    if places is not None and not _at_least(float(places[0]["radius"]) ** 2, 2 * (primal - bound)):
+        finding.reasons.append("the best model is not shown to be as near as the file says")
+    return finding
+
+
+def _contradictions(finding: Finding, low: Fraction | None, tol: Fraction | None) -> Iterator[str]:
+    """Why the claims are not true; the exact objective is at least ``low``."""
+    primal, dual, bound = finding.claimed_primal, finding.claimed_dual, finding.dual
+    if low is None:
+        if math.isfinite(primal):
+            yield "the hyperplane does not separate the rows"
+    elif not _at_least(primal, low):
+        yield f"the objective is {_shown(low, up=False)}, above the claimed {primal!r}"
+    if bound is not None and not _at_least(-dual, -bound):
+        yield f"the multipliers prove {_shown(bound, up=True)}, below the claimed {dual!r}"
+    if tol is not None and (finding.gap is None or finding.gap > tol):
+        shown = _shown(finding.gap, up=True, digits=3)
+        yield f"the exact relative gap is {shown}, and {float(tol):g} is claimed"
 
 
 def _at_least(claimed: float, exact: Fraction) -> bool:
@@ -214,7 +243,8 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
             "The kernel of the model is precomputed: its values are taken as they are given, and there is "
             "nothing to recompute them from. Use maxmargin certify without --independent."
         )
-    known = TUBE_LOSSES if described["decision"] == "regression" else LOSSES
+    others: dict[str, Any] = {"regression": TUBE_LOSSES, "ranking": RANKING_LOSSES}
+    known = others.get(described["decision"], LOSSES)
     joint = stated["formulation"] == "crammer_singer" and stated["loss"] == "hinge"
     separate = stated["formulation"] == "separate" and stated["loss"] in known
     if stated["penalty"] != "l2" or not (joint or separate):

@@ -44,20 +44,25 @@ class Part:
 def parts_of(model: Model, data: Data) -> Iterator[Part]:
     """Each problem of the model, with its answer and its claims; an ``OtherData`` says what is amiss."""
     described = model.description
+    require_its_rows(described, data)
+    yield from (_of_regression if described["decision"] == "regression" else _of_classes)(model, data)
+
+
+def require_its_rows(described: Mapping[str, Any], data: Data) -> None:
+    """Raises OtherData where these cannot be the rows of the training, or where rows had weights."""
     if described["rows"] != len(data.rows):
         raise OtherData(
             f"the data have {len(data.rows)} rows, and the model was trained on {described['rows']}"
         )
     if described["problem"]["sample_weights"]:
         raise OtherData("the model was trained with sample weights, which are not in its file")
-    yield from (_of_regression if described["decision"] == "regression" else _of_classes)(model, data)
 
 
 def _of_regression(model: Model, data: Data) -> Iterator[Part]:
     """The one problem of a regression: the walls of its tube are the float64 that was minimised with."""
     described = model.description
     stated = described["problem"]
-    values, vectors = [_value(label) for label in data.labels], _aligned(data, described, model)
+    values, vectors = [number_of(label) for label in data.labels], aligned(data, described, model)
     examples: Rows = PlainRows(vectors)
     if "kernel" in described:
         examples = KernelRows(vectors, described["kernel"])
@@ -77,7 +82,7 @@ def _of_regression(model: Model, data: Data) -> Iterator[Part]:
     yield _part(model, 0, "", problem, w, model.numbers("alpha"))
 
 
-def _value(label: str) -> float:
+def number_of(label: str) -> float:
     """The number that a label is."""
     try:
         number = float(label)
@@ -96,7 +101,7 @@ def _of_classes(model: Model, data: Data) -> Iterator[Part]:
         raise OtherData(
             f"the data have a label that the model does not know: {data.labels[codes.index(-1)]}"
         )
-    vectors = _aligned(data, described, model)
+    vectors = aligned(data, described, model)
     with_kernel = "kernel" in described
     sides = _sides(len(classes), described["decision"])
     factors = _factors(stated["class_weight"], classes, codes)
@@ -172,7 +177,7 @@ def _part(
     )
 
 
-def _aligned(data: Data, described: Mapping[str, Any], model: Model) -> list[Vector]:
+def aligned(data: Data, described: Mapping[str, Any], model: Model) -> list[Vector]:
     """The rows with their columns in the model's order."""
     names = described["feature_names"]
     columns = described["vectors"]["columns"] if "kernel" in described else len(model.lines("coef")[0])

@@ -12,7 +12,7 @@ import json
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Data:
     labels: list[str]
     names: list[str] | None = None
     """The names of the columns, where the file has them."""
+    queries: list[str | None] | None = None
+    """The query of each row, None for one without; None where no row has any, or no column is asked for."""
 
     @property
     def columns(self) -> int:
@@ -70,6 +72,7 @@ def read_data(
     path: Path,
     *,
     label: str | None = None,
+    query: str | None = None,
     zero_based: bool = False,
     encoding: Mapping[str, Any] | None = None,
     sheet: Sheet = COMMAS,
@@ -94,7 +97,16 @@ def read_data(
             lines = [line for line in csv.reader(io.StringIO(text), delimiter=delimiter) if line]
             if not sheet.header:
                 lines.insert(0, [str(number) for number in range(1, len(lines[0]) + 1)] if lines else [])
-            return _table(lines, label, encoding, sheet.decimal)
+            names = [name.strip() for name in lines[0]] if lines else []
+            if query is None:
+                return _table(lines, label, encoding, sheet.decimal)
+            if query not in names:
+                raise ValueError(f"no column is called {query!r}. Name the queries' one with --query.")
+            place = names.index(query)
+            rest = _table(
+                [line[:place] + line[place + 1 :] for line in lines], label, encoding, sheet.decimal
+            )
+            return replace(rest, queries=[line[place].strip() for line in lines[1:]])
         if encoding is not None:
             raise ValueError("the model was trained on a table; this checker reads it from CSV.")
         return _libsvm(text, 0 if zero_based else 1)
@@ -104,11 +116,16 @@ def read_data(
 
 def _libsvm(text: str, first: int) -> Data:
     rows, labels = [], []
+    queries: list[str | None] = []
     for number, line in enumerate(text.split("\n"), start=1):
         words = line.split("#", 1)[0].split()
         if not words:
             continue
-        pairs = [word.split(":") for word in words[1:] if not word.startswith("qid:")]
+        query = words.pop(1)[4:] if len(words) > 1 and words[1].startswith("qid:") else None
+        if query is not None and not (query.isascii() and query.isdigit()):
+            raise ValueError(f"line {number} has a query that is not a whole number.")
+        queries.append(None if query is None else str(int(query)))
+        pairs = [word.split(":") for word in words[1:]]
         if any(len(pair) != 2 for pair in pairs):
             raise ValueError(f"line {number} is not a label followed by index:value.")
         row = {int(index) - first: _number(value) for index, value in pairs}
@@ -116,7 +133,7 @@ def _libsvm(text: str, first: int) -> Data:
             raise ValueError(f"line {number} has an index twice, or one below {first}.")
         rows.append(row)
         labels.append(label_text(_number(words[0])))
-    return Data(rows, labels)
+    return Data(rows, labels, queries=None if set(queries) <= {None} else queries)
 
 
 def _table(

@@ -13,7 +13,7 @@ from maxmargin.plot.curves import convergence
 from maxmargin.plot.film import Film
 from maxmargin.plot.histogram import margins
 from maxmargin.plot.paths import path
-from maxmargin.plot.plane import decision_boundary, support_vectors
+from maxmargin.plot.plane import decision_boundary, region, support_vectors
 from maxmargin.solving.steps import Recording, record
 
 __all__ = [
@@ -25,5 +25,6 @@ __all__ = [
     "margins",
     "path",
     "record",
+    "region",
     "support_vectors",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Classifiers of the plane: where they decide how, how wide the margin is, and which rows hold it."""
+"""Models of the plane: where they decide how, how wide the margin is, and which rows hold it."""
 
 from __future__ import annotations
 
@@ -100,6 +100,49 @@ def support_vectors(
             continue
         text = name if len(classes) == 2 else "support vector"
         ax.scatter(x1, x2, marker=marker, label=f"{text} ({len(x1)})", **RING)
+    legend_below(ax)
+    return ax
+
+
+def region(estimator: Any, X: Any, ax: Axes | None = None, *, greyscale: bool = False) -> Axes:
+    """Draw the rows of the plane and the region of one class; support vectors have a ring.
+
+    Parameters
+    ----------
+    estimator : fitted OneClassSVM
+        Or a pipeline that ends in one.
+    X : array or data frame of shape (n_samples, 2)
+        The rows, as the estimator takes them; those of the fit, in the same order, for the rings.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    greyscale : bool
+        Whether to do without colours.
+    """
+    one_class = last_step(estimator)
+    if not (hasattr(one_class, "offset_") and hasattr(one_class, "support_")):
+        raise ValueError(
+            "The estimator must be a fitted OneClassSVM, or a pipeline that ends in one. Got "
+            f"{type(one_class).__name__} instead. decision_boundary draws classifiers."
+        )
+    values, names = read_plane(X)
+    ax = axes_or_new(ax)
+    inside = np.asarray(estimator.predict(X)) == 1
+    for k, (name, some) in enumerate((("outside", ~inside), ("inside", inside))):
+        ax.scatter(*values[some].T, label=f"{name} ({np.count_nonzero(some)})", **points(k, greyscale))
+    ax.set_xlabel("x1" if names is None else names[0])
+    ax.set_ylabel("x2" if names is None else names[1])
+    grid = Grid.around(values)
+    corners = grid.corners if names is None else type(X)(grid.corners, columns=X.columns)
+    scores = np.asarray(estimator.decision_function(corners))
+    ends = [min(float(scores.min()), 0.0) - 1.0, 0.0, max(float(scores.max()), 0.0) + 1.0]
+    place = grid.across, grid.up, grid.shaped(scores)
+    ax.contourf(*place, levels=ends, colors=grounds(2, greyscale), zorder=0)
+    if scores.min() < 0.0 < scores.max():
+        ax.contour(*place, levels=[0.0], **_CONTOUR)
+        name_lines(ax, [0.0])
+    if len(values) == one_class.shape_fit_[0]:
+        x1, x2 = values[one_class.support_].T
+        ax.scatter(x1, x2, marker="o", label=f"support vector ({len(x1)})", **RING)
     legend_below(ax)
     return ax
 

@@ -45,6 +45,8 @@ class Part:
     """Whether it is a hard margin, C = inf."""
     place: Neighbourhood | None = None
     """Where the file says that the best point is."""
+    width: float = 0.0
+    """Of a ranking with the hinge: over how much of the margin the multipliers of pairs rise."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,27 @@ def regression_part(
     )
 
 
+def ranking_part(
+    model: StoredModel, X: Any, relevance: NDArray[Any], query: NDArray[Any] | None, *, C: float
+) -> Part:
+    """The problem of a ranking on these data; its multipliers follow from w and the file's width."""
+    import numpy as np
+
+    from maxmargin.problem.ranking import ranking_problem
+
+    return Part(
+        name="",
+        problem=ranking_problem(rows_of(X), relevance, C, query=query, loss=model.problem["loss"]),
+        w=np.array(model.coef[0]),  # type: ignore[attr-defined]
+        b=0.0,
+        claim=None if model.claims is None else model.claims[0],
+        alpha=None,
+        alpha_from="the margins of pairs",
+        place=None if model.optimum is None else model.optimum[0],
+        width=model.problem["width"],
+    )
+
+
 def _rows_of(model: SavedModel, X: Any) -> Rows:
     """The rows of the data as the model weighs them."""
     from maxmargin.features.lazy import LazyMonomials
@@ -270,12 +293,16 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
     """Whether the claims prove that the best point is where the file says it is."""
     import numpy as np
 
+    from maxmargin.proof.ranking import RankingCertificate
     from maxmargin.proof.sure import Side, neighbourhood
     from maxmargin.tools.changed import changed
 
     problem, claim, place = part.problem, part.claim, part.place
     assert claim is not None
     assert place is not None
+    if isinstance(certificate, RankingCertificate):
+        shown = replace(certificate, primal=claim.primal, dual=claim.dual).place
+        return place.radius >= (1.0 - ROUNDING) * shown.radius and place[1:] == shown[1:]
     assert part.alpha is not None
     values: dict[str, Any] = {"primal": claim.primal, "dual": claim.dual, "alpha": part.alpha}
     values["margins"] = problem.margins(part.w, part.b)
@@ -308,7 +335,7 @@ def _certified(part: Part) -> tuple[Certificate, float]:
     from maxmargin import Solution, certify
     from maxmargin.proof.hard_margin import certify_hard_margin, primal_at
 
-    point = Solution(w=part.w, b=part.b, alpha=part.alpha)
+    point = Solution(w=part.w, b=part.b, alpha=part.alpha, width=part.width)
     if part.hard:
         return certify_hard_margin(part.problem, point), primal_at(part.problem, part.w, part.b)
     return certify(part.problem, point), part.problem.primal(part.w, part.b)
@@ -363,7 +390,7 @@ def judge_alone(
             tol=tol / 10,
             max_steps=10**9,
             max_time=max_time,
-            start=Solution(w=part.w, b=part.b, alpha=certificate.alpha),
+            start=Solution(w=part.w, b=part.b, alpha=certificate.alpha, width=part.width),
             callback=callback,
         )
         if solved.interrupted:

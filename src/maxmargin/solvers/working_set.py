@@ -49,6 +49,8 @@ _SHRINK_TO = 0.7
 """Rows are put aside where at most this share of them stays."""
 _NO_LENGTH = 1e-13
 """The share of the largest squared length of w that multipliers could have, below which it is 0."""
+_ROWS_AT_A_TIME = 256
+"""Rows of the matrix that are computed between two looks at the clock, before the first round."""
 _COME_BACK = 0.3
 """And they come back when the others violate the conditions by this share of what they did."""
 
@@ -82,6 +84,8 @@ class State:
     """Whether the matrix is in double precision."""
     estimate: float = math.inf
     finished: bool = False
+    waiting: Indices | None = None
+    """Rows whose multipliers are yet to come into the gradient, before the first round."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,14 @@ class WorkingSet(Solver[State]):
         """Multipliers of 0, or those of the start with rows of the matrix for all that are not."""
         precise = kernel_rows(problem).count <= DOUBLE_ROWS
         cache, dual = core.CacheCounts(), kernel_dual(problem, start)
-        return State(self._level(problem, dual, precise, cache, core.ALL_CORES), cache, precise=precise)
+        if problem.total is None:
+            return State(self._level(problem, dual, precise, cache, core.ALL_CORES), cache, precise=precise)
+        # Many multipliers are not 0 from the first: their rows take time, which the steps answer for.
+        waiting, beta = np.flatnonzero(dual.beta), dual.beta.copy()
+        dual.beta[:] = 0.0
+        level = self._level(problem, dual, precise, cache, core.ALL_CORES)
+        dual.beta[:] = beta
+        return State(level, cache, precise=precise, waiting=waiting)
 
     def _level(
         self,
@@ -141,6 +152,8 @@ class WorkingSet(Solver[State]):
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One round, or some where they are short; in the end a step of Newton's method before it."""
+        if state.waiting is not None and not _have_gradient(state, budget):
+            return state
         level = state.part or state.whole
         short = level.matrix.count <= DOUBLE_ROWS
         if state.precise and (not short or problem.targets is not None):
@@ -204,6 +217,18 @@ class WorkingSet(Solver[State]):
         is done.
         """
         return Report(state.estimate, state.finished)
+
+
+def _have_gradient(state: State, budget: Budget) -> bool:
+    """Bring the multipliers of the start into the gradient, some rows at a time; False if time is over."""
+    level = state.whole
+    while state.waiting is not None and len(state.waiting):
+        if budget.spent:
+            return False
+        some, state.waiting = state.waiting[:_ROWS_AT_A_TIME], state.waiting[_ROWS_AT_A_TIME:]
+        level.matrix.add(some, level.dual.beta[some], level.dual.f, budget)
+    state.waiting = None
+    return True
 
 
 def _is_zero(problem: Problem, dual: core.KernelDual) -> bool:

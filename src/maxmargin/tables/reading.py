@@ -20,6 +20,7 @@ from maxmargin.files.data.tables import (
     label_array,
     load_pyarrow,
     parquet_batches,
+    query_among,
     refuse_twice,
     require_modest_size,
 )
@@ -57,10 +58,13 @@ class RawTable:
     """The rows of the file that were left out and not told of before, counted from 0."""
     decimal: str = "."
     """What stands before the decimals of numbers that are written as texts."""
+    query: NDArray[Any] | None = None
+    """The query of each row, where a column of them was asked for."""
 
     def take(self, rows: NDArray[Any]) -> RawTable:
         """Some of the rows."""
-        return replace(self, features=self.features.take(rows), y=None if self.y is None else self.y[rows])
+        y, query = (None if each is None else each[rows] for each in (self.y, self.query))
+        return replace(self, features=self.features.take(rows), y=y, query=query)
 
     def seen(self) -> list[Seen]:
         """What its columns hold."""
@@ -79,7 +83,8 @@ class RawTable:
         """The rows as the encoding makes them, and what it had to make up."""
         made = encoding.encode(self.features)
         kept = None if encoding.is_plain else encoding
-        return DataSet(made.X, self.y, encoding.names, self.skipped, 0, tuple(self.gaps), kept), made
+        found = self.skipped, 0, tuple(self.gaps), kept, self.query
+        return DataSet(made.X, self.y, encoding.names, *found), made
 
 
 def is_table(path: str | os.PathLike[str], format: str | None) -> bool:
@@ -105,12 +110,14 @@ def read_raw(
     def read(texts: set[str]) -> RawTable:
         pieces = list(_pieces(path, options, format, texts, encoding))
         labels = [piece.y for piece in pieces if piece.y is not None]
+        queries = [piece.query for piece in pieces if piece.query is not None]
         return RawTable(
             pyarrow.concat_tables([piece.features for piece in pieces]),
             np.concatenate(labels) if labels else None,
             pieces[0].label,
             sum(piece.skipped for piece in pieces),
             decimal=options.decimal,
+            query=np.concatenate(queries) if queries else None,
         )
 
     texts = set() if said is None else {*said.categorical, *said.numeric}
@@ -192,6 +199,8 @@ def _piece(batch: Any, gaps: list[int], options: Options, first: int) -> RawTabl
     names = list(table.schema.names)
     refuse_twice(names)
     label = label_among(names, options)
+    if (name := query_among(names, options)) is not None:
+        return _with_query(name, batch, gaps, options, first)
     if label is None:
         return RawTable(table, None, None, len(gaps), gaps)
     column = table.column(label).combine_chunks()
@@ -208,6 +217,20 @@ def _piece(batch: Any, gaps: list[int], options: Options, first: int) -> RawTabl
     kept = np.flatnonzero(~missing)
     y = _stripped(label_array(label, column, kept))
     return RawTable(table.take(kept), y, label, len(gaps) + int(missing.sum()), gaps)
+
+
+def _with_query(name: str, batch: Any, gaps: list[int], options: Options, first: int) -> RawTable:
+    """The rows of a batch that has a column of queries, which is no feature; every row must have one."""
+    column = batch.column(batch.schema.get_field_index(name))
+    if column.null_count:
+        row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
+        raise DataError(f"row {row} has no query in column '{name}'", "Fill it in, or remove the row.")
+    query = _stripped(label_array(name, column, np.arange(len(column))))
+    rest = batch.drop_columns([name])
+    labels = label_among(list(rest.schema.names), options)
+    if labels is not None and options.labelled and options.skip_bad_lines:
+        query = query[~np.asarray(rest.column(labels).is_null().to_numpy(zero_copy_only=False))]
+    return replace(_piece(rest, gaps, replace(options, query=None), first), query=query)
 
 
 def _some_labels(label: str, column: Any, missing: NDArray[np.bool_]) -> NDArray[Any] | None:

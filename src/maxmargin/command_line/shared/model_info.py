@@ -55,8 +55,8 @@ def _tell_columns(encoding: Encoding) -> None:
 
 def _lines(model: StoredModel) -> dict[str, str]:
     task = "classes", some([quoted_label(label) for label in model.classes], 10)
-    if model.is_regression:
-        task = "task", "regression"
+    if not model.has_classes:
+        task = "task", model.decision
     lines = {
         task[0]: task[1],
         "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
@@ -90,6 +90,8 @@ def _lines(model: StoredModel) -> dict[str, str]:
 
 
 def _proof(model: StoredModel) -> str:
+    if model.is_ranking:  # whose multipliers follow from the model
+        return "all of it: the multipliers of pairs follow from the weights"
     if model.certificates is not None:
         return f"the multipliers of all {model.rows} rows"
     vectors = with_support_vectors(model)

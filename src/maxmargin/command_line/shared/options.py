@@ -48,6 +48,14 @@ Label = Annotated[
     str | None,
     typer.Option("--label", help="Column of the labels in a table; by default label, target, y or class."),
 ]
+Query = Annotated[
+    str | None,
+    typer.Option(
+        "--query",
+        help="Column of a table that says which rows a ranking compares; LIBSVM text has qid:N.",
+        show_default=False,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -161,6 +169,7 @@ class Layout:
 
     format: Format = None
     label: Label = None
+    query: Query = None
     delimiter: Delimiter = None
     decimal: Decimal = None
     no_header: NoHeader = False
@@ -184,6 +193,7 @@ class Layout:
             )
         return {
             "label": self.label,
+            "query": self.query,
             "delimiter": delimiter,
             "decimal": self.decimal or ".",
             "header": not self.no_header,

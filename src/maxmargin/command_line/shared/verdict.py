@@ -27,7 +27,16 @@ from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, 
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
-from maxmargin.proof.of_files import Alphas, Finding, Part, judge_alone, judge_proof, parts, regression_part
+from maxmargin.proof.of_files import (
+    Alphas,
+    Finding,
+    Part,
+    judge_alone,
+    judge_proof,
+    parts,
+    ranking_part,
+    regression_part,
+)
 from maxmargin.proof.of_kernel_files import OtherCounts, doubt, kernel_parts
 from maxmargin.tools.words import percent, some
 
@@ -60,6 +69,8 @@ class Verdict:
     """Whether the data have the fingerprint that the file names; None if it names none."""
     vectors_found: bool | None = None
     """Whether the support vectors were found again among the rows; None where they need not be."""
+    _query: Any = None
+    """The query of each row of the data, for a ranking."""
 
     def look_at(self, data: DataSet, class_weight: Any, max_time: float, bars: Bars) -> None:
         """Recompute what the model is worth on these data, if they can be those that it is about."""
@@ -70,11 +81,11 @@ class Verdict:
             X.resize((rows, model.features))  # LIBSVM text whose last columns are empty
         if model.fingerprint is not None:
             self.same_data = fingerprint(X, labels) == model.fingerprint
-        if model.is_regression:
+        if not model.has_classes:
             codes = numbers_of(labels)
             if codes is None:
                 self.refusals.append(
-                    "the data have labels that are no numbers, and the model predicts them"
+                    "the data have labels that are no numbers, and the model was trained on numbers"
                 )
         else:
             codes = class_codes(labels, model.classes)
@@ -90,6 +101,7 @@ class Verdict:
                 "the model was trained with sample weights, which are not in its file: these two files "
                 "alone do not say what was minimised"
             )
+        self._query = data.query
         if codes is not None and not self.refusals:
             self.findings += self._judged(model.prepared(X), codes, class_weight, max_time, bars)
 
@@ -113,10 +125,14 @@ class Verdict:
     def _parts(self, X: Any, codes: NDArray[Any], class_weight: Any) -> Iterator[Part]:
         """The problems of the model, with the multipliers that its file has or leads to.
 
-        ``codes`` are places in its classes; in regression, the numbers to be predicted.
+        ``codes`` are places in its classes; in regression, the numbers to be predicted; in ranking,
+        relevances.
         """
         if self.model.is_regression:
             yield self._regression_part(X, codes)
+            return
+        if self.model.is_ranking:
+            yield ranking_part(self.model, X, codes, self._query, C=self.C)
             return
         model, stated = self.model, {"C": self.C, "class_weight": class_weight}
         alphas = Alphas([None] * model.problems, "", of_all_rows=True)
@@ -217,6 +233,8 @@ class Verdict:
         what = f"{problem['loss'].replace('_', ' ')} loss, C = {self.C:g}"
         if self.model.is_regression:
             what = f"regression, {what}, epsilon = {problem['epsilon']:g}"
+        if self.model.is_ranking:
+            what = f"ranking, {what}"
         if math.isinf(self.C):
             what = "hard margin"
         if self.model.is_joint:

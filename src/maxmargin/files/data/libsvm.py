@@ -14,14 +14,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from maxmargin import core
 from maxmargin.files.data.compressed import TextSource
 from maxmargin.files.data.reading import DataError, DataSet, Options, about, read, shown
 from maxmargin.files.data.text_blocks import blocks, in_order
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 LONGEST_LINE = 64 << 20
 """Bytes of a line: a longer one is a file without newlines, or no text at all."""
@@ -59,6 +59,7 @@ _FAULTS = {
         "an index is 0, but the first column is number 1",
         "If this file counts from 0, say zero_based=True (--zero-based on the command line).",
     ),
+    "query_beyond_64_bits": ("the number of a query must be below 2^63", "Number the queries anew."),
     "index_beyond_64_bits": ("an index must be below 2^63", "Correct the index."),
     "index_unsorted": ("the indices of a line must increase", "Sort the values of each line by index."),
     "index_repeated": ("an index occurs twice in a line", "Remove one of the two values or add them up."),
@@ -90,6 +91,45 @@ def read_libsvm(path: str | os.PathLike[str], **options: Any) -> tuple[Any, Vect
     data = read(path, format="libsvm", **options)
     assert data.y is not None
     return data.X, data.y
+
+
+def write_libsvm(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: ArrayLike,
+    query: ArrayLike | None = None,
+    *,
+    zero_based: bool = False,
+) -> None:
+    """Write LIBSVM text that reads back to the last bit, whole or not at all.
+
+    query : whole numbers from 0 on, one for each row, which are written as ``qid:N``.
+    """
+    from maxmargin.files.whole import write_whole
+
+    rows = sparse.csr_array(X)
+    labels = np.asarray(y).astype(np.float64)
+    queries = [None] * rows.shape[0] if query is None else np.asarray(query).tolist()
+    if not len(labels) == len(queries) == rows.shape[0]:
+        raise ValueError(
+            f"There must be one label and one query for each of the {rows.shape[0]} rows. Got "
+            f"{len(labels)} and {len(queries)}."
+        )
+    if not all(number is None or (type(number) is int and 0 <= number < 2**63) for number in queries):
+        raise ValueError("The queries of LIBSVM text are whole numbers from 0 to 2^63 - 1. Number them.")
+    if not (np.isfinite(rows.data).all() and np.isfinite(labels).all()):
+        raise ValueError("Values and labels must be finite. Got NaN or infinity instead.")
+    rows.sum_duplicates()
+
+    def lines() -> Iterator[bytes]:
+        for i, (label, number) in enumerate(zip(labels.tolist(), queries, strict=True)):
+            row = slice(rows.indptr[i], rows.indptr[i + 1])
+            words = [repr(label).removesuffix(".0")] + ([] if number is None else [f"qid:{number}"])
+            values = zip(rows.indices[row].tolist(), rows.data[row].tolist(), strict=True)
+            words += [f"{index + (not zero_based)}:{value!r}".removesuffix(".0") for index, value in values]
+            yield (" ".join(words) + "\n").encode()
+
+    write_whole(path, lambda file: file.writelines(lines()))
 
 
 def read_text(path: str, options: Options, *, block: int | None = None) -> DataSet:
@@ -133,6 +173,8 @@ class _Chunk(NamedTuple):
     ends: NDArray[np.int32] = np.empty(0, np.int32)
     """The place in ``values`` where each row ends."""
     labels: Vector = np.empty(0)
+    queries: Indices | None = None
+    """The number of each row's query, -1 for one that has none; None where no row has any."""
     skipped: int = 0
     dropped: int = 0
     largest: int = -1
@@ -179,16 +221,17 @@ def _chunks(source: TextSource, options: Options, block: int | None) -> Iterator
         buffer = text.obj
         text.release()  # a buffer that someone still looks at cannot grow
         spare.append(buffer)
-        values, indices, ends, labels = arrays
+        queries = arrays[4] if facts.with_query else None
         found = facts.faulty, facts.dropped, facts.largest, largest_at, gaps
-        yield _Chunk(values, indices, ends, labels, *found)
+        values, indices, ends, labels, _ = arrays
+        yield _Chunk(values, indices, ends, labels, queries, *found)
 
 
 def _gaps(text: memoryview, options: Options, columns: int) -> tuple[int, ...]:
     """Which rows of a block are faulty: its lines one by one, which only blocks with faults are worth."""
     row, gaps = 0, []
     for line in bytes(text).split(b"\n")[:-1]:  # the core knows no other end of a line
-        (_, _, _, labels), facts = _parse(memoryview(line + b"\n"), options, columns)
+        (_, _, _, labels, _), facts = _parse(memoryview(line + b"\n"), options, columns)
         if facts.faulty:
             gaps.append(row)
         row += len(labels) + facts.faulty
@@ -222,6 +265,7 @@ class _Table:
         self.largest = -1
         self.largest_at = _NOWHERE
         self.index_type, self.label_type = "int32", "float32"
+        self.queries: core.GrowingBytes | None = None  # made where a row has one
         self.values, self.indices, self.offsets, self.labels = (core.GrowingBytes() for _ in range(4))
         self.offsets.append(np.zeros(1, np.int32))
 
@@ -235,6 +279,7 @@ class _Table:
         self.indices.append(chunk.indices.astype(self.index_type, copy=False))
         self.offsets.append(np.add(chunk.ends, self.stored, dtype=self.index_type))
         self._add_labels(chunk.labels)
+        self._add_queries(chunk)
         self.rows += len(chunk.labels)
         self.stored += len(chunk.values)
         self.skipped += chunk.skipped
@@ -247,6 +292,15 @@ class _Table:
             self.labels.append(self.labels.take("float32").astype(np.float64))
             self.label_type, narrow = "float64", labels
         self.labels.append(narrow)
+
+    def _add_queries(self, chunk: _Chunk) -> None:
+        if self.queries is None:
+            if chunk.queries is None:
+                return
+            self.queries = core.GrowingBytes()
+            self.queries.append(np.full(self.rows, -1, np.int64))
+        none = np.full(len(chunk.labels), -1, np.int64)
+        self.queries.append(none if chunk.queries is None else chunk.queries)
 
     def _widen(self) -> None:
         if self.index_type == "int32":
@@ -263,7 +317,9 @@ class _Table:
         indices, offsets = self.indices.take(self.index_type), self.offsets.take(self.index_type)
         X = sparse.csr_array((values, indices, offsets), shape=(self.rows, columns))
         X.has_sorted_indices = X.has_canonical_format = True  # the parser has seen to it
-        return DataSet(X, self.labels.take(self.label_type), None, self.skipped, self.dropped)
+        queries = None if self.queries is None else self.queries.take("int64")
+        labels = self.labels.take(self.label_type)
+        return DataSet(X, labels, None, self.skipped, self.dropped, query=queries)
 
 
 def _require_rows(rows: int) -> None:

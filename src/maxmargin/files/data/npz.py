@@ -49,9 +49,13 @@ def stream_npz(path: str, options: Options, *, whole: bool = False) -> Iterator[
                 y = parts.open("y") if options.labelled or parts.has("y") else None
                 if y is not None and y.shape != (rows,):
                     raise y.error(f"has the shape {y.shape}, but there are {rows} rows")
+                query = parts.open("query") if parts.has("query") else None
+                if query is not None and (query.shape != (rows,) or query.dtype.kind not in "iuUS"):
+                    raise query.error(f"must name the query of each of the {rows} rows")
                 done = 0
                 for X in chunks:
-                    yield checked(X, None if y is None else y.take(X.shape[0]), done, options)
+                    each = (None if part is None else part.take(X.shape[0]) for part in (y, query))
+                    yield checked(X, next(each), done, options, next(each))
                     done += X.shape[0]
                     options.report(parts.size * done // rows, parts.size)
         except DataError:

@@ -93,6 +93,9 @@ class DataSet:
     """Rows of the file that were left out, counted from 0, as far as they are known; none with labels."""
     encoding: Encoding | None = None
     """What became of the columns of a table that is not one of plain numbers."""
+    query: Any = None
+    """The query of each row: ``qid:N`` of LIBSVM text, -1 for a line without; the array ``query`` of .npz;
+    the column asked for of a table. None where no row has one."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ class Options:
 
     dtype: np.dtype[Any]
     label: str | None = None
+    query: str | None = None
     columns: int | None = None
     zero_based: bool = False
     skip_bad_lines: bool = False
@@ -140,6 +144,7 @@ def read(
     *,
     format: str | None = None,
     label: str | None = None,
+    query: str | None = None,
     columns: int | None = None,
     zero_based: bool = False,
     skip_bad_lines: bool = False,
@@ -160,6 +165,7 @@ def read(
             ``indices``, ``indptr``, ``shape``, ``y``; .csv, .tsv or .parquet with a label column.
         format: "libsvm", "npz", "csv" or "parquet"; None goes by the name and the first bytes.
         label: Name of a table's label column; None looks for label, target, y and class.
+        query: Name of a table's column that says which rows are compared in a ranking; it is no feature.
         columns: Number of columns of X. LIBSVM text does not say; None takes the largest index.
         zero_based: Whether the indices of LIBSVM text begin at 0 instead of 1.
         skip_bad_lines: Leave bad lines out and count them, instead of raising DataError.
@@ -176,6 +182,7 @@ def read(
     """
     options = Options.of(
         label=label,
+        query=query,
         columns=columns,
         zero_based=zero_based,
         skip_bad_lines=skip_bad_lines,
@@ -256,7 +263,9 @@ def open_file(path: str) -> Any:
         raise DataError(f"the file cannot be opened: {reason}", path=path) from error
 
 
-def checked(X: Any, y: NDArray[Any] | None, first: int, options: Options) -> DataSet:
+def checked(
+    X: Any, y: NDArray[Any] | None, first: int, options: Options, query: NDArray[Any] | None = None
+) -> DataSet:
     """Rows whose values and labels are finite, with the columns asked for; ``first`` rows came before."""
     bad = _bad_rows(X, y)
     skipped = int(bad.sum())
@@ -265,9 +274,10 @@ def checked(X: Any, y: NDArray[Any] | None, first: int, options: Options) -> Dat
         raise DataError(problem, "Remove the row or replace the value.")
     if skipped:
         X, y = X[~bad], None if y is None else y[~bad]
+        query = None if query is None else query[~bad]
     X, dropped = _with_columns(X, options)
     gaps = () if options.labelled else tuple((first + np.flatnonzero(bad)).tolist())
-    return DataSet(X, y, None, skipped, dropped, gaps)
+    return DataSet(X, y, None, skipped, dropped, gaps, query=query)
 
 
 def _bad_rows(X: Any, y: NDArray[Any] | None) -> NDArray[np.bool_]:

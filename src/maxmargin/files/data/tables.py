@@ -34,13 +34,14 @@ def read_table(path: str, options: Options, *, format: str) -> DataSet:
     first = chunks[0]
     skipped, dropped = sum(chunk.skipped for chunk in chunks), sum(chunk.dropped for chunk in chunks)
     y = None if first.y is None else np.concatenate([chunk.y for chunk in chunks])
+    query = None if first.query is None else np.concatenate([chunk.query for chunk in chunks])
     X = np.empty((sum(len(chunk.X) for chunk in chunks), first.X.shape[1]), options.dtype)
     row = 0
     while chunks:  # freed as they are copied: both never exist whole
         part = chunks.popleft().X
         X[row : row + len(part)] = part
         row += len(part)
-    return DataSet(X, y, first.feature_names, skipped, dropped)
+    return DataSet(X, y, first.feature_names, skipped, dropped, query=query)
 
 
 def stream_table(path: str, options: Options, *, format: str) -> Iterator[DataSet]:
@@ -91,6 +92,16 @@ def label_among(names: list[str], options: Options) -> str | None:
     raise DataError(f"{problem}; the columns are {listed}", cure)
 
 
+def query_among(names: list[str], options: Options) -> str | None:
+    """The column of queries; None where none is asked for."""
+    wanted = options.query
+    if wanted is None or wanted in names:
+        return wanted
+    listed = ", ".join(_quoted(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    cure = "Name the column of the queries with query=... (--query on the command line)."
+    raise DataError(f"no column is called {_quoted(wanted)}; the columns are {listed}", cure)
+
+
 def refuse_twice(names: list[str]) -> None:
     """Refuse a table with two columns of one name."""
     if len(set(names)) < len(names):
@@ -106,8 +117,9 @@ class _Table:
         names = list(schema.names)
         refuse_twice(names)
         self.label = label_among(names, options)
-        self.features = [name for name in names if name != self.label]
-        self.numeric = {name: _is_numeric(schema.field(name).type) for name in names if name != self.label}
+        self.query = query_among(names, options)
+        self.features = [name for name in names if name not in (self.label, self.query)]
+        self.numeric = {name: _is_numeric(schema.field(name).type) for name in self.features}
 
     def data_set(self, batch: Any, first: int) -> DataSet:
         """The rows of a batch; ``first`` rows came before."""
@@ -129,7 +141,15 @@ class _Table:
             column = batch.column(batch.schema.get_field_index(self.label))
             missing |= self._missing(self.label, column, first)
             y = label_array(self.label, column, np.flatnonzero(~missing))
-        data = checked(X[~missing] if missing.any() else X, y, 0, self.options)
+        query = None
+        if self.query is not None:
+            column = batch.column(batch.schema.get_field_index(self.query))
+            lacking = self._missing(self.query, column, first)
+            if y is not None and np.any(lacking & ~missing):
+                y = y[~np.asarray(lacking)[~missing]]
+            missing |= lacking
+            query = label_array(self.query, column, np.flatnonzero(~missing))
+        data = checked(X[~missing] if missing.any() else X, y, 0, self.options, query)
         names, kept = self.features[: data.X.shape[1]], np.flatnonzero(~missing)
         gaps = [*(first + np.flatnonzero(missing)), *(first + kept[list(data.gaps)])]
         return replace(

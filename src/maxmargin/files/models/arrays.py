@@ -25,14 +25,16 @@ and with the proof
     w_of_alpha (rows of the problems where it is not w,)   trace (records of all problems, 5)
 
 In regression a problem has two rows for each row of the data, in alpha, margins and row_classes; w, which a
-kernel model holds by a coefficient for each row of the data, has n / 2.
+kernel model holds by a coefficient for each row of the data, has n / 2. In ranking, alpha has for each row
+the signed sum of the multipliers of its pairs, and margins are scores.
 
 Scalers and feature maps before a model have arrays of their own, ``step 0 scale_`` and so on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -45,6 +47,7 @@ from maxmargin.files.models.stored import ModelError, SavedKernelModel, SavedMod
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.hard_margin import HardMarginCertificate
 from maxmargin.proof.model import Record, Trace
+from maxmargin.proof.ranking import RankingCertificate
 from maxmargin.reductions.joint_classes import constant_of, joined
 
 TYPES: dict[str, np.dtype[Any]] = {
@@ -262,7 +265,11 @@ def _certificates(fields: dict[str, Any], parts: list[Any], others: Iterator[Any
 
     ``others`` are w_of_alpha of the problems where it is not w.
     """
-    kind = HardMarginCertificate if fields["problem"].get("C") == np.inf else Certificate
+    kind: Callable[..., Certificate] = (
+        HardMarginCertificate if fields["problem"].get("C") == np.inf else Certificate
+    )
+    if fields["decision"] == "ranking":
+        kind = partial(RankingCertificate, width=fields["problem"].get("width"))
     for proof, claim, w, alpha, margins, row_classes in zip(
         fields["certificates"], fields["claims"], *parts, strict=True
     ):

@@ -37,7 +37,7 @@ for a damaged one."""
 WITH_TABLE = 3
 """What is added to the version of a model whose columns are made from those of a table."""
 REGRESSION = 6
-"""What is added to the version of a model of regression: older versions know only classes."""
+"""What is added to the version of a model of regression or ranking: older versions know only classes."""
 WITH_STEPS = 12
 """What is added to the version of a model that has scalers or feature maps before it."""
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
@@ -465,7 +465,7 @@ def read_description(text: str, version: int) -> dict[str, Any]:
     if fields["certificates"] is not None and fields["claims"] is None:
         raise ModelError("it has a proof but does not say of what.")
     fields["writer"] = fields.pop("library")
-    if (fields["decision"] == "regression") != ((version - 1) % WITH_STEPS >= REGRESSION):
+    if (fields["decision"] in ("regression", "ranking")) != ((version - 1) % WITH_STEPS >= REGRESSION):
         raise ModelError("its version is not that of its task.")
     if "features" in fields:
         fields["expansion"] = fields.pop("features")

@@ -71,11 +71,10 @@ def from_estimator(estimator: Any) -> StoredModel:
     check_is_fitted(estimator)
     if isinstance(estimator, NuSVC | NuSVR | OneClassSVM):
         raise ModelError(
-            f"Models of {type(estimator).__name__} are not written to files. Use pickle or skops instead."
+            f"Models of {type(estimator).__name__} are not written to files. Use pickle instead."
         )
-    if isinstance(estimator, RankSVM):
-        raise ModelError("A ranking is not written to files. Keep its coef_, which is all that predicts.")
-    with_kernel, regression = isinstance(estimator, SVC | SVR), isinstance(estimator, CertifiedRegressor)
+    with_kernel, ranking = isinstance(estimator, SVC | SVR), isinstance(estimator, RankSVM)
+    regression = isinstance(estimator, CertifiedRegressor) and not ranking
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}
     )
@@ -85,7 +84,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     names = getattr(estimator, "feature_names_in_", None)
     stated = estimator._stated_problem
     fields: dict[str, Any] = {
-        "classes": np.empty(0) if regression else estimator.classes_,
+        "classes": np.empty(0) if regression or ranking else estimator.classes_,
         "intercept": np.array(estimator.intercept_, np.float64).reshape(-1),
         "problem": {name: stated.get(name, usual) for name, usual in PROBLEM.items()},
         "parameters": parameters_to_json(estimator),
@@ -108,6 +107,9 @@ def from_estimator(estimator: Any) -> StoredModel:
     if regression:
         fields["problem"]["epsilon"] = stated["epsilon"]
         own["decision"] = "regression"
+    if ranking:
+        fields["problem"]["width"] = stated["width"]
+        own["decision"] = "ranking"
     if hasattr(estimator, "expansion_"):
         own["expansion"] = estimator.expansion_
     try:
@@ -181,7 +183,7 @@ def _vectors(vectors: Any) -> Any:
 
 def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where one of that kind does not solve such a problem."""
-    from maxmargin.estimators import SVC, SVR
+    from maxmargin.estimators import SVC, SVR, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
 
     if saved.preparation is not None:
@@ -189,13 +191,16 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
             f"there are steps before the model: {saved.preparation}. Load all of it with "
             "maxmargin.files.load_pipeline(path)."
         )
-    if issubclass(kind, CertifiedRegressor) != saved.is_regression:
+    if issubclass(kind, RankSVM) != saved.is_ranking:
+        cure = "RankSVM.load" if saved.is_ranking else "the load of another class"
+        raise ModelError(f"it is a model of another task. Load it with {cure} instead.")
+    if issubclass(kind, CertifiedRegressor) != (saved.is_regression or saved.is_ranking):
         cure = "LinearSVR.load or SVR.load" if saved.is_regression else "LinearSVC.load or SVC.load"
         what = "regression" if saved.is_regression else "classification"
         raise ModelError(f"it is a model of {what}. Load it with {cure} instead.")
     with_kernel = issubclass(kind, SVC | SVR)
     known = _with_support_vectors(saved) if with_kernel else _linear(saved)
-    if saved.is_regression:
+    if not saved.has_classes:
         return _regressor(known, kind)
     model: Any = known.in_order(np.argsort(known.classes))  # the classes of an estimator are sorted
     several = model.problems > 1
@@ -231,7 +236,7 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
 
 
 def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
-    """The fitted regressor of a model of regression."""
+    """The fitted estimator of a model without classes."""
     names = model.feature_names
     fitted = {
         "intercept_": model.intercept,

@@ -165,7 +165,7 @@ def load_pipeline(path: str | os.PathLike[str]) -> Any:
     """
     from sklearn.pipeline import make_pipeline
 
-    from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR
+    from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR, RankSVM
     from maxmargin.features import Monomials
     from maxmargin.files.models.fitted import to_estimator
     from maxmargin.files.models.saved import load_model
@@ -190,5 +190,5 @@ def load_pipeline(path: str | os.PathLike[str]) -> Any:
         monomials.n_features_in_, monomials.expansion_, monomials.lazy_ = expansion.columns, expansion, True
         steps.append(monomials)
     kinds: Any = (LinearSVR, SVR) if saved.is_regression else (LinearSVC, SVC)
-    kind = kinds[isinstance(saved, SavedKernelModel)]
+    kind = RankSVM if saved.is_ranking else kinds[isinstance(saved, SavedKernelModel)]
     return make_pipeline(*steps, to_estimator(alone, kind))

@@ -3,10 +3,10 @@
 
 The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: linear, 2: with a kernel, 3:
 linear in d features that are formed from the columns of the data; 4, 5, 6: the same where these columns are
-made from those of a table; 6 more where it is of regression; 12 more with scalers or feature maps before
-the model), ``model``, which is the JSON of all the rest (see description.py), and ``checksum``, BLAKE2b
-over these and the arrays (see arrays.py). The checksum tells an accident or an edited number; who signs a
-lie with a checksum of his own is found out by ``maxmargin certify``.
+made from those of a table; 6 more where it is of regression or ranking; 12 more with scalers or feature
+maps before the model), ``model``, which is the JSON of all the rest (see description.py), and ``checksum``,
+BLAKE2b over these and the arrays (see arrays.py). The checksum tells an accident or an edited number; who
+signs a lie with a checksum of his own is found out by ``maxmargin certify``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         version = WITH_KERNEL
     if model.encoding is not None:
         version += WITH_TABLE
-    if model.is_regression:
+    if not model.has_classes:
         version += REGRESSION
     if model.preparation is not None:
         version += WITH_STEPS

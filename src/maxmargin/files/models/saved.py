@@ -77,9 +77,9 @@ def save_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    model : what ``load_model`` gives, a fitted LinearSVC, SVC, LinearSVR or SVR, or a pipeline that ends
-        with one, of a ``Table``, scikit-learn's scalers, one-hot encoders and column transformers, and
-        feature maps; ``load_pipeline`` gives it back
+    model : what ``load_model`` gives, a fitted LinearSVC, SVC, LinearSVR, SVR or RankSVM, or a pipeline
+        that ends with one, of a ``Table``, scikit-learn's scalers, one-hot encoders and column
+        transformers, and feature maps; ``load_pipeline`` gives it back
     format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
         is needed to predict and says of the problem only what that text has room for.
     data : (X, y) of the training, or their fingerprint: others can then tell the data again.
@@ -93,8 +93,9 @@ def save_model(
         names = ", ".join(map(repr, writers))
         raise ValueError(f"format must be one of {names}. Got {format!r} instead.")
     found = fitted.prepared(model, data, proof)
-    if found.is_regression and format != "maxmargin":
-        raise ModelError(f"Regression is not written as text of {format}. Use format='maxmargin'.")
+    if not found.has_classes and format != "maxmargin":
+        task = found.decision.capitalize()
+        raise ModelError(f"{task} is not written as text of {format}. Use format='maxmargin'.")
     if format != "maxmargin" and (found.preparation is not None or found.encoding is not None):
         raise ModelError(
             f"A file of {format} weighs the columns of the data as they are, and this model has steps "

@@ -16,6 +16,7 @@ from scipy import sparse
 from maxmargin.kernels.base import Function, Precomputed
 from maxmargin.problem import Intercept
 from maxmargin.problem.losses import LOSSES
+from maxmargin.problem.ranking import RANKING_LOSSES
 from maxmargin.problem.regression import TUBE_LOSSES
 from maxmargin.reductions.joint_classes import constant_of, of_classes
 from maxmargin.types import Vector
@@ -67,7 +68,7 @@ def linear_contradictions(model: SavedModel) -> Iterator[str]:
             yield "the proof is about other coefficients than those of the model."
         if proof.w_of_alpha.shape != coef.shape[1:]:
             yield "w_of_alpha and coef differ in their number of columns."
-        yield from _of_proof(proof, model.intercept[k])
+        yield from _of_proof(proof, model.intercept[k], signed=model.is_ranking)
 
 
 def _of_joint_proofs(model: SavedModel) -> Iterator[str]:
@@ -108,13 +109,16 @@ def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
     """What is wrong with what all models have; ``counted`` says of what there are m, one per problem."""
     if model.intercept.shape != (m,) or not np.isfinite(model.intercept).all():
         yield f"intercept must hold {m} finite numbers, one for each problem."
-    yield from _of_regression(model, m) if model.is_regression else _of_classes(model, m, counted)
+    if model.has_classes:
+        yield from _of_classes(model, m, counted)
+    else:
+        yield from _of_regression(model, m) if model.is_regression else _of_ranking(model, m)
     names = model.feature_names
     if names is not None and (
         len(names) != model.features or not all(isinstance(name, str) for name in names)
     ):
         yield f"there are {len(names)} feature names for {model.features} columns."
-    yield from _of_problem(model.problem, regression=model.is_regression)
+    yield from _of_problem(model.problem, model.decision)
     for name, count in (("rows", model.rows), ("steps", model.steps)):
         if count is not None and (type(count) is not int or count < 0):
             yield f"the number of {name} must be a whole number, not {count!r}."
@@ -161,12 +165,35 @@ def _of_regression(model: StoredModel, m: int) -> Iterator[str]:
         yield "a regressor has a finite C and no class_weight."
 
 
-def _of_problem(problem: dict[str, Any], *, regression: bool) -> Iterator[str]:
+def _of_ranking(model: StoredModel, m: int) -> Iterator[str]:
+    """What is wrong with what only a ranking has, or has not."""
+    if model.classes.shape != (0,) or m != 1 or hasattr(model, "kernel"):
+        yield f"a ranking is linear, with one problem and no classes, not {m} and {len(model.classes)}."
+    if getattr(model, "expansion", None) is not None:
+        yield "a ranking has no features that are formed from the columns of the data."
+    if model.intercept.any() or model.problem.get("intercept") != "none":
+        yield "a ranking has no intercept."
+    width = model.problem.get("width")
+    if not (isinstance(width, float) and 0 <= width < np.inf):
+        yield f"the problem's width must be a finite number of at least 0, not {width!r}."
+    if model.problem.get("C") == np.inf or model.problem.get("class_weight") is not None:
+        yield "a ranking has a finite C and no class_weight."
+
+
+_OF_TASKS: dict[str, tuple[str, list[str]]] = {
+    "regression": ("epsilon", list(TUBE_LOSSES)),
+    "ranking": ("width", list(RANKING_LOSSES)),
+}
+"""What the problem of a model without classes states besides, and its losses."""
+
+
+def _of_problem(problem: dict[str, Any], decision: str) -> Iterator[str]:
     """What is wrong with what the model says it minimises."""
-    expected = set(PROBLEM) | ({"epsilon"} if regression else set())
+    own, losses = _OF_TASKS.get(decision, (None, list(LOSSES)))
+    expected = set(PROBLEM) | ({own} if own is not None else set())
     if set(problem) != expected:
         yield f"the problem must state {', '.join(sorted(expected))}, not {', '.join(sorted(problem))}."
-    for name, choices in (_CHOICES | ({"loss": list(TUBE_LOSSES)} if regression else {})).items():
+    for name, choices in (_CHOICES | {"loss": losses}).items():
         if not any(type(problem[name]) is type(c) and problem[name] == c for c in choices):
             yield f"the problem's {name} must be one of {choices}, not {problem[name]!r}."
     for name, most in (("C", np.inf), ("intercept_scaling", np.finfo(np.float64).max)):
@@ -199,9 +226,9 @@ def _of_features(expansion: Expansion, width: int) -> Iterator[str]:
         yield f"{expansion.columns} columns have {expansion.size} such monomials, and coef weighs {width}."
 
 
-def _of_proof(proof: Certificate, intercept: Any) -> Iterator[str]:
-    """What is wrong with the numbers of the proof of a problem of the model."""
-    if not (np.isfinite(proof.alpha).all() and (proof.alpha >= 0).all()):
+def _of_proof(proof: Certificate, intercept: Any, *, signed: bool = False) -> Iterator[str]:
+    """What is wrong with the numbers of the proof of a problem; ``signed``: alpha may be negative."""
+    if not (np.isfinite(proof.alpha).all() and (signed or (proof.alpha >= 0).all())):
         yield "alpha must be finite and not negative."
     if np.isnan(proof.margins).any():
         yield "margins hold NaN."

@@ -31,7 +31,7 @@ from maxmargin.reductions.probabilities import Calibration
 from maxmargin.tables.encoding import Encoding
 from maxmargin.types import Vector
 
-Decision = Literal["one_vs_rest", "one_vs_one", "regression"]
+Decision = Literal["one_vs_rest", "one_vs_one", "regression", "ranking"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
 
 
@@ -61,8 +61,9 @@ class Claim:
 class StoredModel(ABC):
     """A classifier or a regressor with what is known about it; a linear one, or one with a kernel.
 
-    A regressor has no classes, and one problem of two rows for each row of the training data. All fields
-    are checked against each other when it is made: an unsound model raises ``ModelError``.
+    A regressor has no classes, and one problem of two rows for each row of the training data. A ranking has
+    no classes, either, and one problem. All fields are checked against each other when it is made: an
+    unsound model raises ``ModelError``.
     """
 
     intercept: Vector
@@ -166,6 +167,16 @@ class StoredModel(ABC):
         return self.decision == "regression"
 
     @property
+    def is_ranking(self) -> bool:
+        """Whether it predicts scores that rank the rows of a query."""
+        return self.decision == "ranking"
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether it predicts classes, and neither numbers nor scores."""
+        return not (self.is_regression or self.is_ranking)
+
+    @property
     def is_joint(self) -> bool:
         """Whether all classes are in one problem, Crammer and Singer's."""
         return self.problem.get("formulation") == "crammer_singer"
@@ -186,7 +197,7 @@ class StoredModel(ABC):
     @cached_property
     def kind(self) -> Decomposition:
         """How the classes are told apart; in Crammer and Singer's formulation two have a score each."""
-        if self.is_regression:
+        if not self.has_classes:
             return OneAgainstRest(1)  # one problem of all rows
         if len(self.intercept) == len(self.classes) == 2:
             return OneAgainstRest(2)
@@ -233,13 +244,13 @@ class StoredModel(ABC):
         """The class of each row; one-vs-one by votes, and of equal votes the first class, as in LIBSVM.
 
         A model that was fitted with ``SVC(break_ties=True)`` takes the one with the largest score.
-        In regression, the number of each row.
+        In regression, the number of each row; in ranking, its score.
         """
         return self.classes_of(self.decision_function(X))
 
     def classes_of(self, scores: Vector) -> NDArray[Any]:
-        """The classes that the answer of ``decision_function`` stands for; in regression, itself."""
-        if self.is_regression:
+        """The classes that the answer of ``decision_function`` stands for; without classes, itself."""
+        if not self.has_classes:
             return scores
         return self.classes.take(self.places_of(scores))
 

@@ -8,7 +8,8 @@
        the loss of a mean is at most the mean loss: its dual value is a lower bound of the best P
     4  next point: the band, the sample's rows outside of it in place of those that were folded, and a mean
        for each label that makes up for the difference: the gradient at the best point is then that of all
-    5  again from 2 with the next point, or a part of the way to it where the last one was worse
+       rows. What is added to its objective, rho / 2 |w - best w|^2, keeps it near
+    5  again from 2 with the next points of three values of rho; the best of them tells the next rho
 
 The lower model knows nothing of how folded rows are spread: its best point is far off where the band is
 narrow. The sample knows, so step 4 stays near, and gains as much as Newton's method with a Hessian of the
@@ -18,6 +19,7 @@ little.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.method import Method, Point
 from maxmargin.chunks.statement import ONE_THREAD
@@ -32,6 +35,7 @@ from maxmargin.chunks.sums import DualSums, losses_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import UNIT, Rows
+from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
 _BINS = 16
@@ -39,6 +43,13 @@ _BINS = 16
 nothing."""
 _SPARE = 1.1
 """How much larger than planned the band may become before its outermost rows are folded."""
+_FIRST_PULL = 1e-3
+"""The first rho, in units of the mean curvature that losses would have if all rows were on the margin."""
+_PULLS = (1.0, 0.1, 10.0)
+"""The values of rho that are tried side by side, in units of the last one that was best; rows are sorted by
+the point of the first."""
+_HARDER = 30.0
+"""By how much rho grows after a pass in which no point was better."""
 _TRIFLE = 1e-9
 """The share of a label's costs that is rounding, not rows."""
 _REPLACED = 0.5
@@ -210,7 +221,9 @@ class BandMethod(Method):
         point = self.sample_point()
         self.points: tuple[Point, ...] = (point,)
         self.base, self.slopes = point, np.empty(0)
-        self.part = 1.0
+        rows, _, costs = self.sampled
+        self.pull = _FIRST_PULL * core.dot(costs, rows.squared_norms) / rows.columns
+        self.pulls: tuple[float, ...] = (self.pull,)
         self._sort_by(point)
 
     def _sort_by(self, point: Point) -> None:
@@ -239,18 +252,19 @@ class BandMethod(Method):
         best = int(np.argmin(values))
         if values[best] < before:
             self.base, self.slopes = self.points[best], total.slopes[best]
-            self.part = min(1.0, 2.0 * self.part) if best == 0 else 0.5 * self.part
+            self.pull = self.pulls[best] if best < len(self.pulls) else self.pull
         else:
-            self.part *= 0.1
+            self.pull *= _HARDER
         band, folds, self.width = total.band(), total.folds, total.width
         del total
         lower = self._lower_model(band, folds)
         if self.relative_gap <= self.setting.tol:
             return
-        new = self._next_point(band)
-        steps = [self.part, 0.5 * self.part, 0.2 * self.part]
-        others = [lower] if lower is not None else []
-        self.points = (*(_between(self.base, new, step) for step in steps), *others)
+        self.pulls = tuple(self.pull * factor for factor in _PULLS)
+        nearby = self._nearby(band)
+        self.points = tuple(self._pulled(*nearby, pull) for pull in self.pulls)
+        if lower is not None:
+            self.points = (*self.points, lower)
         self._sort_by(self.points[0])
 
     def _lower_model(self, band: Band, folds: Folds) -> Point | None:
@@ -269,8 +283,8 @@ class BandMethod(Method):
         self.take_dual(_dual_of(self, band, np.minimum(alpha[:count], band.costs), folds, used, shares))
         return point
 
-    def _next_point(self, band: Band) -> Point:
-        """The best point of the band, the sample around it, and means that make up for the difference."""
+    def _nearby(self, band: Band) -> tuple[Rows, Vector, Vector]:
+        """The band, the sample around it, and means for the difference: rows, labels and costs."""
         rows, y, costs = self.sampled
         w, b = self.base
         margins = y * (rows.scores(w) + b)
@@ -297,10 +311,29 @@ class BandMethod(Method):
         X = stacked([band.X, X[taken], matrix])
         labels = np.concatenate([band.y, y[taken], mean_labels])
         all_costs = np.concatenate([band.costs, costs[taken], mean_costs])
-        if not ((labels > 0.0).any() and (labels < 0.0).any()):
+        return Rows(X, check_finite=False, keep_zeros=True), labels, all_costs
+
+    def _pulled(self, rows: Rows, y: Vector, costs: Vector, pull: float) -> Point:
+        """The best point of some rows where ``pull / 2 |w - w0|^2`` is added, w0 that of the base.
+
+        That is the problem of v = w - c with c = pull / (1 + pull) w0, whose rows have the targets
+        1 - y_i <c, x_i> and costs 1 / (1 + pull) times as large.
+        """
+        if not ((y > 0.0).any() and (y < 0.0).any()):
             return self.base
-        whole = Rows(X, check_finite=False, keep_zeros=True)
-        return self.solved(whole, labels, all_costs, 0.1 * self.setting.tol)[0]
+        share = 1.0 / (1.0 + pull)
+        c = (pull * share) * self.base[0]
+        problem = Problem.of(
+            rows,
+            y,
+            loss="hinge",
+            intercept=self.stated.intercept,
+            weights=share * costs,
+            intercept_scaling=self.stated.intercept_scaling / math.sqrt(share),
+            targets=1.0 - y * rows.scores(c),
+        )
+        model = solve(problem, tol=0.1 * self.setting.tol, threads=self.setting.threads)
+        return c + model.w, float(model.b)
 
 
 def _slope(problem: Problem, margins: Vector) -> Slopes:
@@ -346,13 +379,6 @@ def _quantiles(values: Vector, weights: Vector, levels: Any) -> Vector:
     sums = np.cumsum(weights[order])
     places = np.searchsorted(sums, np.asarray(levels) * sums[-1])
     return np.asarray(values[order][np.minimum(places, len(values) - 1)])
-
-
-def _between(a: Point, b: Point, part: float) -> Point:
-    """The point that is so much of the way from the first to the second."""
-    if part == 1.0:
-        return b
-    return (1.0 - part) * a[0] + part * b[0], (1.0 - part) * a[1] + part * b[1]
 
 
 def _like(matrix: NDArray[np.float64], X: Any) -> Any:

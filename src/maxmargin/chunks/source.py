@@ -16,6 +16,8 @@ from maxmargin.chunks.chunk import Chunk
 CHUNK_BYTES = 1 << 24
 """Bytes of a chunk of which nobody has said how many rows it has: 16 MB, read in some milliseconds, and far
 more than a pass needs to set out for one."""
+_CHUNKS_IN_MEMORY = 64
+"""Chunks that the memory of a fit has room for, at least: some are read ahead, each is copied."""
 _LEAST_ROWS = 256
 """Rows of a chunk, at least, also where they are very long."""
 
@@ -33,9 +35,10 @@ class Chunks:
         list of paths, of any format that ``maxmargin.files`` reads; or a function without arguments that
         returns an iterator over parts, anew at each call. A part that is empty is passed over.
     rows : int, optional
-        Rows of a chunk; by default as many as make 16 MB.
+        Rows of a chunk; by default as many as make 16 MB, or a 64th of ``memory``.
     memory : int, optional
-        Bytes that a fit may take beside the program itself; by default half of what is free when it begins.
+        Bytes that a fit should take beside the program and the parts of the source; by default half of what
+        is free when it begins.
     columns : int, optional
         Columns of X, where LIBSVM text does not say: without it the first pass over such files looks.
     label : str, optional
@@ -86,7 +89,7 @@ class Chunks:
                     f"{X.shape[1]}, and {self._columns} before."
                 )
             if self.chunk_rows is None:
-                self.chunk_rows = _rows_for(X)
+                self.chunk_rows = _rows_for(X, self.memory)
             begin = 0
             while begin < len(y):
                 end = min(len(y), begin + self.chunk_rows - count)
@@ -156,10 +159,11 @@ def _checked(part: Any, first: int) -> Part:
     return X, y, weight
 
 
-def _rows_for(X: Any) -> int:
+def _rows_for(X: Any, memory: int | None) -> int:
     """How many rows like these make a chunk."""
+    wanted = CHUNK_BYTES if memory is None else min(CHUNK_BYTES, memory // _CHUNKS_IN_MEMORY)
     size = (X.data.nbytes + X.indices.nbytes) if sparse.issparse(X) else X.nbytes
-    return max(_LEAST_ROWS, CHUNK_BYTES * int(X.shape[0]) // max(1, int(size)))
+    return max(_LEAST_ROWS, wanted * int(X.shape[0]) // max(1, int(size)))
 
 
 def _joined(held: list[Part], first: int) -> Chunk:

@@ -46,12 +46,10 @@ class Sample:
         """Number of rows."""
         return len(self.y)
 
-    def thinned(self, most: int, seed: int) -> Sample:
-        """At most so many rows, about; each stands for as many more."""
-        share = most / self.count
+    def thinned(self, share: float, seed: int) -> Sample:
+        """About this share of the rows; each stands for as many more."""
         kept = np.random.default_rng([seed, self.count]).random(self.count) < share
-        stands_for = self.stands_for[kept] / share
-        return Sample(self.X[kept], self.y[kept], self.weight[kept], stands_for)
+        return Sample(self.X[kept], self.y[kept], self.weight[kept], self.stands_for[kept] / share)
 
 
 @dataclass
@@ -117,14 +115,14 @@ def survey_of(passes: Passes, sample_bytes: int, seed: int) -> tuple[Facts, Samp
     """All chunks' facts as one, and a sample of all rows that takes about so many bytes."""
     whole: Facts | None = None
     held: list[Sample] = []
-    count = 0
-    for facts, sample in passes.over(survey, sample_bytes, passes.rows(), seed):
+    count, share = 0, 1.0  # of the drawn rows that are kept, the same for all chunks
+    for number, (facts, sample) in enumerate(passes.over(survey, sample_bytes, passes.rows(), seed)):
         whole = facts if whole is None else _both(whole, facts)
-        held.append(sample)
-        count += sample.count
+        held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
+        count += held[-1].count
         most = int(sample_bytes * whole.rows / max(1, whole.nbytes))
-        if count > 1.2 * most + 64:
-            held = [_one(held).thinned(max(64, most // 2), seed)]
+        while count > 1.2 * most + 64:
+            held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
             count = held[0].count
     if whole is None:
         raise ValueError("There is no row in these chunks. Give at least one row of each of two classes.")

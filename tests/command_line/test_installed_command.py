@@ -248,7 +248,7 @@ def test_interrupted_reading_writes_nothing(tmp_path):
 
 
 def test_progress_shows_the_gap_and_the_time_left_on_a_terminal_only(folder, tmp_path):
-    slow = ("--solver", "dual_coordinate_ascent", "--max-time", "0.5")
+    slow = ("--solver", "dual_coordinate_ascent", "--max-time", "0.5", "-C", "1e4")
     arguments = ("train", folder / "two.npz", "-o", tmp_path / "model.mm", *BUSY[:-4], *slow)
     training = OnTerminal(*arguments)
     training.wait_for(" s left")

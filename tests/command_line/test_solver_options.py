@@ -87,7 +87,7 @@ def test_none_and_infinity():
         ),
         ("pegasos", ["batch=2.5"], r"must be an int in the range \[1, inf\)\. Got '2\.5' instead"),
         ("pegasos", ["step_size=1,-1"], "or a sequence of numbers above 0. Got '1,-1'"),
-        ("pegasos", ["batches=4"], "one of the names batch, order, project, .*polish.*Got 'batches=4'"),
+        ("pegasos", ["batches=4"], "one of the names batch, .*polish.*order, project, .*Got 'batches=4'"),
         ("pegasos", ["batch"], "must be NAME=VALUE"),
         ("pegasos", ["batch=1", "batch=2"], "must be given once. Got '1' and '2'"),
         ("pegasos", ["seed=3"], "must be given as --seed"),

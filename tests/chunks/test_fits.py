@@ -14,6 +14,8 @@ from combinations import every_pair
 from maxmargin import Chunks, LinearSVC, Problem
 from maxmargin.chunks.fit import Wanted, fit_in_passes
 from maxmargin.chunks.passes import LocalPasses
+from maxmargin.files import load_model
+from maxmargin.proof.model import each_of
 
 ROWS, COLUMNS = 3000, 8
 
@@ -157,3 +159,25 @@ def test_arguments_that_chunks_do_not_take():
         LinearSVC(C=np.inf).fit(chunks)
     with pytest.raises(ValueError, match="solver must be 'auto'"):
         LinearSVC(solver="newton").fit(chunks)
+
+
+def test_what_a_model_of_chunks_can_do_besides(tmp_path):
+    X, y, _ = data()
+    for labels in (y, data(3)[1]):
+        model = LinearSVC(loss="hinge", tol=1e-2).fit(Chunks((X, labels), rows=500))
+        assert "Proven by sums over 3000 rows" in model._repr_html_inner() or len(model.classes_) > 2
+        model.save(tmp_path / "model.mm")
+        loaded = LinearSVC.load(tmp_path / "model.mm")
+        assert np.array_equal(loaded.predict(X), model.predict(X))
+        assert load_model(tmp_path / "model.mm").claims[0].primal == each_of(model.certificate_)[0].primal
+
+
+def test_what_chunks_do_not_know_is_refused():
+    X, y, _ = data()
+    with pytest.raises(ValueError, match="Chunks know the penalty 'l2' alone"):
+        LinearSVC(penalty="l1").fit(Chunks((X, y)))
+    with pytest.raises(ValueError, match="leave device and warm_start out"):
+        LinearSVC(warm_start=True).fit(Chunks((X, y)))
+    wide = sparse.random(100, 4001, 0.01, format="csr", random_state=0)
+    with pytest.raises(ValueError, match=r"there may be 4000 columns.* Got 4001 instead. Use loss='hinge'"):
+        LinearSVC().fit(Chunks((wide, y[:100])))

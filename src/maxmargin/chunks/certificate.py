@@ -48,7 +48,12 @@ class ChunkCertificate(Certificate):
         return float(np.abs(self.w - self.w_of_alpha).max(initial=0.0))
 
     def __str__(self) -> str:
-        return f"{self._claim}\nThe lower bound comes from {self.alpha_from}. {self._rows_in_words}"
+        return f"{self._claim}\nThe lower bound comes from {self.alpha_from}. {self.rows_in_words}"
+
+    @property
+    def knows_rows(self) -> bool:
+        """It does not: the sums over all chunks are what proves it."""
+        return False
 
     @property
     def row_classes(self) -> NoReturn:
@@ -61,5 +66,6 @@ class ChunkCertificate(Certificate):
         return ""
 
     @property
-    def _rows_in_words(self) -> str:
+    def rows_in_words(self) -> str:
+        """What the sums are of."""
         return f"Proven by sums over {self.rows_read} rows, chunk by chunk."

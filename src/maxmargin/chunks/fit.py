@@ -24,6 +24,7 @@ from maxmargin.problem import Intercept
 from maxmargin.problem.magnitudes import refuse_extremes
 from maxmargin.proof.model import Model, Record, Status, Trace
 from maxmargin.reductions.class_problems import class_factors
+from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.tools.interrupts import held_back
 
@@ -87,6 +88,12 @@ class _Run:
         band_rows = memory.band_rows(facts, len(stated))
         setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows)
         method: type[Method] = BandMethod if wanted.loss == "hinge" else Newton
+        if method is Newton and facts.columns > CHUNK_COLUMNS:
+            raise ValueError(
+                f"With Chunks and the loss {wanted.loss!r} there may be {CHUNK_COLUMNS} columns, of which "
+                f"each chunk makes a Hessian. Got {facts.columns} instead. Use loss='hinge', or fit(X, y) in "
+                "memory."
+            )
         self.methods = [method(one, setting) for one in stated]
         self.traces = [Trace() for _ in self.methods]
         self.statuses: list[Status | None] = [None] * len(self.methods)

@@ -49,6 +49,13 @@ def wanted_of(estimator: LinearSVC, memory: int | None) -> Wanted:
             "Chunks choose the method by the loss: solver must be 'auto'. "
             f"Got {estimator.solver!r} instead."
         )
+    if estimator.penalty != "l2":
+        raise ValueError(
+            f"Chunks know the penalty 'l2' alone. Got {estimator.penalty!r} instead. Use fit(X, y) in "
+            "memory."
+        )
+    if estimator.device == "cuda" or estimator.warm_start:
+        raise ValueError("Chunks are fitted on the CPU, from a sample: leave device and warm_start out.")
     if estimator.multi_class != "ovr":
         raise ValueError(
             "Chunks fit each class against the rest: multi_class must be 'ovr'. "

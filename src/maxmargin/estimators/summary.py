@@ -84,6 +84,8 @@ def _paragraph(text: str) -> str:
 
 
 def _rows_in_words(certificate: Certificate) -> str:
+    if not certificate.knows_rows:
+        return certificate.rows_in_words
     outside, on, inside, wrong = _row_counts(certificate)
     total = len(certificate.alpha)
     return (
@@ -141,8 +143,11 @@ def _problem_line(label: Any, certificate: Certificate) -> str:
         f"{certificate.relative_gap:.2e}",
         f"{certificate.kkt_violation:.2e}",
     ]
-    _, on, inside, wrong = _row_counts(certificate)
-    numbers += [str(on + inside + wrong), str(on), str(inside), str(wrong)]
+    if not certificate.knows_rows:
+        numbers += [""] * 4
+    else:
+        _, on, inside, wrong = _row_counts(certificate)
+        numbers += [str(on + inside + wrong), str(on), str(inside), str(wrong)]
     cells = "".join(f"<td style='{_NUMBERS}'>{number}</td>" for number in numbers)
     name = str(label)
     shown = name if len(name) <= 40 else f"{name[:37]}..."

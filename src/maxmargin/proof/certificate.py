@@ -132,6 +132,11 @@ class Certificate:
             return worst
         return max(worst, problem.distance_from_optimal(self.w, self.w_of_alpha))
 
+    @property
+    def knows_rows(self) -> bool:
+        """Whether it has a multiplier and a margin for every row; that of a fit in chunks has none."""
+        return True
+
     @cached_property
     def row_classes(self) -> NDArray[np.int8]:
         """The ``RowClass`` of every row, or group of rows: by its margin (003's table, 004's three cases).
@@ -272,13 +277,13 @@ class Certificate:
         lines = [
             self._claim,
             f"Largest KKT violation {self.kkt_violation:.2e}; the {bound} comes from {self.alpha_from}.",
-            self._rows_in_words,
+            self.rows_in_words,
             self.other_intercepts,
         ]
         return "\n".join(filter(None, lines))
 
     @property
-    def _rows_in_words(self) -> str:
+    def rows_in_words(self) -> str:
         """The support vectors, and what the margins say: of a fit cut short they are not the same rows."""
         if self.of_regression:
             return self._examples_in_words

@@ -81,7 +81,8 @@ class RankingCertificate(Certificate):
         return Neighbourhood(math.sqrt(2.0 * self.gap) * _A_FEW, 0.0, 0.0)
 
     @property
-    def _rows_in_words(self) -> str:
+    def rows_in_words(self) -> str:
+        """How many rows are in a pair that pulls."""
         return f"{len(self.support)} of {len(self.alpha)} rows are support vectors."
 
 

@@ -46,6 +46,8 @@ SHORT_ROW, SHORT_ROW_OF_HINGE = 60, 40
 less than they take."""
 FEW_COLUMNS = 20
 """Columns up to which few rows can be free, so that the k of an augmented Lagrangian may grow faster."""
+CHUNK_COLUMNS = 4_000
+"""Columns up to which every chunk answers with a Hessian of its own: one of this size takes 128 MB."""
 UNBLOCKED_COLUMNS = 48
 """Columns up to which the Hessian stays in the first-level cache, row after row, and needs no blocks."""
 UNBLOCKED_COLUMNS_OF_FEW = 128

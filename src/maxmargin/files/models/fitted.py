@@ -80,6 +80,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     )
     proof = getattr(estimator, "certificate_", None)
     proofs = None if proof is None else list(each_of(proof))
+    of_rows = proofs is not None and all(each.knows_rows for each in proofs)
     steps, traces = getattr(estimator, "n_iter_", None), getattr(estimator, "trace_", None)
     names = getattr(estimator, "feature_names_in_", None)
     stated = estimator._stated_problem
@@ -91,15 +92,15 @@ def from_estimator(estimator: Any) -> StoredModel:
         "feature_names": None if names is None else [str(name) for name in names],
         "claims": proofs
         and [Claim(float(c.primal), float(c.dual), float(c.kkt_violation), c.alpha_from) for c in proofs],
-        "certificates": proofs,
-        "traces": [traces] if isinstance(traces, Trace) else traces,
+        "certificates": proofs if of_rows else None,
+        "traces": ([traces] if isinstance(traces, Trace) else traces) if of_rows else None,
         "optimum": _places(estimator),
         "calibration": getattr(estimator, "calibration_", None),
         "status": getattr(estimator, "status_", None),
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
         "tol": stated["tol"],
-        "rows": proofs and len(proofs[0].alpha) // (2 if regression else 1),
+        "rows": len(proofs[0].alpha) // (2 if regression else 1) if proofs and of_rows else None,
     }
     if fields["problem"]["formulation"] == "crammer_singer":
         own["coef"], fields["intercept"] = _of_each_class(own["coef"], fields["intercept"], fields)

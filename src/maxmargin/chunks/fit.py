@@ -91,8 +91,8 @@ class _Run:
         if method is Newton and facts.columns > CHUNK_COLUMNS:
             raise ValueError(
                 f"With Chunks and the loss {wanted.loss!r} there may be {CHUNK_COLUMNS} columns, of which "
-                f"each chunk makes a Hessian. Got {facts.columns} instead. Use loss='hinge', or fit(X, y) in "
-                "memory."
+                f"each chunk makes a Hessian. Got {facts.columns} instead. Use loss='hinge', or fit(X, y) "
+                "in memory."
             )
         self.methods = [method(one, setting) for one in stated]
         self.traces = [Trace() for _ in self.methods]

@@ -122,10 +122,9 @@ def _on_dask(X: Any, y: Any, best: float, workers: int, repeat: int) -> Fit:
 
 def _sent(client: Any, dX: Any, dy: Any) -> Iterator[int]:
     """Bytes of each pass: what all tasks share, once for each worker, and all answers."""
-    from maxmargin.estimators.in_chunks import fit_passes
-
     from maxmargin.dask.parts import delayed_parts
     from maxmargin.dask.passes import DaskPasses
+    from maxmargin.estimators.in_chunks import fit_passes
     from maxmargin.estimators.linear_svc import LinearSVC
 
     sums = []

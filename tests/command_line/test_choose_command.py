@@ -188,7 +188,7 @@ def test_with_a_kernel_C_and_gamma_are_chosen_together(run, answer, folder, tmp_
     ]
     code, said = answer(*arguments, "--values", "2", "--gammas", "3")
     assert code == 0
-    assert len(said["choice"]["values"]) == 6
+    assert len(said["choice"]["values"]) >= 6
     assert said["choice"]["score"] == max(at["mean_score"] for at in said["choice"]["values"]) > 0.85
     assert answer("certify", tmp_path / "m.mm", tmp_path / "disc.svm")[1]["holds"]
     _, out, _ = run(
@@ -198,3 +198,17 @@ def test_with_a_kernel_C_and_gamma_are_chosen_together(run, answer, folder, tmp_
     assert "of the held-out rows are right." in out
     assert "--gammas is for kernels" in run("choose", folder / "cancer.svm", "-o", "m", "--gammas", "3")[2]
     assert "takes no --picture" in run(*arguments, "--picture", tmp_path / "p.png")[2]
+
+
+def test_with_a_kernel_the_grid_is_widened_unless_its_end_was_asked_for(answer, tmp_path):
+    """The classes differ by 1e-3 of the scale of the other column: only a large C, or gamma, will do."""
+    random = np.random.default_rng(0)
+    y = np.where(np.arange(90) % 3 == 0, 1.0, -1.0)
+    X = np.column_stack([1e-3 * (random.normal(size=90) + y), random.normal(size=90)])
+    np.savez(tmp_path / "small.npz", X=X, y=y)
+    arguments = ["choose", tmp_path / "small.npz", "-o", tmp_path / "m.mm", "--kernel", "gaussian"]
+    arguments += ["--values", "3", "--gammas", "3", "--folds", "3"]
+    _, widened = answer(*arguments)
+    assert max(at["C"] for at in widened["choice"]["values"]) > 1e3
+    _, asked = answer(*arguments, "--high", "0.5")
+    assert max(at["C"] for at in asked["choice"]["values"]) == pytest.approx(0.5)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ _VALUES, _GAMMAS = 5, 5
 """Values of C and of gamma."""
 _FURTHEST = 100.0
 """How far, as a factor, gamma goes below and above the one that is the middle."""
+_MOST_WIDENINGS, _MORE_VALUES = 2, 2
+"""How often a grid is widened whose best values are at an end that nobody asked for, and by how many."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,41 @@ class GridSearch:
         grid: dict[str, Any] = {"C": np.geomspace(low, high, self.values or _VALUES)}
         if self.kernel["kernel"] != "linear":
             grid["gamma"] = self._gammas(X)
-        fits = (self.folds * len(grid["C"]) * len(grid.get("gamma", [0]))) + 1
+        deadline = float("inf") if self.max_time is None else time.monotonic() + self.max_time
         cv = StratifiedKFold(self.folds, shuffle=True, random_state=self.seed)
         options = estimator.get_params(deep=False)
         for name in ("C", "gamma", "warm_start", "max_time", "device"):
             options.pop(name)
-        search = SVCCV(Cs=grid["C"], gammas=grid.get("gamma", 1), cv=cv, max_time=self.max_time, **options)
-        bars.waiting(f"choosing C and gamma, {fits} fits")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # how the model of all rows ended is said in words later
-            search.fit(X, y)
-        return Found(search.best_estimator_, search.cv_results_, search.best_index_, grid, self.folds)
+        search = SVCCV(cv=cv, **options)
+        for widened in range(_MOST_WIDENINGS + 1):
+            seconds = None if self.max_time is None else max(0.0, deadline - time.monotonic())
+            search.set_params(Cs=grid["C"], gammas=grid.get("gamma", 1), max_time=seconds)
+            fits = (self.folds * len(grid["C"]) * len(grid.get("gamma", [0]))) + 1
+            bars.waiting(f"choosing C and gamma, {fits} fits")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # how the model of all rows ended is said in words later
+                search.fit(X, y)
+            found = Found(search.best_estimator_, search.cv_results_, search.best_index_, grid, self.folds)
+            wider = self._wider(found)
+            if wider is None or widened == _MOST_WIDENINGS or time.monotonic() > deadline:
+                break
+            grid = wider
+        return found
+
+    def _wider(self, found: Found) -> dict[str, Any] | None:
+        """The grid with more values beyond the ends at which the best are; None where there are none."""
+        import numpy as np
+
+        asked = {"--low": self.low, "--high": self.high}
+        wider: dict[str, Any] = {}
+        for name, end in found.ends.items():
+            values = found.grid[name]
+            if asked.get(CURES[name][end]) is not None:
+                continue
+            steps = (values[-1] / values[0]) ** (np.arange(1, _MORE_VALUES + 1) / (len(values) - 1))
+            parts = [values[0] / steps[::-1], values] if end == 0 else [values, values[-1] * steps]
+            wider[name] = np.concatenate(parts)
+        return found.grid | wider if wider else None
 
     def _gammas(self, X: Any) -> Any:
         """Values on a logarithmic scale around the one asked for."""
@@ -74,6 +101,10 @@ class GridSearch:
         middle = find_gamma(self.kernel.get("gamma", "scale"), X, np.ones(X.shape[0]))
         count = self.gammas or _GAMMAS
         return middle * np.geomspace(1 / _FURTHEST, _FURTHEST, count) if count > 1 else np.array([middle])
+
+
+CURES = {"C": ("--low", "--high"), "gamma": ("--gamma", "--gamma")}
+"""The options that say where the values of each begin and end."""
 
 
 @dataclass(frozen=True)
@@ -89,22 +120,27 @@ class Found:
     folds: int
 
     @property
-    def doubts(self) -> list[str]:
-        """Which of the two is at an end of its values, if the others are worse."""
+    def ends(self) -> dict[str, int]:
+        """Which of the two is at an end of its values, 0 or 1, if the others are worse."""
         scores = self.results["mean_test_score"]
         if scores.min() == scores.max():
-            return []
-        cures = {"C": ("--low", "--high"), "gamma": ("--gamma", "--gamma")}
-        sentences = []
-        for name, values in self.grid.items():
-            value = self.results["params"][self.index][name]
-            for end, word, cure in zip((values[0], values[-1]), ("less", "more"), cures[name], strict=True):
-                if value == end and len(values) > 1:
-                    sentences.append(
-                        f"{name} = {value:.4g} is at the end of the grid: {word} may be better still. "
-                        f"Change {cure}."
-                    )
-        return sentences
+            return {}
+        chosen = self.results["params"][self.index]
+        return {
+            name: int(chosen[name] == values[-1])
+            for name, values in self.grid.items()
+            if len(values) > 1 and chosen[name] in (values[0], values[-1])
+        }
+
+    @property
+    def doubts(self) -> list[str]:
+        """What is said of values at an end."""
+        chosen = self.results["params"][self.index]
+        return [
+            f"{name} = {chosen[name]:.4g} is at the end of the grid: {('less', 'more')[end]} may be better "
+            f"still. Change {CURES[name][end]}."
+            for name, end in self.ends.items()
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """One object."""

@@ -24,6 +24,8 @@ _FURTHEST = 100.0
 """How far, as a factor, gamma goes below and above the one that is the middle."""
 _MOST_WIDENINGS, _MORE_VALUES = 2, 2
 """How often a grid is widened whose best values are at an end that nobody asked for, and by how many."""
+_LARGEST_STEP = 10.0
+"""The largest factor from one of these to the next: beyond, a coarse grid would lead to absurd values."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,8 @@ class GridSearch:
             values = found.grid[name]
             if asked.get(CURES[name][end]) is not None:
                 continue
-            steps = (values[-1] / values[0]) ** (np.arange(1, _MORE_VALUES + 1) / (len(values) - 1))
+            ratio = min((values[-1] / values[0]) ** (1 / (len(values) - 1)), _LARGEST_STEP)
+            steps = ratio ** np.arange(1, _MORE_VALUES + 1)
             parts = [values[0] / steps[::-1], values] if end == 0 else [values, values[-1] * steps]
             wider[name] = np.concatenate(parts)
         return found.grid | wider if wider else None

@@ -27,9 +27,9 @@ from maxmargin.files.models.stored import SavedKernelModel, StoredModel
 
 WORDS = (
     b"solver_type nr_class label nr_feature bias w rho svm_type c_svc nu_svc nu_svr kernel_type linear "
-    b"one_class rbf total_sv nr_sv SV probA L2R_LR L2R_L1LOSS_SVC_DUAL MCSVM_CS L1R_LR 1:1 2:0.5 __metadata__ dtype "
-    b"shape data_offsets F64 I8 coef intercept alpha BF16 F32 U64 polynomial sigmoid precomputed degree "
-    b"gamma coef0 coefficients support vectors values indices offsets"
+    b"one_class rbf total_sv nr_sv SV probA L2R_LR L2R_L1LOSS_SVC_DUAL MCSVM_CS L1R_LR 1:1 2:0.5 "
+    b"__metadata__ dtype shape data_offsets F64 I8 coef intercept alpha BF16 F32 U64 polynomial sigmoid "
+    b"precomputed degree gamma coef0 coefficients support vectors values indices offsets"
 ).split()
 _STRANGE: list[Any] = [
     None,

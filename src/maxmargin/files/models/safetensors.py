@@ -5,8 +5,9 @@ The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: line
 linear in d features that are formed from the columns of the data; 4, 5, 6: the same where these columns are
 made from those of a table; 6 more where it is of regression, ranking or one class; 12 more with scalers or
 feature maps before the model; 24 more with a nu), ``model``, which is the JSON of all the rest (see
-description.py), and ``checksum``, BLAKE2b over these and the arrays (see arrays.py). The checksum tells an accident or an edited number; who
-signs a lie with a checksum of his own is found out by ``maxmargin certify``.
+description.py), and ``checksum``, BLAKE2b over these and the arrays (see arrays.py). The checksum tells an
+accident or an edited number; who signs a lie with a checksum of his own is found out by ``maxmargin
+certify``.
 """
 
 from __future__ import annotations

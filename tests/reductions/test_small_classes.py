@@ -16,7 +16,7 @@ from maxmargin import LinearSVC, Status, core, solve
 from maxmargin.core import Budget
 from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.solvers import AugmentedLagrangian, DualCoordinateAscent, Newton
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from tests.problems import Case
 
 INTERCEPTS = ["none", "regularised", "exact"]

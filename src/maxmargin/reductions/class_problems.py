@@ -27,8 +27,7 @@ from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import Rounding, rounding_of
 from maxmargin.kernels.uncoupled import split
 from maxmargin.problem import Intercept, Problem
-from maxmargin.problem.magnitudes import refuse_extremes
-from maxmargin.problem.rows import Matrix, Rows, RowSpace
+from maxmargin.problem.rows import Matrix, Rows, RowSpace, refuse_extremes
 from maxmargin.problem.shares import largest_nu, nu_classification_problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Certificates, PairCertificates

@@ -12,7 +12,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ import numpy as np
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
+from maxmargin.kernels.cache_use import COMPUTED, FOUND, PEAK, CacheUse, cache_notes
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, RowSpace
@@ -42,9 +42,9 @@ from maxmargin.solvers.gpu_working_sets import solve_together
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way, find_way
-from maxmargin.tools.changed import changed
 from maxmargin.tools.interrupts import held_back
 from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.parameters import bytes_of, changed
 from maxmargin.types import Indices, Vector
 
 logger = logging.getLogger("maxmargin")
@@ -588,6 +588,19 @@ class KernelFit:
             own = getattr(solver, "cache_size", 0.0)
             budget_bytes = shared_bytes + self._side_by_side * bytes_of(own)
         return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, self._side_by_side)
+
+
+def cache_use(
+    budget_bytes: int, shared_bytes: int, shared_rows: int, notes: Sequence[Mapping[str, float]], side: int
+) -> CacheUse:
+    """The use of a fit, from what its problems share and what each noted, ``side`` of them side by side."""
+    peaks = sorted((int(note.get(PEAK, 0)) for note in notes), reverse=True)
+    return CacheUse(
+        budget_bytes,
+        shared_bytes + sum(peaks[:side]),
+        shared_rows + sum(int(note.get(COMPUTED, 0)) for note in notes),
+        sum(int(note.get(FOUND, 0)) for note in notes),
+    )
 
 
 def solve_each(

@@ -14,7 +14,7 @@ from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.shares import one_class_problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.reductions.class_problems import Part
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
 _TRIFLE = 1e-10

@@ -16,8 +16,7 @@ from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem import Problem
-from maxmargin.problem.magnitudes import refuse_extremes
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, refuse_extremes
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
@@ -29,7 +28,7 @@ from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import sizes
 from maxmargin.solving.loop import NO_LIMIT, solve
 from maxmargin.solving.ways import Way, find_way
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
 _NARROW = 1e-2

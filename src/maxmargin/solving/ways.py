@@ -45,7 +45,7 @@ from maxmargin.solvers.sizes import (
 from maxmargin.solving import hand_over
 from maxmargin.solving.costs import costs_of_ways, sweep_cost
 from maxmargin.solving.rotated import Rotated
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 
 TRIAL = 8.0
 """Sweeps that tell how the ascent goes: it is tried where they cost less than the other way, and twice as

@@ -12,8 +12,8 @@ from scipy import sparse
 from maxmargin.files.data.reading import printable
 from maxmargin.files.models.soundness import PROBLEM
 from maxmargin.files.models.stored import Claim, ModelError, SavedKernelModel, SavedModel, StoredModel
-from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.names import SHORT_NAMES, describe, from_description
+from maxmargin.kernels.base import SHORT_NAMES, Function, Kernel, Precomputed
+from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.joint_classes import constant_of, from_scores, of_classes, of_scores

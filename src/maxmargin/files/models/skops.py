@@ -48,7 +48,7 @@ def skops_types() -> list[str]:
     network, is not among them.
     """
     from maxmargin import features
-    from maxmargin.kernels.names import KINDS
+    from maxmargin.kernels.base import KINDS
     from maxmargin.solvers import SOLVERS
 
     maps = [getattr(features, name) for name in features.__all__]

@@ -27,7 +27,7 @@ MEDIUM = make_classification(5000, 40, n_informative=10, random_state=0)
 
 
 def visited(model, X, y):
-    """The files of the package in which a function ran during a fit; to import a file is not to follow it."""
+    """The files of the package in which a function ran during a fit; an import alone does not count."""
     seen = set()
 
     def look(frame, event, argument):

@@ -21,13 +21,12 @@ from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import all_values
-from maxmargin.reductions.ladders import Running, solve_each
 from maxmargin.reductions.linear_kernel import solve_on_columns
 from maxmargin.reductions.one_class import OneClass, with_boundary_inside
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import sizes
 from maxmargin.solving.loop import NO_LIMIT, solve
-from maxmargin.solving.ways import Way, find_way
+from maxmargin.solving.ways import Running, Way, find_way, solve_each
 from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
@@ -55,7 +54,7 @@ class OneKernelProblem:
         self.matrix = None
         """All values of the kernel, where only they are given, or many fits share them."""
         if shared or isinstance(kernel, Precomputed | Function):
-            self.matrix = all_values(kernel, X, cache_size, max(1, shared), shared=shared > 0)
+            self.matrix = all_values(kernel, X, cache_size, lambda: max(1, shared), shared=shared > 0)
         given = self.matrix is not None
         self.rows = Rows(self.matrix if given else X, check_finite=False, keep_zeros=given)
         self._statement = statement

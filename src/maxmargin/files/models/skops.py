@@ -25,10 +25,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "proof.model": ("Certificates", "PairCertificates", "Record", "Status", "Trace"),
     "proof.ranking": ("RankingCertificate",),
     "proof.sure": ("Neighbourhood",),
-    "reductions.class_problems": (
-        *("ClassProblems", "KernelProblems"),
-        *("TwoClasses", "OneAgainstRest", "OneAgainstOne"),
-    ),
+    "reductions.class_problems": ("ClassProblems", "KernelProblems"),
+    "reductions.decompositions": ("TwoClasses", "OneAgainstRest", "OneAgainstOne"),
     "reductions.ranking": ("Ranking",),
     "reductions.probabilities": ("Calibration", "Curve"),
     "reductions.regression": ("Regression",),

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.names import KERNEL_NAMES, kernel_from_name
+from maxmargin.kernels.base import KERNEL_NAMES, Function, Kernel, Precomputed, kernel_from_name
 from maxmargin.kernels.validity import doubt_about
 from maxmargin.tools.parameters import check_choice, wrong
 from maxmargin.types import Vector

@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin.estimators.certified import Certified
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
-from maxmargin.reductions.ladders import Running
 from maxmargin.reductions.one_class import OneClass
 from maxmargin.reductions.ranking import Ranking
 from maxmargin.reductions.regression import Regression
 from maxmargin.solving.loop import Callback, Progress
+from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts
 
 

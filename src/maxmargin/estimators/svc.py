@@ -38,18 +38,14 @@ from maxmargin.estimators.reading import (
 )
 from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
-from maxmargin.reductions.class_problems import (
-    Decomposition,
-    KernelProblems,
-    OneAgainstOne,
-    all_values,
-    decomposition,
-)
+from maxmargin.reductions.class_problems import KernelProblems, all_values
+from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne, decomposition
+from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.reductions.kernel_scores import KernelScores
-from maxmargin.reductions.ladders import KernelFit, Running
 from maxmargin.reductions.probabilities import Method, calibrated
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
+from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
 from maxmargin.types import Vector
@@ -339,7 +335,7 @@ class SVC(CertifiedClassifier):
         return bool(self.probability) and self.probability != "deprecated"
 
     def _all_values(self, kernel: Kernel, X: Any, shared: bool) -> NDArray[Any] | None:
-        return all_values(kernel, X, float(self.cache_size), self._threads(), shared=shared)
+        return all_values(kernel, X, float(self.cache_size), self._threads, shared=shared)
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
         """The multipliers of the last fit, if there was one on such data and it is to be the start."""

@@ -23,7 +23,7 @@ from maxmargin.estimators import (
 from maxmargin.kernels.base import Precomputed
 from maxmargin.onnx.graph import DOUBLE, INT64, Graph, Value, Write, is_text
 from maxmargin.onnx.kernels import kernel_values
-from maxmargin.reductions.class_problems import Decomposition, OneAgainstOne
+from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne
 
 
 def _linear(graph: Graph, model: Any, X: Value) -> list[Value]:

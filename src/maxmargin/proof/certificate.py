@@ -28,7 +28,7 @@ from maxmargin.problem.ranking import RankingProblem
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Indices, Tell, Vector
 
 FROM_MARGINS = "the margins"

@@ -347,7 +347,7 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
 
     from maxmargin.proof.ranking import RankingCertificate
     from maxmargin.proof.sure import Side, neighbourhood
-    from maxmargin.tools.changed import changed
+    from maxmargin.tools.parameters import changed
 
     problem, claim, place = part.problem, part.claim, part.place
     assert claim is not None

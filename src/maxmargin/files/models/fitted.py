@@ -19,8 +19,8 @@ from maxmargin.files.models.stored import (
     Share,
     StoredModel,
 )
-from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.names import SHORT_NAMES, describe, from_description
+from maxmargin.kernels.base import SHORT_NAMES, Function, Kernel, Precomputed
+from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.joint_classes import constant_of, from_scores, of_classes, of_scores

@@ -43,8 +43,8 @@ from maxmargin.files.models.text import (
     to_integer,
     to_number,
 )
-from maxmargin.kernels.base import Kernel, Linear
-from maxmargin.kernels.names import KINDS, describe
+from maxmargin.kernels.base import KINDS, Kernel, Linear
+from maxmargin.kernels.names import describe
 from maxmargin.types import Vector
 
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}

@@ -28,10 +28,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "proof.model": ("Certificates", "PairCertificates", "Record", "Status", "Trace"),
     "proof.ranking": ("RankingCertificate",),
     "proof.sure": ("Neighbourhood",),
-    "reductions.class_problems": (
-        *("ClassProblems", "KernelProblems"),
-        *("TwoClasses", "OneAgainstRest", "OneAgainstOne"),
-    ),
+    "reductions.class_problems": ("ClassProblems", "KernelProblems"),
+    "reductions.decompositions": ("TwoClasses", "OneAgainstRest", "OneAgainstOne"),
     "reductions.one_class": ("OneClass",),
     "reductions.ranking": ("Ranking",),
     "reductions.probabilities": ("Calibration", "Curve"),
@@ -52,7 +50,7 @@ def skops_types() -> list[str]:
     network, is not among them.
     """
     from maxmargin import features
-    from maxmargin.kernels.names import KINDS
+    from maxmargin.kernels.base import KINDS
     from maxmargin.solvers import SOLVERS
 
     maps = [getattr(features, name) for name in features.__all__]

@@ -25,7 +25,7 @@ from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
 from maxmargin.proof.sure import Neighbourhood
-from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
+from maxmargin.reductions.decompositions import Decomposition, OneAgainstRest, decomposition
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.probabilities import Calibration
 from maxmargin.tables.encoding import Encoding

@@ -49,7 +49,7 @@ from maxmargin.proof.hard_margin import HardMarginCertificate
 from maxmargin.proof.model import Record, Trace
 from maxmargin.proof.ranking import RankingCertificate
 from maxmargin.reductions.joint_classes import constant_of, joined
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 
 TYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),

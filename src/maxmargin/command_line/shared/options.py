@@ -263,22 +263,33 @@ class Reading(Layout):
         path: Path,
         progress: Callable[[int, int], None] | None = None,
         encoding: Encoding | None = None,
+        *,
+        labelled: bool = True,
     ) -> files.DataSet:
-        """The data of the whole file; those of a table as the encoding of a model makes them."""
+        """The data of the whole file; those of a table as the encoding of a model makes them.
+
+        Where they need not be ``labelled``, y is None in files without labels.
+        """
         if encoding is not None:
             self._check_table(path)
-            return self.read_raw(path, progress, encoding=encoding).encoded(encoding)[0]
-        given = self.given | {"format": self.format, "columns": self.columns}
+            raw = self.read_raw(path, progress, labelled=labelled, encoding=encoding)
+            return raw.encoded(encoding)[0]
+        given = self.given | {"format": self.format, "columns": self.columns, "labelled": labelled}
         return files.read(path, progress=progress, **given)
 
     def read_raw(
-        self, path: Path, progress: Callable[[int, int], None] | None = None, **known: Any
+        self,
+        path: Path,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        labelled: bool = True,
+        **known: Any,
     ) -> RawTable:
         """A whole table, as it is."""
         from maxmargin.files.data.reading import Options
         from maxmargin.tables.reading import read_raw
 
-        options = Options.of(**self.given, progress=progress)
+        options = Options.of(**self.given, progress=progress, labelled=labelled)
         return read_raw(os.fspath(path), options, format=self.format, **known)
 
 
@@ -318,14 +329,16 @@ class TrainingData(Reading):
         path: Path,
         progress: Callable[[int, int], None] | None = None,
         earlier: files.StoredModel | None = None,
+        *,
+        labelled: bool = True,
     ) -> TrainingSet:
         """The data, and what became of their columns: anew, or as a model to go on from has it."""
         encoding = None if earlier is None else earlier.encoding
         if self.is_table(path):
-            raw = self.read_raw(path, progress, said=self.said, encoding=encoding)
+            raw = self.read_raw(path, progress, labelled=labelled, said=self.said, encoding=encoding)
             found = TrainingSet.of_table(path, raw, self, encoding)
         else:
-            found = TrainingSet(self.read(path, progress))
+            found = TrainingSet(self.read(path, progress, labelled=labelled))
         if earlier is not None:
             return found.prepared(earlier.preparation)
         return found if self.is_table(path) else found.prepared(self.scaling(found.data.X))
@@ -369,7 +382,9 @@ class TrainingSet:
     @property
     def fingerprint(self) -> str:
         """By which the data are known again."""
-        return files.fingerprint(self.as_read.X, self.as_read.y)
+        from maxmargin.files.data.fingerprints import fingerprint_of
+
+        return fingerprint_of(self.as_read.X, self.as_read.y)
 
     def prepared(self, preparation: Preparation | None) -> TrainingSet:
         """The same with columns that are scaled, or go through feature maps."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, Problem, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES
-from maxmargin.kernels import Gaussian, KernelRows, Polynomial
+from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from oracles import active_sets as oracle
@@ -68,6 +69,17 @@ def test_active_sets_end_where_rows_go_round_in_circles():
     model = solve(Problem.of(KernelRows(X, Gaussian(0.5)), y, 10.0), ActiveSets(), tol=0.0)
     assert model.status is Status.RULE_FIRED
     assert model.certificate.relative_gap < 1e-2
+
+
+def test_active_sets_survive_a_diagonal_next_to_0():
+    """As rounding leaves of exp(0) where a chi-squared kernel's sums are around 1e18."""
+    K = np.full((8, 8), 3.3e-308)
+    K[range(6), range(6)] = 1.0
+    y = np.array([1.0, -1.0] * 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = solve(Problem.of(KernelRows(K, Precomputed()), y, 360.0), ActiveSets())
+    assert model.certificate.dual <= model.certificate.primal < math.inf
 
 
 def test_active_sets_refuse_more_rows_than_they_can_factor(monkeypatch):

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxmargin import core
 from maxmargin.estimators.reading import seen_rows
-from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts
+from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts, why_unknown
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
@@ -96,10 +96,7 @@ def _problems(estimator: Any, X: Any, y: ArrayLike) -> ClassProblems:
     """The problems of the fit, on these rows again."""
     outline: ClassProblems | None = estimator.__dict__.get("_outline")
     if outline is None or not hasattr(estimator, "certificate_"):
-        raise ValueError(
-            "leave_one_out needs what the fit has proven. This model was loaded from a file that does not "
-            "say it. Fit again."
-        )
+        raise ValueError(f"leave_one_out needs the problem of the fit. {why_unknown(estimator)}")
     if outline.hard:
         raise ValueError(
             "leave_one_out needs a finite C. Got C = inf: nothing bounds how far a hard margin moves "

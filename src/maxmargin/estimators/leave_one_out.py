@@ -134,6 +134,8 @@ class _Search:
         self.decided: dict[str, int] = {}
         self.threads = estimator._threads()
         self.parts: list[tuple[Problem, Certificate]] = []
+        self.curved: dict[tuple[float, int], SmoothWithoutRows] = {}
+        """What is known by reach and problem."""
 
     def run(self, begin: float) -> LeaveOneOut:
         """All arguments, one after the other."""
@@ -172,9 +174,17 @@ class _Search:
     def _without_force(self, k: int, problem: Problem, proof: Certificate) -> None:
         """Rows that are no support vectors of the optimum may as well be left out."""
         side = self._side(k, problem, proof)
-        low, high = margins = margin_bounds(proof, side)
+        low, high = margins = self._at_optimum(k, problem, proof, side)
         idle = np.flatnonzero(settled_by(margins, side).idle)
         self._narrow(k, idle, low[idle], high[idle])
+
+    def _at_optimum(self, k: int, problem: Problem, proof: Certificate, side: Side) -> tuple[Vector, Vector]:
+        """Between which numbers margins are at the optimum: by curvature where there is some, or the gap."""
+        if problem.loss.name != "hinge" and self._has_time():
+            without = self.curved[_REACHES[0], k] = SmoothWithoutRows(problem, proof, _REACHES[0])
+            if np.isfinite((margins := without.at_optimum()).low).all():
+                return margins
+        return margin_bounds(proof, side)
 
     def _by_multipliers(self) -> None:
         """The multipliers of rows near the margin make up for one that is gone, first few and then more."""
@@ -212,7 +222,6 @@ class _Search:
         """How far the optimum can move where the objective is curved; then from points that are nearer."""
         usual, other = _REACHES
         nearer, nearest = _CLOSER_REACHES
-        known: dict[tuple[float, int], SmoothWithoutRows] = {}
         tried = set()
         for reach, closer, most in (
             (usual, False, 0),
@@ -228,9 +237,9 @@ class _Search:
                 which = self._open()
                 if not len(which) or not self._has_time():
                     continue
-                without = known.pop((reach, k), None) or SmoothWithoutRows(problem, proof, reach)
+                without = self.curved.pop((reach, k), None) or SmoothWithoutRows(problem, proof, reach)
                 if reach in _CLOSER_REACHES and not closer:
-                    known[reach, k] = without
+                    self.curved[reach, k] = without
                 if closer:
                     found = without.closer_bounds(which, self._targets(which, k), self._budget())
                 else:

@@ -42,8 +42,12 @@ from maxmargin.types import Indices, Vector
 
 MOST_COLUMNS = 1000
 """Columns up to which a matrix of all pairs of them takes no longer than a fit."""
-_POINTS, _MOST_STEPS = 256, 3
-"""Points in a pass over all rows, and Newton steps from each."""
+_POINTS, _MOST_STEPS = 256, 8
+"""Points in a pass over rows, and Newton steps from each; two or three are usual."""
+_STAYING = 0.5
+"""Rows stay on their side of the margin for certain where they move by at most this part of the way to it."""
+_FARTHER = 1.5
+"""How much farther than the first step the points of a pass may go."""
 _WORST_ROUNDING = 1e-3
 """The share of the smallest curvature that rounding may take; above it nothing is said."""
 _ROUNDINGS = 16.0
@@ -194,9 +198,9 @@ class SmoothWithoutRows:
         self.rest = float(self.metric.lengths(gradient[:, np.newaxis])[0])
         self.rest += rounding * 1.01 / math.sqrt(self.metric.least)
         self.nearest = 0.0  # the most that a margin moves, in units of how far it may
-        self.squared, bending = np.zeros(len(y)), np.flatnonzero(self.bent.curvatures)
+        self.squared = self.metric.squared_lengths(np.arange(len(y)))
+        bending = np.flatnonzero(self.bent.curvatures)
         if len(bending):
-            self.squared[bending] = self.metric.squared_lengths(bending)
             self.nearest = float((np.sqrt(self.squared[bending]) / self.bent.ranges[bending]).max())
 
     def _own(self, which: Indices) -> tuple[Vector, Vector]:
@@ -205,11 +209,17 @@ class SmoothWithoutRows:
         ``z'(H - k z z')^-1 z = z'H^-1 z / (1 - k z'H^-1 z)``; no other length grows by more.
         """
         squared, curvatures = self.squared[which], self.bent.curvatures[which]
-        straight = curvatures == 0.0
-        squared[straight] = self.metric.squared_lengths(which[straight])
         left = 1.0 - curvatures * squared * (1.0 + _ROUNDINGS * UNIT)
         left = np.where(left > UNIT**0.5, left, math.nan)
         return np.sqrt(squared / left), left
+
+    def at_optimum(self) -> Interval:
+        """The margins of all rows where none is left out: ``|d| <= |g|``."""
+        margins, known = self.proof.margins, self.is_able and 2.0 * self.rest * self.nearest < 1.0 - 1e-9
+        if not known:
+            return _nothing(len(margins))
+        away = np.sqrt(self.squared) * self.rest * (1.0 + _ROUNDINGS * UNIT) + self.errors
+        return _where(np.ones(len(margins), bool), margins, away + 4.0 * UNIT * np.abs(margins))
 
     def bounds(self, which: Indices) -> Interval:
         """The margins of some rows."""
@@ -227,7 +237,7 @@ class SmoothWithoutRows:
 
     @one_blas_thread()
     def closer_bounds(self, which: Indices, targets: Vector, budget: core.Budget) -> Interval:
-        """The same, from a point of each problem's own: a few Newton steps, with a pass over all rows each.
+        """The same, from a point of each problem's own: a few Newton steps, with a pass over rows each.
 
         They end for a row that is known to be on one side of its target.
         """
@@ -240,10 +250,11 @@ class SmoothWithoutRows:
             z = self._dense(which[part])
             own = self.bent.multipliers[which[part]] * self.problem.y[which[part]] * z.T
             points = self.point[:, np.newaxis] - self._step(newton, which[part], z, own)
+            looked_at = self._looked_at(which[part], points)
             for _ in range(_MOST_STEPS):
                 if not len(part) or budget.spent:
                     break
-                gradients, bounds = self._around(which[part], z, points, budget)
+                gradients, bounds = self._around(looked_at, which[part], z, points, budget)
                 low[part] = np.maximum(low[part], bounds.low)
                 high[part] = np.minimum(high[part], bounds.high)
                 is_open = ~((low[part] > targets[part]) | (high[part] < targets[part]))
@@ -259,10 +270,9 @@ class SmoothWithoutRows:
         else:
             slopes = -problem.loss.derivative(margins)
             curvatures = problem.costs * slopes * (1.0 - slopes)
-        self.curvatures = curvatures
-        hessian = _hessian(problem, curvatures)
+        self.curvatures, self.hessian = curvatures, _hessian(problem, curvatures)
         try:
-            return np.linalg.inv(hessian).astype(np.float64, copy=False)
+            return np.linalg.inv(self.hessian).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
             return None
 
@@ -278,8 +288,41 @@ class SmoothWithoutRows:
         z[:, : self.problem.rows.columns] = self.problem.rows.dense(which)
         return z
 
+    def _looked_at(self, which: Indices, points: Matrix) -> _LookedAt:
+        """Which rows are to be looked at, at points that are not much farther from ours than these.
+
+        A squared hinge is a parabola on either side of 1, so that only those rows matter whose margins
+        cross it: ``|<z_j, d>| <= sqrt(z_j'H^-1 z_j) |d|`` says which ones can. All others are in one vector
+        and one matrix.
+        """
+        problem, rows, bent = self.problem, self.problem.rows, self.bent
+        counted, held = problem.costs > 0.0, self.regulariser * self.point
+        if problem.loss.name != "squared_hinge":
+            every = np.flatnonzero(counted)
+            return _LookedAt(every, held, np.diag(self.regulariser), 0.0, 0.0, math.inf)
+        reach = _FARTHER * float(self._distances(points).max())
+        ways = np.abs(1.0 - self.proof.margins) * (1.0 - 4.0 * UNIT) - self.errors
+        crossing = counted & ~(np.sqrt(self.squared) * reach < _STAYING * ways)
+        crossing[which] = counted[which]
+        staying = counted & ~crossing
+        pulls = np.where(staying, bent.multipliers * problem.y, 0.0)
+        gradient = held.copy()
+        gradient[: rows.columns] -= rows.combine(pulls)
+        if self.metric.with_intercept:
+            gradient[-1] -= pulls.sum()
+        matrix = self.hessian - _hessian(problem, np.where(crossing, self.curvatures, 0.0))
+        matrix[np.diag_indices_from(matrix)] += self.regulariser
+        terms = (rows.count + _ROUNDINGS) * UNIT
+        off = float((bent.off + terms * bent.multipliers) @ np.where(staying, self.of_rows, 0.0))
+        per_length = 4.0 * (terms + len(matrix) * UNIT) * float(np.trace(self.hessian))
+        return _LookedAt(np.flatnonzero(crossing), gradient, matrix, off, per_length, reach)
+
+    def _distances(self, points: Matrix) -> Vector:
+        """``sqrt(d'Hd)`` of the ways to some points, or a little more."""
+        return _lengths(self.metric.factor.T @ (points - self.point[:, np.newaxis])) * self.metric.looser
+
     def _around(
-        self, which: Indices, z: Matrix, points: Matrix, budget: core.Budget
+        self, looked_at: _LookedAt, which: Indices, z: Matrix, points: Matrix, budget: core.Budget
     ) -> tuple[Matrix, Interval]:
         """The gradients of the problems without the rows; their minimisers are as near as these are small.
 
@@ -289,26 +332,47 @@ class SmoothWithoutRows:
         problem, rows, loss, bent = self.problem, self.problem.rows, self.problem.loss, self.bent
         bending = bent.curvatures > 0.0
         per_range = np.divide(1.0, bent.ranges, out=np.zeros(len(bending)), where=bending)
-        points, count = np.ascontiguousarray(points), len(which)
+        points, count, among = np.ascontiguousarray(points), len(which), looked_at.among
         pulled, sizes, moved = np.empty_like(points), np.empty(count), np.empty(count)
-        known_rows = (problem.y, problem.costs, self.of_rows, self.proof.margins, per_range)
+        known_rows = (problem.y, problem.costs, self.of_rows, self.proof.margins, per_range, among)
         out = (pulled, sizes, moved)
         core.pulls_of_points(rows.compiled, loss.name, *known_rows, points, which, *out, budget)
-        held = self.regulariser[:, np.newaxis] * points
+        ways = points - self.point[:, np.newaxis]
+        held = looked_at.gradient[:, np.newaxis] + looked_at.matrix @ ways
         lengths = _lengths(points) * (1.0 + (len(points) + _ROUNDINGS) * UNIT)
         steepest = 2.0 if loss.name == "squared_hinge" else 0.25
         of_score = (rows.longest + 2.0 * _ROUNDINGS) * UNIT * lengths  # times |z|: how far a score is off
-        off = steepest * of_score * float(problem.costs @ self.of_rows**2)
-        off += (rows.count + 2.0 * _ROUNDINGS) * UNIT * sizes + 4.0 * UNIT * np.abs(held).sum(axis=0)
+        off = steepest * of_score * float(problem.costs[among] @ self.of_rows[among] ** 2)
+        off += (rows.count + 2.0 * _ROUNDINGS) * UNIT * sizes + 8.0 * UNIT * np.abs(held).sum(axis=0)
+        off += looked_at.off + looked_at.per_length * _lengths(ways)
+        off += 8.0 * UNIT * (float(np.abs(self.regulariser * self.point).sum()) + lengths)
         moved += of_score * float((self.of_rows * per_range).max()) + float((self.errors * per_range).max())
+        moved = np.maximum(moved, _STAYING if len(among) < rows.count else 0.0)
         own, left = self._own(which)
         gradients = held - pulled
         pull = (self.metric.lengths(gradients) + 1.01 * off / math.sqrt(self.metric.least)) / np.sqrt(left)
         known = moved + 2.0 * pull / np.sqrt(left) * self.nearest < 1.0 - 1e-9
+        known &= self._distances(points) <= looked_at.reach
         margins = problem.y[which] * np.einsum("ij,ji->i", z, points)
         rounding = (len(points) + _ROUNDINGS) * UNIT * self.of_rows[which] * lengths
         away = own * pull * (1.0 + _ROUNDINGS * UNIT) + 1.01 * rounding
         return gradients, _where(known, margins, away)
+
+
+class _LookedAt(NamedTuple):
+    """The gradient near a point: what rows give that stay on their side of the margin, and which do not."""
+
+    among: Indices
+    """The rows that are to be looked at, at every other point."""
+    gradient: Vector
+    """What all others, and the regulariser, give at the point itself."""
+    matrix: Matrix
+    """How that changes from there."""
+    off: float
+    per_length: float
+    """How far rounding can put it off, and in addition for each unit of the way to another point."""
+    reach: float
+    """How far away, as ``sqrt(d'Hd)``, this holds."""
 
 
 def _nothing(count: int) -> Interval:

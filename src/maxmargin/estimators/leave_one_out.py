@@ -178,8 +178,10 @@ class _Search:
         idle = np.flatnonzero(settled_by(margins, side).idle)
         self._narrow(k, idle, low[idle], high[idle])
 
-    def _at_optimum(self, k: int, problem: Problem, proof: Certificate, side: Side) -> tuple[Vector, Vector]:
-        """Between which numbers margins are at the optimum: by curvature where there is some, or the gap."""
+    def _at_optimum(
+        self, k: int, problem: Problem, proof: Certificate, side: Side
+    ) -> tuple[Vector, Vector]:
+        """Between which numbers margins are at the optimum: by curvature, or by the gap."""
         if problem.loss.name != "hinge" and self._has_time():
             without = self.curved[_REACHES[0], k] = SmoothWithoutRows(problem, proof, _REACHES[0])
             if np.isfinite((margins := without.at_optimum()).low).all():

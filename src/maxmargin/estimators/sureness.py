@@ -100,7 +100,9 @@ def _proofs_and_sides(estimator: Any) -> Iterator[tuple[Certificate, Side]]:
 def why_unknown(estimator: Any) -> str:
     """Why an estimator does not know the problems that it was fitted on, and the cure."""
     if estimator.__dict__.get("_in_passes"):
-        return "This one was fitted in passes over Chunks, of which no rows are kept. Use fit(X, y) in memory."
+        return (
+            "This one was fitted in passes over Chunks, whose rows are not kept. Use fit(X, y) in memory."
+        )
     return "This one was loaded from a file that does not say it. Use fit(X, y) again."
 
 

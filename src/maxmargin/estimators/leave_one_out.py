@@ -38,7 +38,7 @@ from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
-_CLOSE, _CLOSE_HINGE = 1e-10, 1e-8
+_CLOSE = 1e-8
 """The relative gap of the optimum that the arguments start from: second-order methods reach it in a few
 steps more than a usual one, and few rows lie so near a margin of 0 or 1 that it does not decide them. The
 bounds by multipliers shrink with the gap, all others with its square root."""
@@ -144,8 +144,7 @@ class _Search:
         self.decided["alone in its class"] = int(alone.sum())
         for k, proof in enumerate(each_of(self.estimator.certificate_)):
             problem = self.problems.problem(k)
-            tol = _CLOSE_HINGE if problem.loss.name == "hinge" else _CLOSE
-            self.parts.append((problem, self._solved(problem, proof, tol)))
+            self.parts.append((problem, self._solved(problem, proof, _CLOSE)))
         for k, part in enumerate(self.parts):
             self._without_force(k, *part)
         self._decide("without force")

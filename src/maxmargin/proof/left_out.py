@@ -247,7 +247,10 @@ class SmoothWithoutRows:
             curvatures[near.among] = self._curvatures_at(margins)[near.among]
             curvatures[i] = 0.0
             hessian = near.matrix + hessian_of(self.problem, curvatures) - np.diag(self.regulariser)
-            steps[:, k] = np.linalg.lstsq(hessian, gradients[:, k])[0]
+            try:
+                steps[:, k] = np.linalg.solve(hessian, gradients[:, k])
+            except np.linalg.LinAlgError:
+                continue
         return steps
 
     def _step(self, newton: Matrix, which: Indices, z: Matrix, gradients: Matrix) -> Matrix:

@@ -243,6 +243,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         self._stated_problem = problems.statement() | {"tol": float(self.tol)}
         self._outline = problems.outline()
         self.__dict__.pop("_places", None)
+        self.__dict__.pop("_shares", None)
         worst = models[int(np.argmax(models.relative_gaps))]
         gap = worst.certificate.relative_gap
         self.solver_, self.status_ = worst.solver, worst.status

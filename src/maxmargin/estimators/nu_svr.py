@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.proof.certificate import Certificate
 from maxmargin.reductions.regression import Regression
 from maxmargin.types import Vector
 
@@ -69,8 +68,9 @@ class NuSVR(CertifiedRegressor, KernelMachine):
     def epsilon_(self) -> float:
         """The epsilon that the fit found."""
         check_is_fitted(self)
-        assert isinstance(self.certificate_, Certificate)
-        return self.certificate_.shift
+        told = self.__dict__.get("_shares")  # by the file that it was loaded from
+        proof: Any = self.certificate_ if told is None else told[0]
+        return float(proof.shift)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """``<w, phi(x)> + b`` of each row."""

@@ -108,6 +108,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         """1 for rows inside, and -1 for those outside."""
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
+    def is_sure(self, X: Any) -> NDArray[np.bool_]:
+        """Whether the best model has each row on the same side, inside or outside, whatever it is."""
+        low, high = self.decision_bounds(X)
+        return (low >= 0.0) | (high < 0.0)
+
     def decision_bounds(self, X: Any) -> tuple[Vector, Vector]:
         """(low, high): what the best model scores each row is between the two, whatever it is."""
         from maxmargin.estimators.sureness import places_of

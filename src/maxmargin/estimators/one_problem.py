@@ -52,6 +52,7 @@ class OneProblem(Certified):
         self.intercept_ = np.array([model.b])
         self._stated_problem = stated.statement() | {"tol": float(self.tol)}
         self._outline = stated.outline()
+        self.__dict__.pop("_shares", None)
         self.__dict__.pop("_places", None)
         self.solver_, self.status_ = model.solver, model.status
         gap = model.certificate.relative_gap

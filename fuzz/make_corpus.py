@@ -128,6 +128,12 @@ LIBSVM = {
     "precomputed": b"svm_type c_svc\nkernel_type precomputed\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 2\n"
     b"nr_sv 1 0\nSV\n1 0:1 \n",
     "type": b"svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nSV\n1 1:1\n",
+    "nu_classes": b"svm_type nu_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0.5\nlabel 1 -1\n"
+    b"nr_sv 1 1\nSV\n0.5 1:1 3:-2 \n-0.5 2:1e-3 \n",
+    "nu_regression": b"svm_type nu_svr\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0\nSV\n"
+    b"1 1:1\n-1 2:1\n",
+    "one_class": b"svm_type one_class\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.7\nSV\n"
+    b"1 1:1\n0.5 2:1\n",
 }
 CSV = {
     "plain.csv": b"a,b,label\n1,2,0\n3,4.5,1\n-1,1e5,0\n",
@@ -255,7 +261,7 @@ def _feature_models() -> dict[str, bytes]:
 def _kernel_models() -> dict[str, bytes]:
     from scipy import sparse
 
-    from maxmargin.estimators import SVC
+    from maxmargin.estimators import SVC, NuSVC, NuSVR, OneClassSVM
     from maxmargin.kernels import Gaussian, Linear
 
     random = np.random.default_rng(0)
@@ -273,6 +279,10 @@ def _kernel_models() -> dict[str, bytes]:
         ),
         "kernel_sparse": (SVC(**usual, kernel="chi2"), sparse.csr_matrix(X), two),
         "kernel_sum": (SVC(**usual, kernel=Gaussian(0.5) + 2.0 * Linear() * Gaussian(1.0)), X, y),
+        "nu_two": (NuSVC(**usual, nu=0.4), X, two.astype(int)),
+        "nu_pairs": (NuSVC(**usual, nu=0.5), X, y),
+        "nu_regression": (NuSVR(**usual, nu=0.4), X, X[:, 0] + y),
+        "one_class": (OneClassSVM(**usual, nu=0.4), X, None),
         "kernel_given": (SVC(**usual, kernel="precomputed"), X @ X.T, y),
     }
     contents = {}

@@ -555,7 +555,7 @@ def kernel_of(options: dict[str, Any], X: Any) -> Kernel:
     import numpy as np
 
     from maxmargin.estimators.named_kernels import find_gamma
-    from maxmargin.kernels.names import kernel_from_name
+    from maxmargin.kernels.base import kernel_from_name
 
     given: dict[str, Any] = {"gamma": "scale", "degree": 3, "coef0": 0.0} | options
     needs_gamma = given["kernel"] != "linear"

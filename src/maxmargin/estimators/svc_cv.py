@@ -24,8 +24,9 @@ from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.estimators.svc import SVC
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.model import Models
-from maxmargin.reductions.class_problems import Decomposition, KernelProblems
-from maxmargin.reductions.ladders import KernelFit
+from maxmargin.reductions.class_problems import KernelProblems
+from maxmargin.reductions.decompositions import Decomposition
+from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.solvers import AnySolver, sizes
 from maxmargin.solving.loop import Callback
 from maxmargin.tools.parameters import AnyNumber, Natural

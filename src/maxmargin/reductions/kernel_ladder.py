@@ -33,7 +33,7 @@ from maxmargin.solvers.kernel.active_sets import ActiveSets
 from maxmargin.solvers.kernel.kernel_problem import kernel_rows
 from maxmargin.solving.loop import NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Way
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 
 logger = logging.getLogger("maxmargin")
 

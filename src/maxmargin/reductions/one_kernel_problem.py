@@ -16,20 +16,18 @@ from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.rounding import rounding_of
 from maxmargin.problem import Problem
-from maxmargin.problem.magnitudes import refuse_extremes
-from maxmargin.problem.rows import Rows
+from maxmargin.problem.rows import Rows, refuse_extremes
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import all_values
 from maxmargin.reductions.kernel_ladder import Attempt, KernelLadder, configured
-from maxmargin.reductions.ladders import Running, solve_each
 from maxmargin.reductions.one_class import OneClass, with_boundary_inside
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import sizes
 from maxmargin.solving.loop import NO_LIMIT
-from maxmargin.solving.ways import Way, find_way
-from maxmargin.tools.changed import changed
+from maxmargin.solving.ways import Running, Way, find_way, solve_each
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
 _NARROW = 1e-2
@@ -56,7 +54,7 @@ class OneKernelProblem:
         self.matrix = None
         """All values of the kernel, where only they are given, or many fits share them."""
         if shared or isinstance(kernel, Precomputed | Function):
-            self.matrix = all_values(kernel, X, cache_size, max(1, shared), shared=shared > 0)
+            self.matrix = all_values(kernel, X, cache_size, lambda: max(1, shared), shared=shared > 0)
         given = self.matrix is not None
         self.rows = Rows(self.matrix if given else X, check_finite=False, keep_zeros=given)
         self._statement = statement

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import core
-from maxmargin.kernels.cache_use import bytes_of, notes_of
+from maxmargin.kernels.cache_use import notes_of
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
+from maxmargin.tools.parameters import bytes_of
 from maxmargin.types import Indices, Vector
 
 SINGLE_IS_EXHAUSTED = 1e-5

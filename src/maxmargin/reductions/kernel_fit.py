@@ -1,225 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How all problems of one fit are solved: each on the first way of a ladder that proves it to ``tol``.
+"""How the problems of one fit with a kernel are solved: each on the first way that proves it to ``tol``.
 
 1  small problems, where nobody watches, chooses or goes on from somewhere: all of them in one compiled call
-2  all others, and those that fell short, side by side: linear ones by ``solve``, hard margins by
-   ``solve_hard_margin``, those with a kernel on the ladder of kernel_ladder.py
+2  all others, and those that fell short, side by side, on the ladder of kernel_ladder.py
 """
 
 from __future__ import annotations
 
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
-from maxmargin.kernels.cache_use import CacheUse, bytes_of, cache_notes, cache_use
+from maxmargin.kernels.cache_use import COMPUTED, FOUND, PEAK, CacheUse, cache_notes
 from maxmargin.problem import Problem
-from maxmargin.problem.rows import Matrix, RowSpace
-from maxmargin.proof.certificate import Certificate, certify
-from maxmargin.proof.inseparable import InseparableError, equal_rows
+from maxmargin.problem.rows import Matrix
+from maxmargin.proof.certificate import certify
 from maxmargin.proof.model import Model, Models, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
-from maxmargin.reductions.hard_margin import solve_hard_margin
 from maxmargin.reductions.in_units_of_rho import in_units_of_rho
 from maxmargin.reductions.kernel_ladder import Attempt, KernelLadder, configured
-from maxmargin.reductions.small_classes import are_small, solve_small_classes
 from maxmargin.reductions.small_problems import Parts, SmallModels, Solved, solve_at_costs, solve_small
-from maxmargin.solvers import AnySolver, sizes
+from maxmargin.solvers import sizes
 from maxmargin.solvers.gpu_working_sets import solve_together
-from maxmargin.solving.loop import MANY_STEPS, NO_LIMIT, Callback, solve
-from maxmargin.solving.ways import Way, find_way
-from maxmargin.tools.changed import changed
+from maxmargin.solving.loop import NO_LIMIT
+from maxmargin.solving.ways import Running, Way, find_way, solve_each
 from maxmargin.tools.interrupts import held_back
-from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.parameters import bytes_of
 from maxmargin.types import Indices, Vector
-
-Begin = Callable[[int, Problem], tuple[Solution | None, Certificate | None]]
-"""The start of problem k, and what is known of it."""
-
-
-@dataclass(frozen=True)
-class Running:
-    """How the problems of a fit are to be solved, whatever they are."""
-
-    solver: str | AnySolver
-    tol: float
-    max_steps: int
-    """Steps of the solver for each problem."""
-    seconds: float
-    """The time for all problems together."""
-    threads: Callable[[], int]
-    """How many there may be."""
-    random_state: Any
-    draw_seed: Callable[[], int]
-    """Draws a seed from ``random_state``."""
-    callback: Callable[[Any], Callback] | None = None
-    """Gives the callback of a problem, whose name it is told; None: nobody watches."""
-
-    @cached_property
-    def seed(self) -> int:
-        """The seed of problem 0, that of problem k is k more; drawn when it is first needed."""
-        return self.draw_seed()
-
-    @property
-    def automatic(self) -> bool:
-        """Whether nobody has chosen a solver."""
-        return isinstance(self.solver, str) and self.solver == "auto"
-
-    @property
-    def unseen(self) -> bool:
-        """Whether nobody watches the steps or sets a limit on their time."""
-        return self.callback is None and math.isinf(self.seconds)
-
-    def told_of(self, name: Any) -> Callback | None:
-        """The callback of a problem."""
-        return None if self.callback is None else self.callback(name)
-
-
-class LinearProblems(Protocol):
-    """What a fit on rows as they are asks of its problems: ``ClassProblems``, or a ``Regression``."""
-
-    @property
-    def rows(self) -> RowSpace:
-        """The rows that all problems share."""
-
-    @property
-    def several(self) -> bool:
-        """Whether there is more than one problem."""
-
-    @property
-    def hard(self) -> bool:
-        """Whether these are hard margins."""
-
-    def __len__(self) -> int: ...
-
-    def problem(self, k: int) -> Problem:
-        """One of the problems."""
-
-    def name(self, k: int) -> Any:
-        """What a problem is about."""
-
-
-def linear_tolerance(rows: RowSpace, tol: float) -> float:
-    """The relative gap at which a linear problem ends: ``tol``, or 0 for a tiny one."""
-    return 0.0 if rows.stored <= sizes.TINY_VALUES else tol
-
-
-class LinearFit:
-    """The linear problems of one fit, to be solved.
-
-    ``begin`` says where they start, by default at zero; ``way`` is what ``find_way`` would find, if known.
-    """
-
-    def __init__(
-        self, problems: LinearProblems, running: Running, begin: Begin | None = None, way: Way | None = None
-    ) -> None:
-        self.problems, self.running, self.begin = problems, running, begin
-        self.tol = linear_tolerance(problems.rows, running.tol)
-        self.first = problems.problem(0)
-        self.way = way or find_way(running.solver, self.first, self.tol)
-
-    def solve(self) -> tuple[Models, Matrix]:
-        """A model of each problem, and ``coef_``; raises InseparableError where a hard margin has none."""
-        problems, rows = self.problems, self.problems.rows
-        self._solved = self._in_one_call()
-        if problems.hard:
-            self._refuse_equal_rows()
-        if None in self._solved and problems.several:
-            # Shared by all classes, so made before they start side by side.
-            _ = self.running.seed, rows.squared_norms
-            _ = rows.by_columns if self._visits_columns else rows.without_private_columns
-        self._coefficients = np.empty((len(problems) if problems.several else 0, rows.columns))
-        threads = 1 if rows.stored <= sizes.ONE_THREAD_VALUES else self.running.threads()
-        models = solve_each(len(problems), self._solve_one, self.running.seconds, threads)
-        return Models(models), self._coefficients if problems.several else models[0].w[np.newaxis]
-
-    @property
-    def _visits_columns(self) -> bool:
-        return self.way.solver.takes_l1
-
-    def _problem(self, k: int) -> Problem:
-        # Made when its turn comes: labels and costs of many classes at once would add up.
-        return self.first if k == 0 else self.problems.problem(k)
-
-    def _in_one_call(self) -> Sequence[Model | None]:
-        """A model of each class that one compiled call solves, else None."""
-        running, count = self.running, len(self.problems)
-        plain = self.begin is None and not self.problems.hard and isinstance(running.solver, str)
-        unseen = running.unseen and running.max_steps >= MANY_STEPS
-        small = self.first.rows.stored <= sizes.FEW_VALUES
-        solver = self.way.solver
-        if not (plain and unseen and small and are_small(solver, self.first, count)):
-            return [None] * count
-        return solve_small_classes(
-            [self._problem(k) for k in range(count)],
-            solver,
-            self.way.reason,
-            tol=self.tol,
-            max_steps=min(running.max_steps, sizes.STEPS_TO_ROUNDING),
-            # To draw from a number would take as long as to solve a small class.
-            seed=running.random_state if isinstance(running.random_state, int) else running.seed,
-            budget=Budget(math.inf, 1),
-        )
-
-    def _solve_one(self, k: int, budget: Budget) -> Model:
-        model = self._solved[k] or self._in_the_loop(k, budget)
-        w = model.w
-        if self.problems.several:
-            # At once, so that no more than one class has its w twice: certificates share coef_'s.
-            self._coefficients[k] = w
-            w = self._coefficients[k]
-        return changed(model, certificate=model.certificate.without_problem(w))
-
-    def _in_the_loop(self, k: int, budget: Budget) -> Model:
-        running, problem, seed = self.running, self._problem(k), self.running.seed + k
-        start, known = (None, None) if self.begin is None else self.begin(k, problem)
-        options: dict[str, Any] = {"tol": self.tol, "max_steps": running.max_steps, "start": start}
-        options |= {"callback": running.told_of(self.problems.name(k)), "budget": budget}
-        way = self.way.with_seed(seed)
-        if not self.problems.hard:
-            if self.tol == 0.0 and running.max_steps == NO_LIMIT:
-                return self._to_rounding(problem, way, known, options)
-            return solve(problem, way, known=known, **options)
-        # "auto" is chosen for each of the soft margins on the way.
-        solver = "auto" if running.automatic else way.solver
-        try:
-            return solve_hard_margin(problem, solver, seed=seed, **options)
-        except InseparableError as error:
-            raise self._inseparable(error.certificate, k) from None
-
-    def _to_rounding(
-        self, problem: Problem, way: Way, known: Certificate | None, options: dict[str, Any]
-    ) -> Model:
-        """A tiny problem, to rounding as far as some steps lead; to ``tol`` however many that takes."""
-        tol = self.running.tol
-        model = solve(problem, way, known=known, **options | {"max_steps": sizes.STEPS_TO_ROUNDING})
-        if model.status is not Status.STEPS_SPENT:
-            return model
-        if model.certificate.relative_gap <= tol:
-            return replace(model, status=Status.within_tol(model.certificate), tol=tol)
-        proof = model.certificate
-        start = Solution(w=proof.w, b=proof.b, alpha=proof.alpha)
-        return solve(problem, way, known=proof, **options | {"tol": tol, "start": start})
-
-    def _refuse_equal_rows(self) -> None:
-        """Look at all classes before any of them takes its time."""
-        for k in range(len(self.problems)):
-            if (proof := equal_rows(self._problem(k))) is not None:
-                raise self._inseparable(proof, k)
-
-    def _inseparable(self, proof: Any, k: int) -> InseparableError:
-        return InseparableError(proof.about(self.problems.name(k), self.problems.several))
 
 
 class KernelFit:
@@ -443,50 +258,14 @@ class KernelFit:
         return cache_use(budget_bytes, shared_bytes, shared_rows, models.notes, self._side_by_side)
 
 
-def solve_each(
-    count: int, solve_one: Callable[[int, Budget], Model], max_time: float, threads: int
-) -> list[Model]:
-    """``solve_one(k, budget)`` for every class k, side by side where there are threads for it.
-
-    Each class gets an equal share of the time that is left when its turn comes. Ctrl-C stops all of
-    them; classes that had not begun answer with what they would have started from. An error ends the
-    classes after it, so that it is always the first class with one that is heard of.
-    """
-    workers = min(threads, count)
-    threads_each = max(1, threads // workers)
-    deadline = time.monotonic() + max_time
-    lock = threading.RLock()  # Ctrl-C may call ``stop`` where this thread holds it already
-    running: dict[int, Budget] = {}
-    stopped_from = count
-
-    def run(k: int) -> Model:
-        left = max(0.0, deadline - time.monotonic())
-        rounds = -(-(count - k) // workers)
-        budget = Budget(left / rounds, threads_each)
-        with lock:
-            running[k] = budget
-            if k >= stopped_from:
-                budget.stop()
-        try:
-            model = solve_one(k, budget)
-        except Exception:
-            stop(k + 1)
-            raise
-        if budget.stopped and k < stopped_from:  # Ctrl-C reached a solve on this very thread
-            stop(0)
-        return model
-
-    def stop(first: int) -> None:
-        nonlocal stopped_from
-        with lock:
-            stopped_from = min(stopped_from, first)
-            for k, budget in running.items():
-                if k >= first:
-                    budget.stop()
-
-    with held_back(partial(stop, 0)):
-        if workers == 1:
-            return [run(k) for k in range(count)]
-        with one_blas_thread(), ThreadPoolExecutor(workers, "maxmargin") as pool:
-            futures = [pool.submit(run, k) for k in range(count)]
-            return [future.result() for future in futures]
+def cache_use(
+    budget_bytes: int, shared_bytes: int, shared_rows: int, notes: Sequence[Mapping[str, float]], side: int
+) -> CacheUse:
+    """The use of a fit, from what its problems share and what each noted, ``side`` of them side by side."""
+    peaks = sorted((int(note.get(PEAK, 0)) for note in notes), reverse=True)
+    return CacheUse(
+        budget_bytes,
+        shared_bytes + sum(peaks[:side]),
+        shared_rows + sum(int(note.get(COMPUTED, 0)) for note in notes),
+        sum(int(note.get(FOUND, 0)) for note in notes),
+    )

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.reading import MATRIX, telling_of_tables
 from maxmargin.kernels.base import KERNEL_NAMES, Function, Kernel, Linear, Precomputed, kernel_from_name
 from maxmargin.kernels.validity import doubt_about
 from maxmargin.problem.rows import Matrix
 from maxmargin.reductions.kernel_scores import KernelScores
-from maxmargin.tools.parameters import check_choice, wrong
+from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.parameters import AnyNumber, Natural, check_choice, wrong
 from maxmargin.types import Indices, Vector
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
@@ -110,11 +114,31 @@ def why_unproven(kernel: Kernel, X: Any, matrix: NDArray[Any] | None) -> str:
     )
 
 
-class SeesThroughKernel(BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelParameters(BaseEstimator):
+    """The parameters that all estimators with a kernel have: ``SVC`` says what they mean."""
+
+    kernel: Any = "rbf"
+    degree: Natural = 3
+    coef0: AnyNumber = 0.0
+    shrinking: takes.Flag = True
+    tol: takes.Tolerance = 1e-3
+    cache_size: takes.Megabytes = 1000.0
+    verbose: takes.Verbose = 0
+    max_iter: takes.Steps = -1
+    random_state: takes.RandomState = None
+    solver: str | AnySolver = "auto"
+    max_time: takes.Seconds = None
+    callback: Callback | None = None
+    n_jobs: takes.Jobs = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SeesThroughKernel(KernelParameters):
     """An estimator whose rows are seen through a kernel: its data, support vectors and scores."""
 
-    kernel: Any
-    kernel_: Kernel
+    gamma: takes.Gamma = "scale"
+    warm_start: takes.Flag = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -38,11 +38,9 @@ from maxmargin.reductions.class_problems import KernelProblems, all_values
 from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne, decomposition
 from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.reductions.probabilities import Method, calibrated
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
+from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -175,26 +173,11 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
     """
 
     C: takes.Cost = 1.0
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    shrinking: takes.Flag = True
     probability: takes.Probability = False
-    tol: takes.Tolerance = 1e-3
-    cache_size: takes.Megabytes = 1000.0
     class_weight: takes.ClassWeight = None
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
     decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr"
     break_ties: takes.Flag = False
-    random_state: takes.RandomState = None
     multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo"
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
     device: takes.Device = None
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:

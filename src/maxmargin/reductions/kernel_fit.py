@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the problems of one fit with a kernel are solved: each on the first way that proves it to ``tol``.
 
-Small problems, where nobody watches, chooses or goes on from somewhere, are all solved in one compiled call.
-The others, and those that fell short, go side by side, each by the ladder of ``KernelLadder``, which one
-regression or one class has as well:
+Small ones, where nobody watches, chooses or goes on from somewhere, are all solved in one compiled call.
+The others, and those that fell short, go side by side, each by the ladder of ``KernelLadder``, which a
+regression has as well:
 
 1  pairs of rows, as long as their steps are a small part of what a factor costs
 2  the columns of a factor of the kernel matrix, where these are few, by the interior point

@@ -31,6 +31,8 @@ def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any)
     passes = LocalPasses(chunks, estimator._threads())
     with held_back() as interrupts:
         take_fitted(estimator, fit_in_passes(passes, wanted_of(estimator, chunks.memory)))
+        if chunks.feature_names is not None:
+            estimator.feature_names_in_ = np.array(chunks.feature_names, dtype=object)
     return interrupts
 
 

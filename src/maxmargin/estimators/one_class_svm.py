@@ -18,9 +18,6 @@ from maxmargin.proof.model import Model
 from maxmargin.reductions.one_class import OneClass
 from maxmargin.reductions.ranking import Ranking
 from maxmargin.reductions.regression import Regression
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import AnyNumber, Natural
 from maxmargin.types import Vector
 
 
@@ -46,32 +43,14 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors.
-    support_vectors_ : array or CSR matrix of shape (n_SV, n_features)
-        Empty for a precomputed kernel.
-    n_support_ : ndarray of shape (1,)
     dual_coef_ : array or CSR matrix of shape (1, n_SV)
         Multipliers, which add up to ``nu n``.
     intercept_ : ndarray of shape (1,)
         ``-rho``.
     offset_ : float
         ``rho``: ``decision_function`` is ``score_samples`` less this.
-    coef_ : array or CSR matrix of shape (1, n_features)
-        Of the linear kernel only.
-    fit_status_ : int
-        0 if the fit is proven to be within ``tol``, else 1.
-    shape_fit_ : tuple
-        Shape of the training data.
-    n_iter_ : int
-        Steps taken.
-    kernel_ : Kernel
-        With gamma as a number.
-    certificate_, trace_, status_, solver_
-        As in ``LinearSVR``; ``certificate_.shift`` is ``-rho``.
 
-    Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A function
-    that is not shown to be a kernel is trained with, but proves nothing, as in ``SVC``.
+    All others are as in ``SVR``; ``certificate_.shift`` is ``-rho``.
 
     Examples
     --------
@@ -85,22 +64,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     True
     """
 
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    tol: takes.Tolerance = 1e-3
     nu: takes.Share = 0.5
-    shrinking: takes.Flag = True
-    cache_size: takes.Megabytes = 1000.0
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
-    random_state: takes.RandomState = None
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
 
     _what: ClassVar[str] = "one class"
 
@@ -143,6 +107,11 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """1 for rows inside, and -1 for those outside."""
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
+
+    def is_sure(self, X: Any) -> NDArray[np.bool_]:
+        """Whether the best model has each row on the same side, inside or outside, whatever it is."""
+        low, high = self.decision_bounds(X)
+        return (low >= 0.0) | (high < 0.0)
 
     def decision_bounds(self, X: Any) -> tuple[Vector, Vector]:
         """(low, high): what the best model scores each row is between the two, whatever it is."""

@@ -31,7 +31,8 @@ from maxmargin.proof.sure import (
     neighbourhood,
     settled_rows,
 )
-from maxmargin.reductions.class_problems import ClassProblems, Decomposition
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.reductions.joint_classes import constant_of, of_classes, of_scores
 from maxmargin.types import Indices, Vector
 

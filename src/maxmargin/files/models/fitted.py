@@ -11,9 +11,16 @@ from scipy import sparse
 
 from maxmargin.files.data.reading import printable
 from maxmargin.files.models.soundness import PROBLEM
-from maxmargin.files.models.stored import Claim, ModelError, SavedKernelModel, SavedModel, StoredModel
-from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.names import SHORT_NAMES, describe, from_description
+from maxmargin.files.models.stored import (
+    Claim,
+    ModelError,
+    SavedKernelModel,
+    SavedModel,
+    Share,
+    StoredModel,
+)
+from maxmargin.kernels.base import SHORT_NAMES, Function, Kernel, Precomputed
+from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.joint_classes import constant_of, from_scores, of_classes, of_scores
@@ -60,8 +67,9 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
+    from maxmargin.estimators import SVC, OneClassSVM, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
+    from maxmargin.estimators.kernel_machine import KernelMachine
 
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
     if hasattr(estimator, "steps"):
@@ -69,12 +77,9 @@ def from_estimator(estimator: Any) -> StoredModel:
 
         return from_pipeline(estimator)
     check_is_fitted(estimator)
-    if isinstance(estimator, NuSVC | NuSVR | OneClassSVM):
-        raise ModelError(
-            f"Models of {type(estimator).__name__} are not written to files. Use pickle instead."
-        )
-    with_kernel, ranking = isinstance(estimator, SVC | SVR), isinstance(estimator, RankSVM)
+    with_kernel, ranking = isinstance(estimator, SVC | KernelMachine), isinstance(estimator, RankSVM)
     regression = isinstance(estimator, CertifiedRegressor) and not ranking
+    one_class = isinstance(estimator, OneClassSVM)
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}
     )
@@ -85,7 +90,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     names = getattr(estimator, "feature_names_in_", None)
     stated = estimator._stated_problem
     fields: dict[str, Any] = {
-        "classes": np.empty(0) if regression or ranking else estimator.classes_,
+        "classes": np.empty(0) if regression or ranking or one_class else estimator.classes_,
         "intercept": np.array(estimator.intercept_, np.float64).reshape(-1),
         "problem": {name: stated.get(name, usual) for name, usual in PROBLEM.items()},
         "parameters": parameters_to_json(estimator),
@@ -111,6 +116,11 @@ def from_estimator(estimator: Any) -> StoredModel:
     if ranking:
         fields["problem"]["width"] = stated["width"]
         own["decision"] = "ranking"
+    if one_class:
+        own["decision"] = "one_class"
+    if stated.get("nu") is not None:
+        fields["problem"]["nu"] = stated["nu"]
+        fields["shares"] = _shares(estimator, proofs)
     if hasattr(estimator, "expansion_"):
         own["expansion"] = estimator.expansion_
     try:
@@ -159,6 +169,18 @@ def _of_svc(estimator: Any) -> dict[str, Any]:
     }
 
 
+def _shares(estimator: Any, proofs: list[Any] | None) -> list[Share]:
+    """What of each problem nu does not say: as a file told it, or as the fit has it."""
+    if (told := estimator.__dict__.get("_shares")) is not None:
+        return list(told)
+    outline: Any = estimator._outline
+    costs = [outline.cost(k) if hasattr(outline, "cost") else float(outline.C) for k in range(len(outline))]
+    return [
+        Share(cost, float(proof.total), float(proof.shift))
+        for cost, proof in zip(costs, proofs or (), strict=True)
+    ]
+
+
 def _places(estimator: Any) -> list[Neighbourhood] | None:
     """Where the best models are, as far as that is known."""
     from maxmargin.estimators.sureness import has_place, places_of
@@ -185,22 +207,16 @@ def _vectors(vectors: Any) -> Any:
 
 def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where one of that kind does not solve such a problem."""
-    from maxmargin.estimators import SVC, SVR, RankSVM
-    from maxmargin.estimators.certified_regressor import CertifiedRegressor
+    from maxmargin.estimators import SVC
+    from maxmargin.estimators.kernel_machine import KernelMachine
 
     if saved.preparation is not None:
         raise ModelError(
             f"there are steps before the model: {saved.preparation}. Load all of it with "
             "maxmargin.files.load_pipeline(path)."
         )
-    if issubclass(kind, RankSVM) != saved.is_ranking:
-        cure = "RankSVM.load" if saved.is_ranking else "the load of another class"
-        raise ModelError(f"it is a model of another task. Load it with {cure} instead.")
-    if issubclass(kind, CertifiedRegressor) != (saved.is_regression or saved.is_ranking):
-        cure = "LinearSVR.load or SVR.load" if saved.is_regression else "LinearSVC.load or SVC.load"
-        what = "regression" if saved.is_regression else "classification"
-        raise ModelError(f"it is a model of {what}. Load it with {cure} instead.")
-    with_kernel = issubclass(kind, SVC | SVR)
+    _refuse_other_tasks(saved, kind)
+    with_kernel = issubclass(kind, SVC | KernelMachine)
     known = _with_support_vectors(saved) if with_kernel else _linear(saved)
     if not saved.has_classes:
         return _regressor(known, kind)
@@ -221,6 +237,7 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         "feature_names_in_": None if names is None else np.array(names, object),
         "_stated_problem": {**model.problem, "tol": model.tol},
         "_places": model.optimum,
+        "_shares": model.shares,
         "calibration_": model.calibration,
     }
     if isinstance(model, SavedKernelModel):
@@ -237,6 +254,43 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     return fitted_estimator
 
 
+def kinds_of(saved: StoredModel) -> tuple[type[Any], ...]:
+    """The estimators that solve the problem of a model: the linear one, and that with a kernel."""
+    from maxmargin.estimators import (
+        SVC,
+        SVR,
+        LinearSVC,
+        LinearSVR,
+        NuSVC,
+        NuSVR,
+        OneClassSVM,
+        RankSVM,
+    )
+
+    if saved.is_ranking:
+        return (RankSVM,)
+    if saved.is_one_class:
+        return (OneClassSVM,)
+    if saved.is_regression:
+        return (NuSVR,) if saved.has_nu else (LinearSVR, SVR)
+    return (NuSVC,) if saved.has_nu else (LinearSVC, SVC)
+
+
+def _refuse_other_tasks(saved: StoredModel, kind: type[Any]) -> None:
+    """Raise ModelError where an estimator of that kind solves another problem."""
+    from maxmargin.estimators import OneClassSVM, RankSVM
+    from maxmargin.estimators.certified_regressor import CertifiedRegressor
+
+    tasks = {RankSVM: "ranking", OneClassSVM: "one_class", CertifiedRegressor: "regression"}
+    of_kind = next((task for one, task in tasks.items() if issubclass(kind, one)), "classification")
+    task = "classification" if saved.has_classes else saved.decision
+    if of_kind == task and saved.has_nu == hasattr(kind, "nu"):
+        return
+    what, cure = task.replace("_", " "), " or ".join(f"{one.__name__}.load" for one in kinds_of(saved))
+    with_nu = " with a nu" if saved.has_nu else ""
+    raise ModelError(f"it is a model of {what}{with_nu}. Load it with {cure} instead.")
+
+
 def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
     """The fitted estimator of a model without classes."""
     names = model.feature_names
@@ -250,6 +304,7 @@ def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
         "feature_names_in_": None if names is None else np.array(names, object),
         "_stated_problem": {**model.problem, "tol": model.tol},
         "_places": model.optimum,
+        "_shares": model.shares,
     }
     if isinstance(model, SavedKernelModel):
         fitted |= _svc_attributes(model) | {"class_weight_": None, "n_iter_": model.steps}
@@ -377,7 +432,9 @@ def _without_fixed(parameters: dict[str, Any], kind: type[Any]) -> dict[str, Any
 def _stated(model: StoredModel) -> dict[str, Any]:
     """The parameters that give the problem of a model."""
     problem = model.problem
-    stated = {name: problem[name] for name in ("C", "class_weight") if problem[name] is not None}
+    names = ("nu", "C", "class_weight") if model.is_regression else ("nu", "class_weight")
+    names = names if model.has_nu else ("C", "class_weight")
+    stated = {name: problem[name] for name in names if problem[name] is not None}
     if not isinstance(model, SavedKernelModel):
         form, scaling = problem["intercept"], problem["intercept_scaling"]
         stated |= {"fit_intercept": form != "none", "regularize_intercept": form == "regularised"}

@@ -53,7 +53,7 @@ class SavedModels:
             def remembered_fit(estimator, X, y=None, sample_weight=None, **options):
                 fitted = fit(estimator, X, y, sample_weight, **options)
                 if isinstance(estimator, OneClassRegion):
-                    y = np.zeros(fitted.shape_fit_[0])
+                    y = np.zeros(estimator.shape_fit_[0])
                 if y is not None:  # Chunks bring it along, and are not written again
                     self._data[estimator] = X, y, sample_weight
                 return fitted

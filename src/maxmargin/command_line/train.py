@@ -276,7 +276,9 @@ def train(
     estimator = _estimator(given, earlier)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        training_set = reading.read_for_training(data, bars.reading(data.name), earlier)
+        training_set = reading.read_for_training(
+            data, bars.reading(data.name), earlier, weighted=hold_out is None and kernel.kernel is None
+        )
         data_set = training_set.data
         bars.waiting("looking at the data")
         options.check_columns(training_set, model_format)
@@ -469,7 +471,7 @@ def _fit(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            estimator.fit(X, data_set.y)
+            estimator.fit(X, data_set.y, data_set.weight)
         except InseparableError as error:
             raise Failure(
                 f"{error.certificate.statement} No model was written. Give -C a finite value, which allows "

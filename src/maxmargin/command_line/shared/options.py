@@ -32,7 +32,7 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="LIBSVM text, CSV or TSV (also .gz, .bz2, .zst), .npz or .parquet; - is stdin.",
+        help="LIBSVM text, CSV or TSV (also .gz, .bz2, .zst), .npz, .parquet or .mmd; - is stdin.",
         show_default=False,
     ),
 ]
@@ -42,7 +42,7 @@ ModelFile = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help="libsvm, npz, csv or parquet; by default as the file's name says."),
+    typer.Option("--format", help="libsvm, npz, csv, parquet or mmd; by default as the file's name says."),
 ]
 Label = Annotated[
     str | None,
@@ -215,12 +215,22 @@ class Layout:
 
         All columns of a table are read, since their names, not their places, say which the model knows.
         """
-        from maxmargin.files.data.reading import file_format
-
         options = self.given | {"labelled": labelled, "progress": progress, "format": self.format}
-        if width is not None and file_format(os.fspath(path), self.format) in ("libsvm", "npz"):
+        if width is not None and self._is_without_names(os.fspath(path)):
             options |= {"columns": width, "ignore_extra": True}
         return files.stream(path, **options)
+
+    def _is_without_names(self, path: str) -> bool:
+        """Whether the columns of a file are known by their places alone."""
+        from maxmargin.files.data.reading import about, file_format, open_file
+
+        format = file_format(path, self.format)
+        if format != "mmd":
+            return format in ("libsvm", "npz")
+        from maxmargin.files.data.packed import Packed
+
+        with about(path), open_file(path) as file:
+            return Packed(file).feature_names is None
 
     def stream_table(
         self,
@@ -264,6 +274,7 @@ class Reading(Layout):
         progress: Callable[[int, int], None] | None = None,
         encoding: Encoding | None = None,
         *,
+        weighted: bool = False,
         labelled: bool = True,
     ) -> files.DataSet:
         """The data of the whole file; those of a table as the encoding of a model makes them.
@@ -275,7 +286,12 @@ class Reading(Layout):
             raw = self.read_raw(path, progress, labelled=labelled, encoding=encoding)
             return raw.encoded(encoding)[0]
         given = self.given | {"format": self.format, "columns": self.columns, "labelled": labelled}
-        return files.read(path, progress=progress, **given)
+        data = files.read(path, progress=progress, **given)
+        if data.weight is not None and not weighted:
+            raise Failure(
+                f"{path} has weights, which only train, predict and info know. Give data without."
+            )
+        return data
 
     def read_raw(
         self,
@@ -330,6 +346,7 @@ class TrainingData(Reading):
         progress: Callable[[int, int], None] | None = None,
         earlier: files.StoredModel | None = None,
         *,
+        weighted: bool = False,
         labelled: bool = True,
     ) -> TrainingSet:
         """The data, and what became of their columns: anew, or as a model to go on from has it."""
@@ -338,7 +355,7 @@ class TrainingData(Reading):
             raw = self.read_raw(path, progress, labelled=labelled, said=self.said, encoding=encoding)
             found = TrainingSet.of_table(path, raw, self, encoding)
         else:
-            found = TrainingSet(self.read(path, progress, labelled=labelled))
+            found = TrainingSet(self.read(path, progress, weighted=weighted, labelled=labelled))
         if earlier is not None:
             return found.prepared(earlier.preparation)
         return found if self.is_table(path) else found.prepared(self.scaling(found.data.X))

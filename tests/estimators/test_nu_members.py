@@ -13,8 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris, make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status
-from maxmargin.files import ModelError
+from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status, files
 from maxmargin.kernels import Gaussian
 from scikit_learn import assert_passes
 
@@ -173,9 +172,8 @@ def test_rows_on_the_boundary_are_inside():
     assert "on the boundary" in str(model.certificate_) or "outside" in str(model.certificate_)
 
 
-def test_pickles_keep_a_model_and_files_refuse_it(member, tmp_path):
-    model = fitted(member)
+def test_pickles_and_skops_keep_a_model(member):
+    model, skops = fitted(member), pytest.importorskip("skops.io")
     np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(model))), scores(model))
-    with pytest.raises(ModelError, match="are not written to files"):
-        model.save(tmp_path / "model.mm")
-    assert not list(tmp_path.iterdir())
+    loaded = skops.loads(skops.dumps(model), trusted=files.skops_types())
+    np.testing.assert_array_equal(scores(loaded), scores(model))

@@ -21,9 +21,9 @@ from maxmargin.chunks.statement import Stated, answers
 from maxmargin.chunks.survey import Facts, survey_of
 from maxmargin.core import Budget, default_threads
 from maxmargin.problem import Intercept
-from maxmargin.problem.magnitudes import refuse_extremes
+from maxmargin.problem.rows import refuse_extremes
 from maxmargin.proof.model import Model, Record, Status, Trace
-from maxmargin.reductions.class_problems import class_factors
+from maxmargin.reductions.decompositions import class_factors
 from maxmargin.solvers.sizes import CHUNK_COLUMNS
 from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.tools.interrupts import held_back

@@ -143,7 +143,8 @@ def _problem(
     import numpy as np
 
     from maxmargin.proof.of_files import rows_of
-    from maxmargin.reductions.class_problems import ClassProblems, KernelProblems, OneAgainstRest
+    from maxmargin.reductions.class_problems import ClassProblems, KernelProblems
+    from maxmargin.reductions.decompositions import OneAgainstRest
 
     labels, codes = np.unique(data.y, return_inverse=True)
     k, against = _one_class([label_text(label) for label in labels], codes, positive)

@@ -31,10 +31,11 @@ from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
-from maxmargin.reductions.class_problems import ClassProblems, Decomposition
-from maxmargin.reductions.ladders import Running
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.solving.loop import NO_LIMIT, Callback, Progress
+from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import check_choice, wrong
 
@@ -242,6 +243,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         self._stated_problem = problems.statement() | {"tol": float(self.tol)}
         self._outline = problems.outline()
         self.__dict__.pop("_places", None)
+        self.__dict__.pop("_shares", None)
         worst = models[int(np.argmax(models.relative_gaps))]
         gap = worst.certificate.relative_gap
         self.solver_, self.status_ = worst.solver, worst.status

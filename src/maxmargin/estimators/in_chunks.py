@@ -31,6 +31,8 @@ def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any)
     passes = LocalPasses(chunks, estimator._threads())
     with held_back() as interrupts:
         take_fitted(estimator, fit_in_passes(passes, wanted_of(estimator, chunks.memory)))
+        if chunks.feature_names is not None:
+            estimator.feature_names_in_ = np.array(chunks.feature_names, dtype=object)
     return interrupts
 
 
@@ -104,6 +106,7 @@ def take_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
     estimator.trace_ = models.traces if several else models.traces[0]
     for name in ("_outline", "_places"):
         estimator.__dict__.pop(name, None)
+    estimator._in_passes = True
     weight = estimator.class_weight
     estimator._stated_problem = {
         "loss": str(estimator.loss),

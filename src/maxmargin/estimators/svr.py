@@ -13,9 +13,6 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.reductions.regression import Regression
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import AnyNumber, Natural
 from maxmargin.types import Vector
 
 
@@ -76,23 +73,8 @@ class SVR(CertifiedRegressor, KernelMachine):
     True
     """
 
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    tol: takes.Tolerance = 1e-3
     C: takes.Cost = 1.0
     epsilon: takes.Tube = 0.1
-    shrinking: takes.Flag = True
-    cache_size: takes.Megabytes = 1000.0
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
-    random_state: takes.RandomState = None
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
 
     def _statement(self, values: Vector, weights: Vector | None) -> Regression:
         return Regression(None, values, float(self.C), float(self.epsilon), weights=weights)

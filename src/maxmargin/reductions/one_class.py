@@ -13,8 +13,8 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.shares import one_class_problem
 from maxmargin.proof.certificate import Certificate
-from maxmargin.reductions.class_problems import Part
-from maxmargin.tools.changed import changed
+from maxmargin.reductions.class_problems import LabelledRows
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
 _TRIFLE = 1e-10
@@ -94,9 +94,9 @@ class OneClass:
         """The same without the values of the rows, but for their lengths."""
         return replace(self, examples=None, lengths=self.rows.lengths, value_error=value_error)
 
-    def part(self, k: int) -> Part:
+    def part(self, k: int) -> LabelledRows:
         """The signs and weights of the rows."""
-        return Part(
+        return LabelledRows(
             None, np.ones(self.count), np.ones(self.count) if self.weights is None else self.weights
         )
 

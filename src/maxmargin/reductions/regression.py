@@ -13,7 +13,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.regression import TUBE_LOSSES, regression_problem, signs, walls
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.shares import nu_regression_problem
-from maxmargin.reductions.class_problems import Part
+from maxmargin.reductions.class_problems import LabelledRows
 from maxmargin.types import Vector
 
 
@@ -101,10 +101,10 @@ class Regression:
         """The form of the intercept as the problem has it."""
         return self.intercept
 
-    def part(self, k: int) -> Part:
+    def part(self, k: int) -> LabelledRows:
         """The signs and weights of the problem's rows."""
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
-        return Part(None, signs(len(self.values)), np.repeat(weights, 2))
+        return LabelledRows(None, signs(len(self.values)), np.repeat(weights, 2))
 
     @property
     def targets(self) -> Vector:

@@ -12,7 +12,7 @@ from contourpy import contour_generator
 
 from maxmargin.proof.model import Trace
 from maxmargin.proof.of_files import Finding
-from maxmargin.reductions.class_problems import OneAgainstOne, TwoClasses
+from maxmargin.reductions.decompositions import OneAgainstOne, TwoClasses
 from maxmargin.report.drawing import COLOURS, WIDTH, Axis, Picture, clipped, ticks
 from maxmargin.report.measures import Calibration, Measures
 from maxmargin.types import Vector

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from maxmargin.kernels import Precomputed
-from maxmargin.reductions.class_problems import OneAgainstOne
+from maxmargin.reductions.decompositions import OneAgainstOne
 from maxmargin.report import pictures
 from maxmargin.report.facts import Facts
 from maxmargin.report.markup import Markup, figure, name, paragraph, side_by_side, table

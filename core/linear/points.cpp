@@ -91,36 +91,46 @@ void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::
 }
 
 void pulls_of_points(const AnyRows& rows, AnyLoss loss, const StartingRows& about,
-                     std::span<const double> points, std::span<const Integer> left_out,
-                     std::span<double> out, std::span<double> sizes, std::span<double> moved,
-                     const Budget& budget) {
+                     std::span<const Integer> among, std::span<const double> points,
+                     std::span<const Integer> left_out, std::span<double> out, std::span<double> sizes,
+                     std::span<double> moved, const Budget& budget) {
   const Points all(points, left_out.size());
-  const Integer count = all.count, size = all.size, threads = budget.threads_for(rows.stored * count);
+  const Integer count = all.count, size = all.size, looked_at = static_cast<Integer>(among.size());
+  const Integer per_row = rows.count > 0 ? rows.stored / rows.count + 1 : 1;
+  const Integer threads = budget.threads_for(looked_at * per_row * count);
   const bool has_intercept = size > rows.columns;
   Parts sums(threads, size * count), of_lengths(threads, count), pulls(threads, count),
       farthest(threads, count);
-  std::vector<std::vector<Integer>> out_of(left_out.empty() ? 0 : rows.count);
-  for (Integer p = 0; p < count; ++p) out_of[left_out[p]].push_back(p);
+  std::vector<std::vector<Integer>> out_of(looked_at);
+  for (Integer p = 0; p < count; ++p) {
+    const auto place = std::ranges::lower_bound(among, left_out[p]);
+    if (place != among.end() && *place == left_out[p]) out_of[place - among.begin()].push_back(p);
+  }
   rows.visit([&](const auto& kind) {
-    in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
+    in_parallel(threads, looked_at, [&](Integer t, Integer k, Integer last) {
       auto room = room_for_a_row(kind);
       double *const sum = sums.of(t), *const length = of_lengths.of(t), *const pull = pulls.of(t);
       double* const far = farthest.of(t);
-      for (; i < last; ++i) {
+      for (; k < last; ++k) {
+        const Integer i = among[k];
         if (about.costs[i] == 0) continue;
         const auto stored = kind[i];
         const auto& row = written_out(stored, room);
         all.scores(row, has_intercept, pull);
         const double y = about.labels[i], C = about.costs[i], its = about.lengths[i];
         const double before = y * about.margins[i], per_range = about.per_range[i];
-        for (const Integer p : out_of[i]) pull[p] = before;  // where it has not moved
+        for (const Integer p : out_of[k]) pull[p] = before;  // where it has not moved
 #pragma omp simd
         for (Integer p = 0; p < count; ++p) {
           const double distance = std::abs(pull[p] - before) * per_range;
           far[p] = far[p] < distance ? distance : far[p];
         }
-        for (Integer p = 0; p < count; ++p) pull[p] = -C * derivative(loss, y * pull[p]);
-        for (const Integer p : out_of[i]) pull[p] = 0;
+        std::visit(
+            [&](auto its_loss) {
+              for (Integer p = 0; p < count; ++p) pull[p] = -C * its_loss.derivative(y * pull[p]);
+            },
+            loss);
+        for (const Integer p : out_of[k]) pull[p] = 0;
 #pragma omp simd
         for (Integer p = 0; p < count; ++p) {
           length[p] += its * pull[p];

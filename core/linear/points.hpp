@@ -23,13 +23,13 @@ struct StartingRows {
   std::span<const double> per_range;  // one over how far a margin may move; 0 for any distance
 };
 
-// For all points, and over all rows but the one that is left out: the sums of a_i y_i z_i with
-// a_i = -C_i loss'(m_i), which are the columns of `out`, of a_i |z_i|, and the most that a margin has
-// moved.
+// For all points, and over the rows of `among`, sorted, but the one that is left out: the sums of a_i y_i
+// z_i with a_i = -C_i loss'(m_i), which are the columns of `out`, of a_i |z_i|, and the most that a margin
+// has moved.
 void pulls_of_points(const AnyRows& rows, AnyLoss loss, const StartingRows& about,
-                     std::span<const double> points, std::span<const Integer> left_out,
-                     std::span<double> out, std::span<double> sizes, std::span<double> moved,
-                     const Budget& budget);
+                     std::span<const Integer> among, std::span<const double> points,
+                     std::span<const Integer> left_out, std::span<double> out, std::span<double> sizes,
+                     std::span<double> moved, const Budget& budget);
 
 // out_k = |T'z|^2 for the rows of `which`, with z = x or (x, 1), as long as T has lines.
 void squared_lengths_through(const AnyRows& rows, std::span<const Integer> which, std::span<const double> T,

@@ -151,7 +151,9 @@ def solve_on_columns(
         way = find_way("auto", plain, tol).with_seed(seed)
     else:
         why = "Pairs of rows gained too little: solved on a factor of the kernel matrix."
-        plain = replace(seen, rows=Rows(columns.rows, keep_zeros=True))
+        of_examples = Rows(columns.rows, keep_zeros=True)
+        twins = isinstance(seen.rows, TwinRows)
+        plain = replace(seen, rows=TwinRows(of_examples) if twins else of_examples)
         way = Way(
             InteriorPoint(),
             f"interior_point: {columns.rows.shape[1]} columns, whose scales differ by orders of magnitude.",

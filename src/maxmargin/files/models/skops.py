@@ -6,6 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "estimators.linear_one_class_svm": ("LinearOneClassSVM",),
     "estimators.linear_svc": ("LinearSVC",),
     "estimators.linear_svc_cv": ("LinearSVCCV",),
     "estimators.linear_svr": ("LinearSVR",),

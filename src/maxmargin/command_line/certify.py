@@ -161,7 +161,8 @@ def certify(
     saved = files.load_model(model)
     verdict, weight = judging.verdict(saved, model, data), judging.weights(saved, model)
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        labelled = not saved.is_one_class
+        data_set = reading.read(data, bars.reading(data.name), saved.encoding, labelled=labelled)
         bars.waiting("recomputing the proof")
         verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()

@@ -172,7 +172,8 @@ def certify(
         return verdict.tell(as_json=as_json)
     options.check_readable(data)
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        labelled = not saved.is_one_class
+        data_set = reading.read(data, bars.reading(data.name), saved.encoding, labelled=labelled)
         bars.waiting("recomputing the proof")
         verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()

@@ -128,6 +128,7 @@ def take_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
     estimator.trace_ = models.traces if several else models.traces[0]
     for name in ("_outline", "_places"):
         estimator.__dict__.pop(name, None)
+    estimator._in_passes = True
     weight = estimator.class_weight
     estimator._stated_problem = {
         "loss": str(estimator.loss),

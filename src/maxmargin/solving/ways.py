@@ -105,7 +105,7 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
     if refusal is not None:
         raise ValueError(refusal)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
-    then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
+    then = _rotated if getattr(second, "resort", False) else None
     if isinstance(solver, ClassInteriorPoint) and reason:
         then = _sweeps_over_classes
     return Way(solver, reason or f"{solver.name}: asked for.", then)
@@ -223,9 +223,7 @@ def _rotated(problem: Problem, state: Any) -> Way | None:
     """
     if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
         return None
-    inner: AnySolver = InteriorPoint()
-    if problem.loss.name == "logistic" or problem.targets is not None:
-        inner = AugmentedLagrangian() if problem.loss.name == "hinge" else Newton()
+    inner: AnySolver = Newton() if problem.loss.name == "logistic" else InteriorPoint()
     rotated = Rotated(inner)
     if rotated.accepts(problem) is None:
         return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)

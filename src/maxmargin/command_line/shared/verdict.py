@@ -24,7 +24,8 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
+from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel
+from maxmargin.files.data.fingerprints import fingerprint_of
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
@@ -86,7 +87,7 @@ class Verdict:
         if columns < model.features and hasattr(X, "resize") and hasattr(X, "indptr"):
             X.resize((rows, model.features))  # LIBSVM text whose last columns are empty
         if model.fingerprint is not None:
-            self.same_data = fingerprint(X, labels) == model.fingerprint
+            self.same_data = fingerprint_of(X, labels) == model.fingerprint
         codes: NDArray[Any] | None = np.zeros(rows, np.int64)
         if model.is_one_class:
             pass  # whose labels, if there are any, say nothing

@@ -17,7 +17,7 @@ from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.one_class_region import OneClassRegion
 from maxmargin.estimators.reading import MATRIX, checked_weights, telling_of_tables
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.model import Model
+from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.one_class import OneClass
 from maxmargin.reductions.one_class_on_columns import solve_one_class
@@ -109,7 +109,8 @@ class LinearOneClassSVM(OneClassRegion):
             self._set_proof(stated, model)
             self.shape_fit_ = X.shape
             longest = stated.total * stated.rows.largest_length
-        if float(np.linalg.norm(model.w)) > _NO_LENGTH * longest:
+        ended = self.status_ in (Status.CERTIFIED, Status.RULE_FIRED)
+        if not ended or float(np.linalg.norm(model.w)) > _NO_LENGTH * longest:
             self._warn_of_shortfall()
         else:
             warnings.warn(

@@ -114,6 +114,8 @@ class _Fit:
         tol, status = self.tol, found.status
         if self.proof.relative_gap <= tol:
             status = Status.within_tol(self.proof)
+        elif status.certified and self.budget.spent:
+            status = Status.INTERRUPTED if self.budget.stopped else Status.TIME_SPENT
         elif status.certified:
             status = Status.RULE_FIRED  # rounding leaves nothing to gain
         proof = with_boundary_inside(self.proof, tol)

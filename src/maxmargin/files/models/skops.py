@@ -23,6 +23,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "features.exact_kernel.error_estimate": ("ErrorEstimate",),
     "features.expansion": ("Expansion",),
     "kernels.base": ("Combination",),
+    "kernels.expansions": ("Among",),
     "kernels.cache_use": ("CacheUse",),
     "proof.certificate": ("Certificate", "Off", "SmallProof", "SmallProofs"),
     "proof.hard_margin": ("HardMarginCertificate",),

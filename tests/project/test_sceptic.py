@@ -14,7 +14,9 @@ import pytest
 from benchmarks import quick_fractions, sceptic, sceptic_cases
 from benchmarks.__main__ import PAGES
 from benchmarks.sceptic import Found, examine, examine_numbers, judge, markdown, smaller
-from benchmarks.sceptic_cases import KINDS, Case, draw, run
+from benchmarks.sceptic_cases import Case
+from benchmarks.sceptic_draws import KINDS, draw
+from benchmarks.sceptic_runs import run
 from maxmargin.independent import arithmetic
 
 X = np.array([[2.0, 1.0], [1.0, 2.0], [0.0, 0.5], [-1.0, -1.0], [0.5, -2.0], [1.0, 1.0]])

@@ -10,6 +10,7 @@
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
+#include "linear/points.hpp"
 
 namespace maxmargin {
 namespace {

@@ -74,7 +74,10 @@ def test_a_table_becomes_a_regressor(told):
     ("words", "sentence"),
     [
         (["@prices.csv", "--label", "colour", "--task", "regression"], "the labels must be numbers"),
-        (["@data.svm", "--task", "sorting"], "--task must be classification, regression or ranking"),
+        (
+            ["@data.svm", "--task", "sorting"],
+            "--task must be classification, regression, ranking or one-class",
+        ),
         (["@data.svm", "--epsilon", "1"], "--epsilon is for --task regression"),
         (["@data.svm", "--task", "regression", "--class-weight", "balanced"], "--class-weight is for"),
         (

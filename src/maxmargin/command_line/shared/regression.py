@@ -27,6 +27,7 @@ from maxmargin.tools.words import bytes_in_words, counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Regressor = maxmargin.LinearSVR | maxmargin.SVR | maxmargin.NuSVR
 _LOSSES = {"epsilon_insensitive", "squared_epsilon_insensitive"}
 _DEFAULTS: dict[str, Any] = {"max_time": 60.0, "random_state": 0}
 """What an option left out stands for; the others are those of the estimators."""
@@ -94,7 +95,7 @@ def train_regressor(
     return found.tell(as_json=as_json)
 
 
-def _estimator(given: dict[str, Any]) -> maxmargin.LinearSVR | maxmargin.SVR:
+def _estimator(given: dict[str, Any]) -> Regressor:
     """The estimator that the options ask for, its parameters checked."""
     changes = _DEFAULTS | {name: value for name, value in given.items() if value is not None}
     changes["max_time"] = options.seconds_or_none(changes["max_time"])
@@ -103,6 +104,8 @@ def _estimator(given: dict[str, Any]) -> maxmargin.LinearSVR | maxmargin.SVR:
             f"With --task regression --loss must be one of {', '.join(sorted(_LOSSES))}. Got "
             f"{changes['loss']!r} instead."
         )
+    if "nu" in changes and "kernel" not in changes:
+        raise Failure("--nu needs a kernel. Add --kernel, or give --epsilon instead.")
     if "kernel" not in changes:
         linear = maxmargin.LinearSVR(**changes)
         linear._check_parameters()
@@ -111,9 +114,16 @@ def _estimator(given: dict[str, Any]) -> maxmargin.LinearSVR | maxmargin.SVR:
         raise Failure("With a kernel --loss must be epsilon_insensitive. Leave --loss or --kernel out.")
     if {"fit_intercept", "regularize_intercept"} & set(changes):
         raise Failure("With a kernel --intercept must be exact. Leave --intercept or --kernel out.")
-    seen = maxmargin.SVR(**changes)
+    if "nu" in changes and "epsilon" in changes:
+        raise Failure("--nu stands in the place of epsilon. Leave --epsilon or --nu out.")
+    seen = maxmargin.NuSVR(**changes) if "nu" in changes else maxmargin.SVR(**changes)
     seen._check_parameters()
     return seen
+
+
+def epsilon_of(model: Any) -> float:
+    """Half the width of the tube: as given, or as the fit found it for its nu."""
+    return float(model.epsilon_ if hasattr(model, "nu") else model.epsilon)
 
 
 def _numbers(labels: Any, path: Path) -> NDArray[Any]:
@@ -198,7 +208,7 @@ def _in_words(where: str, found: dict[str, Any]) -> str:
 class _Trained:
     """A regressor, what it was trained on, and what it is off by."""
 
-    estimator: maxmargin.LinearSVR | maxmargin.SVR
+    estimator: Regressor
     paths: RegressionFiles
     training_set: options.TrainingSet
     values: NDArray[Any]
@@ -250,7 +260,8 @@ class _Trained:
             answer |= {"status": model.status_.name.lower(), "message": sentence, "steps": model.n_iter_}
             answer |= {"certified": model.status_.certified, "warnings": self.doubts}
             answer |= {name: getattr(proof, name) for name in ("primal", "dual", "relative_gap")}
-            answer |= {name: getattr(model, name) for name in ("tol", "C", "epsilon")}
+            answer |= {name: getattr(model, name) for name in ("tol", "C")}
+            answer |= {"epsilon": epsilon_of(model), "nu": getattr(model, "nu", None)}
             answer |= {"rows": data.X.shape[0], "columns": data.X.shape[1], "skipped": data.skipped}
             answer |= {"table": encoding_as_json(data.encoding), "training": self.on_training}
             answer |= {"error_of_the_median": self.constant[1], "held_out": self.held_out}
@@ -268,6 +279,8 @@ class _Trained:
             typer.echo(f"Warning: {' '.join(words.split())}", err=True)
         typer.echo(sentence, err=code != DONE)
         typer.echo(str(proof))
+        if isinstance(model, maxmargin.NuSVR):
+            typer.echo(f"With nu = {model.nu:g}, the tube is {model.epsilon_:.6g} to either side.")
         median, error = self.constant
         always = f"Always to say {median:.6g} would be off by {error:.6g}."
         typer.echo(f"{_in_words('Training data', self.on_training)} {always}")

@@ -152,9 +152,9 @@ def judge(claim: Claim) -> Iterator[Fault]:
         yield from _judge_hard(claim)
     else:
         proof = claim.prove(claim.problem, claim.w, claim.b, claim.alpha)
-        usual = type(proof) is Proof
+        usual, shifted = isinstance(proof, Proof), isinstance(proof, ShiftedProof)
         # The lemma's bound often suffices, and another one that is better takes as long again.
-        quick = max(proof.lemma_bound, ZERO) if usual else proof.lemma_bound
+        quick = max(proof.lemma_bound, ZERO) if usual and not shifted else proof.lemma_bound
         if any(_judge_values(claim, *proof.primal, quick)):
             yield from _judge_values(claim, *proof.primal, proof.lower_bound)
         if claim.place is not None:

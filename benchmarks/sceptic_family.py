@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.exact_family import RankedPairs, RankedProof, ShiftedProblem, ShiftedProof
+from benchmarks.exact_family import RankedPairs, RankedProof, ShiftedProof
 from benchmarks.sceptic_cases import (
     Case,
     Claim,
@@ -125,21 +126,24 @@ def _shifted(
     proof: Any,
     share: float,
     intercept: str = "exact",
-) -> ShiftedProblem:
+) -> ExactProblem:
     """The problem with the total that the certificate is about: a share of the costs, but for rounding."""
     if not abs(proof.total - share * costs.sum()) <= _MOST_OFF * proof.total:
         raise RuntimeError(
             f"a total of {proof.total!r} where the share {share!r} of costs is meant: {costs.tolist()}"
         )
-    return ShiftedProblem(
+    return ExactProblem(
         rows,
         y,
         [Fraction(cost) for cost in costs.tolist()],
         intercept=intercept,
         targets=[Fraction(p) for p in targets.tolist()],
         total=Fraction(proof.total),
-        shift=Fraction(proof.shift),
     )
+
+
+def _with_shift(proof: Any) -> Callable[..., ShiftedProof]:
+    return partial(ShiftedProof, shift=Fraction(proof.shift))
 
 
 def run_nu_classification(case: Case, outcome: Outcome) -> Iterator[Claim]:
@@ -164,7 +168,7 @@ def run_nu_classification(case: Case, outcome: Outcome) -> Iterator[Claim]:
         refuted = options["kernel"] == "sigmoid" and proof.proven and is_refuted(rows)
         low, high = known["scores"]
         known["scores"] = [low[i] for i in which], [high[i] for i in which]
-        more = known | {"is_kernel": not refuted, "prove": ShiftedProof}
+        more = known | {"is_kernel": not refuted, "prove": _with_shift(proof)}
         yield claim_of(problem, point, proof, outcome.status, options.get("tol", 1e-3), **more)
 
 
@@ -183,7 +187,7 @@ def run_nu_regression(case: Case, outcome: Outcome) -> Iterator[Claim]:
     bounds = tuple(np.repeat(ends, 2).tolist() for ends in model.prediction_bounds(case.data))
     more = {"is_kernel": not refuted, "place": Place(*places_of(model)[0]), "scores": bounds}
     yield claim_of(
-        problem, point, proof, outcome.status, options.get("tol", 1e-3), **more, prove=ShiftedProof
+        problem, point, proof, outcome.status, options.get("tol", 1e-3), **more, prove=_with_shift(proof)
     )
 
 
@@ -201,7 +205,7 @@ def run_one_class(case: Case, outcome: Outcome) -> Iterator[Claim]:
     more = {"is_kernel": not refuted, "place": Place(*places_of(model)[0]), "scores": bounds}
     point = Vector.of(proof.w.tolist()), Fraction(0)
     yield claim_of(
-        problem, point, proof, outcome.status, options.get("tol", 1e-3), **more, prove=ShiftedProof
+        problem, point, proof, outcome.status, options.get("tol", 1e-3), **more, prove=_with_shift(proof)
     )
 
 

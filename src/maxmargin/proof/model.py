@@ -53,6 +53,11 @@ class Status(Enum):
         "(perceptron), or rounding error leaves it nothing to gain. Lower stop_threshold or epsilon, "
         "loosen tol, give the data in float64, scale the features, or choose another solver."
     )
+    NO_GAIN = (
+        "Budget spent: after {steps} passes over the data the relative gap is {gap:.1e}, above "
+        "tol = {tol:.1e}, and the last passes have hardly lowered it. Allow more memory, so that more rows "
+        "near the margin can be kept, loosen tol, or scale the features."
+    )
 
     @classmethod
     def within_tol(cls, certificate: Certificate) -> Status:

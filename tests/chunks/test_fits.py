@@ -122,7 +122,7 @@ def test_a_class_that_is_missing_from_chunks_and_empty_parts():
 
 def test_limits_end_a_fit_with_what_is_proven():
     X, y, _ = data()
-    with pytest.warns(ConvergenceWarning, match="2 steps"):
+    with pytest.warns(ConvergenceWarning, match="2 passes"):
         model = LinearSVC(max_iter=1, tol=1e-12).fit(Chunks((X, y), memory=300_000))
     assert model.certificate_.relative_gap > 1e-12
     calls = []

@@ -138,6 +138,7 @@ def test_what_is_not_a_kernel_has_no_factor():
     values = random.normal(size=(40, 40))
     assert factor_of(values + values.T, 40) is None
     assert factor_of(np.full((3, 3), np.nan), 3) is None
+    assert factor_of(np.array([[1e-300, 1e150], [1e150, 1.0]]), 2) is None
 
 
 def test_columns_of_a_factor_prove_the_kernel_problem():

@@ -15,6 +15,7 @@ from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
+from maxmargin.command_line.shared.in_chunks import TrainingChunks, is_several
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
 from maxmargin.telling.progress import Clock
@@ -94,7 +95,10 @@ def train(
         float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4; with a kernel 1e-3")
     ] = None,
     max_time: Annotated[
-        float | None, typer.Option(help="Seconds of training; inf: no limit.", show_default="60")
+        float | None,
+        typer.Option(
+            help="Seconds of training; inf: no limit.", show_default="60; no limit for data in chunks"
+        ),
     ] = None,
     max_iter: Annotated[
         int | None,
@@ -138,13 +142,14 @@ def train(
     ] = False,
     device: options.Device = None,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
+    chunking: TrainingChunks,
     reading: options.TrainingData,
     as_json: options.Json = False,
 ) -> int:
     """Train a model, prove how close to the best it is, and write it with the proof.
 
     Several classes are trained one against the rest, with a kernel in pairs. Ctrl-C writes the best
-    certified model so far.
+    certified model so far. Data that need more than --memory, folders and patterns are read in chunks.
 
     Exit code 0: the gap is certified; 3: it is not, the model is written all the same; 2: wrong input;
     130: interrupted.
@@ -152,6 +157,8 @@ def train(
     Example: maxmargin train churn.csv --label churn -o model.mm --hold-out 0.2
 
     Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
+
+    Example: maxmargin train big.mmd -o model.mm --memory 2GB --checkpoint big.state
 
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
 
@@ -174,7 +181,8 @@ def train(
     target = output or resume
     if target is None:
         raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
-    options.check_files(target, data, test)
+    several = is_several(data)
+    options.check_files(target, None if several else data, test)
     reading.check(data)
     if model_format not in _MODEL_FORMATS:
         raise Failure(
@@ -251,6 +259,35 @@ def train(
     given |= _multi_class(multi_class, loss, intercept, kernel.kernel)
     if epsilon is not None:
         raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
+    in_chunks = chunking.reason(data, reading)
+    if chunking.checkpoint is not None and in_chunks is None:
+        raise Failure("--checkpoint is for data that are read in chunks, and these fit. Leave it out.")
+    # Without being asked to, only what can be read in chunks is.
+    asked_for_memory = kernel.kernel, features, resume, hold_out, penalty, solver, multi_class
+    if in_chunks is not None and (
+        several or chunking.memory is not None or asked_for_memory == (None,) * len(asked_for_memory)
+    ):
+        from maxmargin.command_line.shared import trained_in_chunks
+
+        trained_in_chunks.refuse_in_chunks(
+            in_chunks,
+            reading,
+            data,
+            kernel=kernel.kernel,
+            features=features,
+            resume=resume,
+            hold_out=hold_out,
+            penalty=None if penalty == "l2" else penalty,
+            solver=None if solver == "auto" else solver,
+            multi_class=None if multi_class == "ovr" else multi_class,
+        )
+        given |= {} if intercept is None else options.intercept_options(intercept)
+        given |= {"solver": None, "C": 1.0 if C is None else C, "tol": 1e-4 if tol is None else tol}
+        given["loss"] = loss or usual_loss(solver, model_format)
+        chunk_files = trained_in_chunks.ChunkFiles(data, target, test, model_format, not no_proof)
+        return trained_in_chunks.train_in_chunks(
+            chunk_files, given, class_weight, chunking, reading, in_chunks, as_json=as_json
+        )
     earlier = None if resume is None else files.load_model(resume)
     _refuse_nu(nu, C, earlier, kernel.kernel, class_weight)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)

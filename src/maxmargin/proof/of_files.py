@@ -474,11 +474,12 @@ def judge_alone(
     dual = max(certificate.dual, best.dual)
     best_known = min(certificate.primal, best.primal, primal)
     finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, _rounding(part))
-    finding.reasons.extend(_unconfirmed(finding, tol, max_time))
+    finding.reasons.extend(unconfirmed(finding, tol, max_time))
     return finding
 
 
-def _unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+def unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+    """Why a model without multipliers is not shown to be what its file claims, or to be within tol."""
     claim = finding.claim
     slack = 0.0 if claim is None else _slack(finding, claim)
     if claim is not None and finding.primal > claim.primal + slack:

@@ -212,7 +212,7 @@ def refusal(solver: AnySolver, problem: Problem) -> str | None:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
         return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
     if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger | ClassInteriorPoint):
-        return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
+        return f"{solver.name} does not take all classes in one problem. Use 'auto', or CrammerSinger()."
     return solver.accepts(problem)
 
 

@@ -46,6 +46,15 @@ def prepared(
     return saved if proof else replace(saved, certificates=None, traces=None)
 
 
+def _rows_of(proofs: Any, each: int) -> int | None:
+    """The rows that a fit has seen, of which a proof has so many for each; None where nobody knows."""
+    if not proofs:
+        return None
+    if proofs[0].knows_rows:
+        return len(proofs[0].alpha) // each
+    return getattr(proofs[0], "rows_read", None) or None
+
+
 def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
     if isinstance(data, str):
         return data
@@ -107,7 +116,7 @@ def from_estimator(estimator: Any) -> StoredModel:
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
         "tol": stated["tol"],
-        "rows": len(proofs[0].alpha) // (2 if regression else 1) if proofs and of_rows else None,
+        "rows": _rows_of(proofs, 2 if regression else 1),
     }
     if fields["problem"]["formulation"] == "crammer_singer":
         own["coef"], fields["intercept"] = _of_each_class(own["coef"], fields["intercept"], fields)

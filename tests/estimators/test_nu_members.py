@@ -22,8 +22,13 @@ VALUES = np.sin(2.0 * X[:, 0]) + 0.2 * np.random.default_rng(0).normal(size=len(
 MEMBERS = [OneClassSVM(nu=0.3), NuSVC(nu=0.4), NuSVR(nu=0.3, C=2.0)]
 
 
-@parametrize_with_checks([OneClassSVM(), NuSVC(nu=0.2), NuSVR()])  # a nu that all checks' data can have
+@parametrize_with_checks([OneClassSVM(), NuSVC(), NuSVR()])
 def test_scikit_learn_has_nothing_to_say_against(estimator, check):
+    if isinstance(estimator, NuSVC) and "sample_weight_equivalence" in str(check):
+        # These data leave a class too little weight for nu = 0.5, which scikit-learn's own refuses, too.
+        with pytest.raises(ValueError, match=r"nu is infeasible: .* it must be at most 0\.\d+"):
+            check(NuSVC())
+        estimator.set_params(nu=0.3)
     assert_passes(check, estimator)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, SVR, Problem, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES
-from maxmargin.kernels import Gaussian, KernelRows, Polynomial
+from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
 from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
 from maxmargin.solvers.kernel.active_sets import ActiveSets
@@ -95,6 +96,17 @@ def test_active_sets_end_where_rows_go_round_in_circles():
     assert model.certificate.relative_gap < 1e-2
 
 
+def test_active_sets_survive_a_diagonal_next_to_0():
+    """As rounding leaves of exp(0) where a chi-squared kernel's sums are around 1e18."""
+    K = np.full((8, 8), 3.3e-308)
+    K[range(6), range(6)] = 1.0
+    y = np.array([1.0, -1.0] * 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = solve(Problem.of(KernelRows(K, Precomputed()), y, 360.0), ActiveSets())
+    assert model.certificate.dual <= model.certificate.primal < math.inf
+
+
 def test_active_sets_refuse_more_rows_than_they_can_factor(monkeypatch):
     monkeypatch.setattr("maxmargin.solvers.kernel.active_sets.FACTORED_ROWS", 20)
     X, y = clouds(n=30, d=3, seed=9)
@@ -126,6 +138,7 @@ def test_what_is_not_a_kernel_has_no_factor():
     values = random.normal(size=(40, 40))
     assert factor_of(values + values.T, 40) is None
     assert factor_of(np.full((3, 3), np.nan), 3) is None
+    assert factor_of(np.array([[1e-300, 1e150], [1e150, 1.0]]), 2) is None
 
 
 def test_columns_of_a_factor_prove_the_kernel_problem():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.proof.of_shares import with_share
@@ -49,6 +50,8 @@ class Part:
     """Where the file says that the best point is."""
     shift: float = 0.0
     """What the file's point lowers the targets by, where the problem seeks that."""
+    data: Any = None
+    """The rows themselves, of one class without a kernel."""
     width: float = 0.0
     """Of a ranking with the hinge: over how much of the margin the multipliers of pairs rise."""
 
@@ -240,23 +243,25 @@ def one_class_part(model: StoredModel, X: Any, *, rows: NDArray[Any] | None) -> 
     from maxmargin.problem.shares import one_class_problem
 
     alpha, origin = None, ""
+    data, nu = None, model.problem["nu"]
     if isinstance(model, SavedKernelModel):
         examples: RowSpace = KernelRows(rows_of(X, keep_zeros=model.vectors is None), model.kernel)
         w = np.zeros(examples.count)
         w[_known(rows)] = model.coefficients[0]
         alpha, origin = np.maximum(w, 0.0), "the file's support vectors"
     else:
-        examples = rows_of(X)
+        examples, data = rows_of(X), X
         w = np.array(model.coef[0])  # type: ignore[attr-defined]
     if model.certificates is not None:
         alpha, origin = model.certificates[0].alpha, "the file's multipliers"
-    problem, shift = with_share(model, 0, one_class_problem(examples, model.problem["nu"]), w, 0.0)
+    problem, shift = with_share(model, 0, one_class_problem(examples, nu), w, 0.0)
     return Part(
         name="",
         problem=problem,
         w=w,
         b=0.0,
         shift=shift,
+        data=data,
         claim=None if model.claims is None else model.claims[0],
         alpha=alpha,
         alpha_from=origin,
@@ -424,6 +429,16 @@ def _contradictions(finding: Finding) -> Iterator[str]:
         )
 
 
+def _solver_of(part: Part) -> Callable[..., Any]:
+    """What solves the problem of a part."""
+    from maxmargin import solve, solve_hard_margin
+    from maxmargin.reductions.one_class_on_columns import solve_one_class
+
+    if part.data is not None:
+        return partial(solve_one_class, X=part.data)
+    return solve_hard_margin if part.hard else solve
+
+
 def judge_alone(
     part: Part,
     tol: float,
@@ -435,17 +450,18 @@ def judge_alone(
     First by the multipliers that the file or its margins suggest, then by solving the problem here to a
     tenth of ``tol``, as long as ``max_time`` lasts.
     """
-    from maxmargin import Solution, solve, solve_hard_margin
+    from maxmargin import Solution
 
     certificate, primal = _certified(part)
     bound_from = part.alpha_from if part.alpha is not None else "the margins"
     if _above(primal, certificate.dual) > tol / 10:
-        solved = (solve_hard_margin if part.hard else solve)(
+        start = Solution(w=part.w, b=part.b, alpha=certificate.alpha, width=part.width)
+        solved = _solver_of(part)(
             part.problem,
             tol=tol / 10,
             max_steps=10**9,
             max_time=max_time,
-            start=Solution(w=part.w, b=part.b, alpha=certificate.alpha, width=part.width),
+            start=start if part.data is None else replace(start, b=part.shift),
             callback=callback,
         )
         if solved.interrupted:
@@ -458,11 +474,12 @@ def judge_alone(
     dual = max(certificate.dual, best.dual)
     best_known = min(certificate.primal, best.primal, primal)
     finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, _rounding(part))
-    finding.reasons.extend(_unconfirmed(finding, tol, max_time))
+    finding.reasons.extend(unconfirmed(finding, tol, max_time))
     return finding
 
 
-def _unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+def unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+    """Why a model without multipliers is not shown to be what its file claims, or to be within tol."""
     claim = finding.claim
     slack = 0.0 if claim is None else _slack(finding, claim)
     if claim is not None and finding.primal > claim.primal + slack:

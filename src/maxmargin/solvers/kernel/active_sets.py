@@ -241,6 +241,8 @@ def _system(state: State, slopes: Vector, rows: Indices, target: Vector) -> tupl
         if failed:
             return None
         solved = lapack.dpotrs(factor, right, lower=0)[0]
+        if not np.isfinite(solved).all():
+            return None  # a diagonal next to 0, as kernel values of huge numbers can have by rounding
         missing = -float(state.beta.sum() + change.sum())
         shift = (float(solved[:, 0].sum()) - missing) / float(solved[:, 1].sum())
         change[rows] = solved[:, 0] - shift * solved[:, 1]

@@ -135,7 +135,8 @@ def _confirmed(model: Any, data: Any) -> float:
     from maxmargin.proof.certificate import certify
     from maxmargin.proof.model import each_of
     from maxmargin.proof.solution import Solution
-    from maxmargin.reductions.class_problems import KernelProblems, decomposition
+    from maxmargin.reductions.class_problems import KernelProblems
+    from maxmargin.reductions.decompositions import decomposition
 
     labels, codes = np.unique(data.y, return_inverse=True)
     kind = decomposition(len(labels), pairs=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m fuzz libsvm|model|npz|tables|all --seconds 60``: run from the root of the repository.
+"""``python -m fuzz libsvm|model|npz|packed|tables|all --seconds 60``: run from the root of the repository.
 
 The exit code is 1 if something was found. ``corpus`` in place of a target writes the corpus anew.
 """

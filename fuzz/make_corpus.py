@@ -128,6 +128,12 @@ LIBSVM = {
     "precomputed": b"svm_type c_svc\nkernel_type precomputed\nnr_class 2\ntotal_sv 1\nrho 0\nlabel 1 2\n"
     b"nr_sv 1 0\nSV\n1 0:1 \n",
     "type": b"svm_type epsilon_svr\nkernel_type linear\nnr_class 2\ntotal_sv 1\nrho 0\nSV\n1 1:1\n",
+    "nu_classes": b"svm_type nu_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0.5\nlabel 1 -1\n"
+    b"nr_sv 1 1\nSV\n0.5 1:1 3:-2 \n-0.5 2:1e-3 \n",
+    "nu_regression": b"svm_type nu_svr\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0\nSV\n"
+    b"1 1:1\n-1 2:1\n",
+    "one_class": b"svm_type one_class\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.7\nSV\n"
+    b"1 1:1\n0.5 2:1\n",
 }
 CSV = {
     "plain.csv": b"a,b,label\n1,2,0\n3,4.5,1\n-1,1e5,0\n",
@@ -161,6 +167,7 @@ def write_corpus() -> int:
         ("libsvm", _texts()),
         ("model", _models()),
         ("npz", _matrices()),
+        ("packed", _packed()),
         ("tables", _tables()),
     ):
         folder = CORPUS / name
@@ -254,7 +261,7 @@ def _feature_models() -> dict[str, bytes]:
 def _kernel_models() -> dict[str, bytes]:
     from scipy import sparse
 
-    from maxmargin.estimators import SVC
+    from maxmargin.estimators import SVC, NuSVC, NuSVR, OneClassSVM
     from maxmargin.kernels import Gaussian, Linear
 
     random = np.random.default_rng(0)
@@ -272,6 +279,10 @@ def _kernel_models() -> dict[str, bytes]:
         ),
         "kernel_sparse": (SVC(**usual, kernel="chi2"), sparse.csr_matrix(X), two),
         "kernel_sum": (SVC(**usual, kernel=Gaussian(0.5) + 2.0 * Linear() * Gaussian(1.0)), X, y),
+        "nu_two": (NuSVC(**usual, nu=0.4), X, two.astype(int)),
+        "nu_pairs": (NuSVC(**usual, nu=0.5), X, y),
+        "nu_regression": (NuSVR(**usual, nu=0.4), X, X[:, 0] + y),
+        "one_class": (OneClassSVM(**usual, nu=0.4), X, None),
         "kernel_given": (SVC(**usual, kernel="precomputed"), X @ X.T, y),
     }
     contents = {}
@@ -423,6 +434,90 @@ def _matrices() -> dict[str, bytes]:
     files["bad_text.npz"] = b"no archive"
     files["bad_claims.npz"] = whole.replace(b"(4, 3)", b"(9, 9)")
     files["bad_version.npz"] = whole.replace(b"NUMPY\1\0", b"NUMPY\3\0")
+    return files
+
+
+def _packed() -> dict[str, bytes]:
+    from scipy import sparse
+
+    from fuzz.packed import _Parts as Packed
+    from maxmargin.files import pack
+
+    X = np.array([[0.5, 0.0, 2.0], [1.0, -1.0, 0.1], [0.0, 0.0, 0.0], [3.0, 1e-3, 7.0]])
+    y = np.array([0, 1, 1, 0])
+    weights = np.array([1.0, 0.5, 0.0, 2.0])
+
+    def written(*parts: Any) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            pack(lambda: iter(parts), Path(folder, "a.mmd"))
+            return Path(folder, "a.mmd").read_bytes()
+
+    dense, rows = written((X, y)), sparse.csr_matrix(X)
+    many = written((np.tile(X, (150, 1)).astype(np.float32), np.tile(y, 150)))
+    files = {
+        "sound_dense.mmd": dense,
+        "sound_sparse.mmd": written((rows, y.astype(float))),
+        "sound_weights.mmd": written((X, y, weights)),
+        "sound_texts.mmd": written((X, np.array(["a", "b", "b", "a"]))),
+        "sound_truth.mmd": written((rows, y > 0, weights)),
+        "sound_blocks.mmd": many,
+        "bad_empty.mmd": b"",
+        "bad_cut.mmd": dense[:-1],
+        "bad_head.mmd": dense[:20],
+        "bad_text.mmd": b"1 1:1\n",
+        "bad_magic.mmd": dense[:15] + b"2" + dense[16:],
+        "bad_index.mmd": dense.replace(b'"rows": 4, "columns"', b'"rows": 5, "columns"'),
+    }
+
+    def edited(name: str, edit: Any, content: bytes = dense, honest: bool = True) -> None:
+        parts = Packed.of(content)
+        assert parts is not None
+        edit(parts)
+        files[f"bad_{name}.mmd"] = parts.content(honest=honest)
+
+    def entry(name: str, **changes: Any) -> Any:
+        return lambda parts: parts.blocks[0][0][name].update(changes)
+
+    def fact(**changes: str) -> Any:
+        return lambda parts: parts.blocks[0][0]["__metadata__"].update(changes)
+
+    def index(**changes: Any) -> Any:
+        return lambda parts: parts.index.update(changes)
+
+    def values(name: str, place: int, number: Any) -> Any:
+        def put(parts: Packed) -> None:
+            header, data = parts.blocks[0]
+            begin, end = header[name]["data_offsets"]
+            kind = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I8": "<i1"}
+            array = np.frombuffer(data[begin:end], kind[header[name]["dtype"]]).copy()
+            array[place] = number
+            parts.blocks[0] = header, data[:begin] + array.tobytes() + data[end:]
+
+        return put
+
+    csr = files["sound_sparse.mmd"]
+    edited("shape", entry("values", shape=[4, 4]))
+    edited("dtype", entry("values", dtype="F16"))
+    edited("offsets", entry("labels", data_offsets=[0, 4]))
+    edited("rows", fact(rows="5"))
+    edited("columns", index(columns=4))
+    edited("names", index(feature_names=["a"]))
+    edited("fingerprint", index(fingerprint="blake2b:0"))
+    edited("overlap", index(blocks=[[0, 4]]))
+    edited("other_rows", index(rows=3))
+    edited("no_rows", index(rows=0, blocks=[]))
+    edited("wide", index(columns=2**50), csr)
+    edited("nan", values("values", 3, np.nan))
+    edited("weight", values("weights", 1, -1.0), files["sound_weights.mmd"])
+    edited("damaged", values("values", 3, 9.0), honest=False)
+    edited("header", fact(rows="3"), honest=False)
+    edited("index_large", values("indices", 1, 9), csr)
+    edited("index_unsorted", values("indices", 1, 0), csr)
+    edited("row_ends", values("offsets", 2, 99), csr)
+    edited("weights_of_some", index(weighted=True))
+    edited("layout", index(sparse=True))
+    edited("label_place", values("labels", 0, 9), files["sound_texts.mmd"])
+    edited("label_text", fact(texts='{"labels": [1, 2]}'), files["sound_texts.mmd"])
     return files
 
 

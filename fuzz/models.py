@@ -18,18 +18,18 @@ from scipy import sparse
 from fuzz.mutations import mutated
 from fuzz.oracles import Outcome, attempt, reason, require
 from fuzz.targets import Input, Target, Verdict
-from maxmargin.estimators import SVC, LinearSVC
 from maxmargin.files.models import arrays as own_arrays
 from maxmargin.files.models import safetensors as own_format
 from maxmargin.files.models import saved as model_files
+from maxmargin.files.models.fitted import kinds_of
 from maxmargin.files.models.saved import ModelError, SavedModel
 from maxmargin.files.models.stored import SavedKernelModel, StoredModel
 
 WORDS = (
-    b"solver_type nr_class label nr_feature bias w rho svm_type c_svc nu_svc kernel_type linear rbf "
-    b"total_sv nr_sv SV probA L2R_LR L2R_L1LOSS_SVC_DUAL MCSVM_CS L1R_LR 1:1 2:0.5 __metadata__ dtype "
-    b"shape data_offsets F64 I8 coef intercept alpha BF16 F32 U64 polynomial sigmoid precomputed degree "
-    b"gamma coef0 coefficients support vectors values indices offsets"
+    b"solver_type nr_class label nr_feature bias w rho svm_type c_svc nu_svc nu_svr kernel_type linear "
+    b"one_class rbf total_sv nr_sv SV probA L2R_LR L2R_L1LOSS_SVC_DUAL MCSVM_CS L1R_LR 1:1 2:0.5 "
+    b"__metadata__ dtype shape data_offsets F64 I8 coef intercept alpha BF16 F32 U64 polynomial sigmoid "
+    b"precomputed degree gamma coef0 coefficients support vectors values indices offsets"
 ).split()
 _STRANGE: list[Any] = [
     None,
@@ -150,8 +150,9 @@ def _check_loaded(model: StoredModel, path: Path, random: Random, thorough: bool
             continue  # text of so many numbers takes seconds
         saved = _saved(model, again, format)
         if saved.refused:
-            # The text of a regressor does not tell the epsilon that a file of ours has to name.
+            # The text of others does not tell the epsilon, or the nu, that a file of ours has to name.
             unnamed = model.is_regression and model.problem["epsilon"] is None
+            unnamed = unnamed or (model.has_nu and model.shares is None)
             can_be = format == "maxmargin" and not unnamed
             require(not can_be, f"a model that was loaded cannot be saved: {saved.error}")
         elif format == "maxmargin":
@@ -160,11 +161,11 @@ def _check_loaded(model: StoredModel, path: Path, random: Random, thorough: bool
             _require_same_weights(model, saved.value)
         elif isinstance(model, SavedKernelModel):
             _require_same_scores(X, scores, saved.value)
-    estimator = SVC if isinstance(model, SavedKernelModel) else LinearSVC
+    estimator = kinds_of(model)[-1 if isinstance(model, SavedKernelModel) else 0]
     tried = attempt(lambda: estimator.load(path), ModelError, "")
     if tried.refused:
         return reason(tried.error, str(path))
-    if width == model.features:
+    if width == model.features and (model.has_classes or model.is_one_class):
         _check_estimator(tried.value, X, labels, scores, by_votes=model.decision == "one_vs_one")
     if thorough or random.random() < 0.05:
         require("<" in tried.value._repr_html_inner(), "there is no summary")

@@ -80,7 +80,7 @@ _PAGE = """\
 ## How to run it
 
 ```
-python -m fuzz all --seconds 60                       # a quarter of it for each target, one worker
+python -m fuzz all --seconds 60                       # a fifth of it for each target, one worker
 python -m fuzz libsvm --seconds 600 --workers 8       # one target, eight processes
 python -m fuzz all --seconds 3600 --workers 16 --report docs/results/fuzz.md
 ```
@@ -90,11 +90,11 @@ sanitizers and fuzzes with it for a short while; `pytest` replays the corpus. Fi
 `fuzz/findings`, each with its traceback, and the exit code is 1 if there is one. An input that finds
 something is fixed together with a test, and goes into `fuzz/corpus`.
 
-The targets are `libsvm` (text, plain and compressed), `model` (ours, LIBLINEAR's and LIBSVM's), `npz` and
-`tables` (CSV and Parquet, if pyarrow is there). Mutants are made of the files in `fuzz/corpus` and of those
-mutants that led to a new outcome: bits, pieces and tokens are changed, files are spliced, members of
-archives and headers of arrays are edited, and fields of our model format are edited under a checksum that
-is made anew.
+The targets are `libsvm` (text, plain and compressed), `model` (ours, LIBLINEAR's and LIBSVM's), `npz`,
+`packed` (ours) and `tables` (CSV and Parquet, if pyarrow is there). Mutants are made of the files in
+`fuzz/corpus` and of those mutants that led to a new outcome: bits, pieces and tokens are changed, files are
+spliced, members of archives and headers of arrays are edited, and fields of our own formats are edited
+under checksums that are made anew.
 
 ## What has to hold for every input
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import NamedTuple
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
-NAMES = ("libsvm", "model", "npz", "tables")
+NAMES = ("libsvm", "model", "npz", "packed", "tables")
 
 
 class Input(NamedTuple):
@@ -63,6 +63,8 @@ def suffixes(path: Path) -> str:
 
 def target(name: str) -> Target:
     """By its name."""
-    home = {"libsvm": "text", "model": "models", "npz": "matrices", "tables": "tables"}[name]
+    home = {"libsvm": "text", "model": "models", "npz": "matrices", "packed": "packed", "tables": "tables"}[
+        name
+    ]
     made: Target = import_module(f"fuzz.{home}").TARGET
     return made

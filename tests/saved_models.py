@@ -24,6 +24,7 @@ import maxmargin.files.models.saved as saved
 from maxmargin.command_line import app
 from maxmargin.estimators.certified import CertifiedClassifier
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
+from maxmargin.estimators.one_class_region import OneClassRegion
 from maxmargin.independent.checker import check
 from written_files import parts_of
 
@@ -51,6 +52,8 @@ class SavedModels:
             @functools.wraps(fit)
             def remembered_fit(estimator, X, y=None, sample_weight=None, **options):
                 fitted = fit(estimator, X, y, sample_weight, **options)
+                if isinstance(estimator, OneClassRegion):
+                    y = np.zeros(estimator.shape_fit_[0])
                 if y is not None:  # Chunks bring it along, and are not written again
                     self._data[estimator] = X, y, sample_weight
                 return fitted
@@ -65,13 +68,13 @@ class SavedModels:
                 self.counts[self._look_at(model, Path(path))] += 1
                 self.seconds += time.process_time() - start
 
-        for kind in (CertifiedClassifier, CertifiedRegressor):
+        for kind in (CertifiedClassifier, CertifiedRegressor, OneClassRegion):
             kind.fit = remembered(kind.fit)
         saved.save_model = judged_save
 
     def _look_at(self, model, path):
         """What became of one: it was judged, or why not."""
-        known = isinstance(model, CertifiedClassifier | CertifiedRegressor)
+        known = isinstance(model, CertifiedClassifier | CertifiedRegressor | OneClassRegion)
         data = self._data.get(model) if known else None
         if data is None:
             return "fitted elsewhere: their data are not known"
@@ -112,7 +115,7 @@ def why_not(described, X, y, weights):
         return "whose function is given, or is not a kernel"
     if described["status"] == "NOT_PROVEN":
         return "that claim no proof"
-    of_classes = described["decision"] != "regression"
+    of_classes = described["decision"] not in ("regression", "one_class")
     known = not of_classes or len(np.unique(np.asarray(y))) == len(described["classes"]["values"])
     if not hasattr(X, "shape") or not known:
         return "of labels that a table cannot hold"

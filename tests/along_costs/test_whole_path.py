@@ -15,7 +15,7 @@ from maxmargin.along_costs.other_costs import combined
 from maxmargin.kernels import Gaussian
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem.rows import Rows
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from problems import INTERCEPTS, clouds, is_proof_of
 
 LOSSES = ("hinge", "squared_hinge", "logistic")

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import maxmargin.independent
 import saved_models
-from maxmargin import SVC, SVR, LinearSVC, LinearSVR
+from maxmargin import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.command_line import app
 from maxmargin.independent.checker import rounded
 from maxmargin.independent.readers import Unreadable, class_of, read_data
@@ -50,6 +50,10 @@ KINDS = {
         WIDTHS,
     ),
     "gaussian, regression": (SVR(C=10.0, epsilon=0.05), WIDTHS),
+    "nu, two classes": (NuSVC(nu=0.3), TWO),
+    "nu, pairs": (NuSVC(nu=0.25, kernel="poly", coef0=1.0, degree=2), THREE),
+    "nu, regression": (NuSVR(nu=0.4, C=3.0), WIDTHS),
+    "one class": (OneClassSVM(nu=0.3, tol=1e-6), TWO),
 }
 
 
@@ -113,8 +117,8 @@ def tampered(folder, tmp_path, name, change):
 def claim_better(field, factor):
     def change(described, arrays):
         claim = described["claims"][0]
-        claim[field] *= factor
-        claim["relative_gap"] = max((claim["primal"] - claim["dual"]) / claim["primal"], 0.0)
+        claim[field] += (factor - 1.0) * abs(claim[field])
+        claim["relative_gap"] = max((claim["primal"] - claim["dual"]) / abs(claim["primal"]), 0.0)
 
     return change
 
@@ -176,6 +180,39 @@ def test_both_find_intercepts_that_are_left_out(folder, tmp_path, name, end):
     (code, _), (own_code, own) = tampered(folder, tmp_path, name, narrower)
     assert (code, own_code) == (1, 1)
     assert f"the {end} end that the file names" in own["reasons"][0]
+
+
+@pytest.mark.parametrize("name", ["nu, two classes", "nu, regression", "one class"])
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_both_find_levels_that_are_left_out(folder, tmp_path, name, end):
+    def narrower(described, arrays):
+        place, b = described["optimum"][0], float(arrays["intercept"][0])
+        place[end] = b + (1e-3 if end == "low" else -1e-3)
+        place["high" if end == "low" else "low"] = b + (1.0 if end == "low" else -1.0)
+
+    (code, _), (own_code, own) = tampered(folder, tmp_path, name, narrower)
+    assert (code, own_code) == (1, 1)
+    assert "between the ends that the file names" in own["reasons"][0]
+
+
+@pytest.mark.parametrize("name", ["nu, two classes", "nu, regression", "one class"])
+def test_both_find_a_total_that_is_not_that_of_nu(folder, tmp_path, name):
+    def other(described, arrays):
+        described["problem"]["nu"] = described["parameters"]["nu"] = 0.29
+
+    for code, said in tampered(folder, tmp_path, name, other):
+        assert code == 1
+        assert "add up to" in said["reasons"][0]
+
+
+@pytest.mark.parametrize("name", ["nu, two classes", "nu, regression"])
+def test_both_find_another_shift(folder, tmp_path, name):
+    def other(described, arrays):
+        described["shares"][0]["shift"] += 0.1
+
+    for code, said in tampered(folder, tmp_path, name, other):
+        assert code == 1
+        assert "above the claimed" in said["reasons"][0]
 
 
 def test_other_support_vectors_are_found(folder, tmp_path):

@@ -24,7 +24,7 @@ from maxmargin import (
 from maxmargin.core import Budget
 from maxmargin.files import load_model, save_model
 from maxmargin.proof.model import Certificates
-from maxmargin.reductions.ladders import solve_each
+from maxmargin.solving.ways import solve_each
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris, make_moons
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status
-from maxmargin.files import ModelError
+from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM, Status, files
 from maxmargin.kernels import Gaussian
 from scikit_learn import assert_passes
 
@@ -23,8 +22,13 @@ VALUES = np.sin(2.0 * X[:, 0]) + 0.2 * np.random.default_rng(0).normal(size=len(
 MEMBERS = [OneClassSVM(nu=0.3), NuSVC(nu=0.4), NuSVR(nu=0.3, C=2.0)]
 
 
-@parametrize_with_checks([OneClassSVM(), NuSVC(nu=0.2), NuSVR()])  # a nu that all checks' data can have
+@parametrize_with_checks([OneClassSVM(), NuSVC(), NuSVR()])
 def test_scikit_learn_has_nothing_to_say_against(estimator, check):
+    if isinstance(estimator, NuSVC) and "sample_weight_equivalence" in str(check):
+        # These data leave a class too little weight for nu = 0.5, which scikit-learn's own refuses, too.
+        with pytest.raises(ValueError, match=r"nu is infeasible: .* it must be at most 0\.\d+"):
+            check(NuSVC())
+        estimator.set_params(nu=0.3)
     assert_passes(check, estimator)
 
 
@@ -173,9 +177,8 @@ def test_rows_on_the_boundary_are_inside():
     assert "on the boundary" in str(model.certificate_) or "outside" in str(model.certificate_)
 
 
-def test_pickles_keep_a_model_and_files_refuse_it(member, tmp_path):
-    model = fitted(member)
+def test_pickles_and_skops_keep_a_model(member):
+    model, skops = fitted(member), pytest.importorskip("skops.io")
     np.testing.assert_array_equal(scores(pickle.loads(pickle.dumps(model))), scores(model))
-    with pytest.raises(ModelError, match="are not written to files"):
-        model.save(tmp_path / "model.mm")
-    assert not list(tmp_path.iterdir())
+    loaded = skops.loads(skops.dumps(model), trusted=files.skops_types())
+    np.testing.assert_array_equal(scores(loaded), scores(model))

@@ -17,7 +17,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from maxmargin import SVC, files
-from maxmargin.reductions.class_problems import OneAgainstOne
+from maxmargin.reductions.decompositions import OneAgainstOne
 from maxmargin.reductions.probabilities import sigmoid
 from scikit_learn import assert_passes
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin import SVC, LinearSVC, LinearSVCCV
 from maxmargin.files import load_model
 from maxmargin.proof.sure import NOWHERE, Neighbourhood, score_bounds
-from maxmargin.reductions.class_problems import OneAgainstOne, OneAgainstRest, TwoClasses
+from maxmargin.reductions.decompositions import OneAgainstOne, OneAgainstRest, TwoClasses
 
 # Few steps of slow solvers end at all kinds of gaps; the automatic choice ends at the optimum.
 CASES = {

@@ -387,7 +387,7 @@ def test_a_target_that_cannot_run_is_skipped(monkeypatch, capsys):
     assert program.main(["all", "--seconds", "1"]) == 0
     printed = capsys.readouterr().out
     assert "tables: skipped, pyarrow is not installed" in printed
-    assert printed.count("1 inputs") == 3
+    assert printed.count("1 inputs") == 4
 
 
 def test_many_reasons_are_counted_together():

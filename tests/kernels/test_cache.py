@@ -13,7 +13,8 @@ import pytest
 from maxmargin import SVC, Problem, core, solve
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.kernels import Gaussian, KernelRows
-from maxmargin.kernels.cache_use import CacheUse, cache_notes, cache_use
+from maxmargin.kernels.cache_use import CacheUse, cache_notes
+from maxmargin.reductions.kernel_fit import cache_use
 from maxmargin.solvers import KernelDualAscent, SequentialMinimalOptimization, WorkingSet
 from problems import clouds
 

@@ -21,7 +21,8 @@ from maxmargin.kernels import (
     Precomputed,
     Sigmoid,
 )
-from maxmargin.kernels.names import KERNEL_NAMES, describe, from_description, kernel_from_name
+from maxmargin.kernels.base import KERNEL_NAMES, kernel_from_name
+from maxmargin.kernels.names import describe, from_description
 
 KERNELS = [
     Linear(),

@@ -24,6 +24,10 @@ from maxmargin import (
     LinearSVCCV,
     LinearSVR,
     LogisticRegression,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    RankSVM,
     Table,
     features,
     kernels,
@@ -78,6 +82,8 @@ MODELS = {
     "one against the rest": SVC(multi_class="ovr"),
     "pairs shown": SVC(decision_function_shape="ovo"),
     "ties broken": SVC(break_ties=True),
+    "nu": NuSVC(nu=0.2),
+    "one class": OneClassSVM(nu=0.2),
 }
 
 
@@ -122,7 +128,14 @@ def test_scaler_and_classifier(scaler, dtype):
 
 @pytest.mark.parametrize(
     "model",
-    [LinearSVR(), SVR(C=10.0), SVR(kernel="linear"), SVRCV(Cs=[1.0], epsilons=[0.1], gammas=[0.1])],
+    [
+        LinearSVR(),
+        SVR(C=10.0),
+        NuSVR(C=10.0),
+        RankSVM(),
+        SVR(kernel="linear"),
+        SVRCV(Cs=[1.0], epsilons=[0.1], gammas=[0.1]),
+    ],
     ids=repr,
 )
 def test_regressors(model):

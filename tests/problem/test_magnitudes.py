@@ -10,9 +10,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, LinearSVC, Problem, solve, solve_hard_margin
-from maxmargin.kernels.cache_use import bytes_of
 from maxmargin.proof.model import each_of
 from maxmargin.solvers import LINEAR_SOLVERS
+from maxmargin.tools.parameters import bytes_of
 
 
 def drawn(rows=20, columns=2, seed=3):

@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from combinations import every_pair
 from maxmargin import LinearSVC, Status, core, solve
 from maxmargin.core import Budget
-from maxmargin.reductions.small_classes import are_small, solve_small_classes
+from maxmargin.reductions.linear_fit import are_small, solve_small_classes
 from maxmargin.solvers import AugmentedLagrangian, DualCoordinateAscent, Newton
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from tests.problems import Case
 
 INTERCEPTS = ["none", "regularised", "exact"]

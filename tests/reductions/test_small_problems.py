@@ -17,7 +17,7 @@ from maxmargin.core import Budget
 from maxmargin.estimators.named_kernels import why_unproven
 from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.problem.rows import Rows
-from maxmargin.reductions.ladders import KernelFit
+from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.reductions.linear_kernel import coefficients_of, factor_of
 from maxmargin.reductions.small_problems import Parts, solve_small
 from maxmargin.solvers import sizes

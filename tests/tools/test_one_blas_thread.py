@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from maxmargin.reductions.ladders import solve_each
+from maxmargin.solving.ways import solve_each
 from maxmargin.tools import one_blas_thread as blas
 from maxmargin.tools.one_blas_thread import one_blas_thread
 

@@ -36,7 +36,7 @@ from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import UNIT
 from maxmargin.proof.certificate import Certificate, Off
 from maxmargin.proof.model import Model
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
 

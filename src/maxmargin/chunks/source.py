@@ -5,13 +5,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin.chunks.chunk import Chunk
+
+if TYPE_CHECKING:
+    from maxmargin.chunks.checkpoint import Checkpoint
+    from maxmargin.chunks.from_files import FileParts
+    from maxmargin.chunks.survey import Facts
 
 CHUNK_BYTES = 1 << 24
 """Bytes of a chunk of which nobody has said how many rows it has: 16 MB, read in some milliseconds, and far
@@ -31,11 +36,13 @@ class Chunks:
     Parameters
     ----------
     source
-        (X, y) or (X, y, weights), arrays or memory maps; a list of such parts; the path of a data file or a
-        list of paths, of any format that ``maxmargin.files`` reads; or a function without arguments that
-        returns an iterator over parts, anew at each call. A part that is empty is passed over.
+        (X, y) or (X, y, weights), arrays or memory maps; a list of such parts; the path of a data file, a
+        folder of them, a pattern (``"folder/*.parquet"``), or a list of these, of any format that
+        ``maxmargin.files`` reads; or a function without arguments that returns an iterator over parts, anew
+        at each call. A part that is empty is passed over.
     rows : int, optional
-        Rows of a chunk; by default as many as make 16 MB, or a 64th of ``memory``.
+        Rows of a chunk; by default the blocks of packed data, and else as many as make 16 MB; or as many as
+        make a 64th of ``memory``.
     memory : int, optional
         Bytes that a fit should take beside the program and the parts of the source; by default half of what
         is free when it begins.
@@ -43,6 +50,11 @@ class Chunks:
         Columns of X, where LIBSVM text does not say: without it the first pass over such files looks.
     label : str, optional
         The label column of tables.
+    checkpoint : path, optional
+        A file that keeps the state of a fit after every pass, whole or not at all. A fit of the same data
+        and problem goes on from it; after one of others it is refused.
+    **options
+        For files, the other arguments of ``maxmargin.files.read``.
 
     Examples
     --------
@@ -66,16 +78,45 @@ class Chunks:
         memory: int | None = None,
         columns: int | None = None,
         label: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        **options: Any,
     ) -> None:
         for name, value in (("rows", rows), ("memory", memory), ("columns", columns)):
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be a number above 0, or None. Got {value!r} instead.")
         self.chunk_rows, self.memory = rows, memory
-        self._parts, self.rows = _started_again(source, columns, label)
+        self._parts, self.rows = _started_again(source, columns, label, options)
         self._columns = columns
+        self._checkpoint = checkpoint
+        self.facts: Facts | None = None
+        """What a fit has found out about the rows."""
+
+    @property
+    def kept_in(self) -> Checkpoint | None:
+        """Where the state of a fit is kept; None where it is not."""
+        if self._checkpoint is None:
+            return None
+        from maxmargin.chunks.checkpoint import Checkpoint
+
+        return Checkpoint(self._checkpoint, None if self.files is None else self.files.identity)
+
+    @property
+    def files(self) -> FileParts | None:
+        """The files that the rows come from; None where they come from elsewhere."""
+        from maxmargin.chunks.from_files import FileParts
+
+        return self._parts if isinstance(self._parts, FileParts) else None
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns of tables, once they have been read."""
+        return None if self.files is None else self.files.feature_names
 
     def __iter__(self) -> Iterator[Chunk]:
         """All chunks, from the beginning."""
+        if self.files is not None and self.files.is_packed and self.chunk_rows is None:
+            yield from self._blocks(self.files)
+            return
         first, held, count = 0, [], 0
         for part in self._parts():
             X, y, weight = _checked(part, first + count)
@@ -107,11 +148,28 @@ class Chunks:
             )
         self.rows = first
 
+    def _blocks(self, files: FileParts) -> Iterator[Chunk]:
+        """The blocks of packed data, or equal parts of them where memory is short."""
+        if self.memory is not None:
+            files.most_bytes = max(1, self.memory // _CHUNKS_IN_MEMORY)
+        first = 0
+        for part in files():
+            X, y, weight = part
+            self._columns = self._columns or X.shape[1]
+            if X.shape[1] != self._columns:
+                raise ValueError(
+                    f"columns must be {X.shape[1]}, as many as the file has. Got {self._columns} instead."
+                )
+            yield joined([(X, y, None if weight is None else weight.astype(np.float64))], first)
+            first += len(y)
+
 
 def _started_again(
-    source: Any, columns: int | None, label: str | None
+    source: Any, columns: int | None, label: str | None, options: dict[str, Any]
 ) -> tuple[Callable[[], Iterable[Any]], int | None]:
     """What begins anew at each call, and the number of all rows where it is known without reading."""
+    if options and not (isinstance(source, (str, os.PathLike)) or _are_paths(source)):
+        raise ValueError(f"Only files take the options {', '.join(sorted(options))}. Leave them out.")
     if callable(source):
         return source, None
     if isinstance(source, (str, os.PathLike)):
@@ -119,10 +177,11 @@ def _started_again(
     if isinstance(source, tuple) and len(source) in (2, 3) and not isinstance(source[0], tuple):
         source = [source]
     if isinstance(source, Sequence) and source:
-        if all(isinstance(each, (str, os.PathLike)) for each in source):
-            from maxmargin.chunks.from_files import file_parts
+        if _are_paths(source):
+            from maxmargin.chunks.from_files import FileParts
 
-            return file_parts([os.fspath(each) for each in source], columns, label)
+            parts = FileParts([os.fspath(each) for each in source], columns, label, options)
+            return parts, parts.rows
         if all(isinstance(each, tuple) and len(each) in (2, 3) for each in source):
             return lambda: source, sum(int(each[0].shape[0]) for each in source)
     raise ValueError(
@@ -130,6 +189,10 @@ def _started_again(
         f"that returns an iterator over parts, anew at each call. Got {type(source).__name__} instead. An "
         "iterator can be read once only: wrap what makes it into a function."
     )
+
+
+def _are_paths(source: Any) -> bool:
+    return isinstance(source, Sequence) and all(isinstance(each, (str, os.PathLike)) for each in source)
 
 
 def _checked(part: Any, first: int) -> Part:

@@ -21,6 +21,7 @@ from maxmargin.command_line.compare import compare
 from maxmargin.command_line.demo import demo
 from maxmargin.command_line.info import info
 from maxmargin.command_line.lab import lab
+from maxmargin.command_line.pack import pack
 from maxmargin.command_line.predict import predict
 from maxmargin.command_line.report import report
 from maxmargin.command_line.reproduce import reproduce
@@ -74,7 +75,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Support vector machines in which every fit comes with a proof.",
 )
-_COMMANDS = (train, choose, predict, certify, report, compare, info, demo, lab, reproduce)
+_COMMANDS = (train, choose, predict, certify, report, compare, info, pack, demo, lab, reproduce)
 for command in _COMMANDS:
     app.command(cls=_Command)(command)
 

@@ -12,6 +12,7 @@ import typer
 from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
+from maxmargin.command_line.shared.in_chunks import Chunking, can_be_judged_in_chunks
 from maxmargin.command_line.shared.progress import Bars
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Judging:
             show_default=False,
         ),
     ] = None
+    nu: Annotated[
+        float | None,
+        typer.Option(help="The nu of the training, for files of LIBSVM that have one.", show_default=False),
+    ] = None
     max_time: Annotated[
         float, typer.Option(help="Seconds to look for a lower bound where the file has none.")
     ] = 60.0
@@ -64,7 +69,8 @@ class Judging:
         """The verdict that is to be found; raises NoProof where there can be none."""
         from maxmargin.command_line.shared.verdict import SMALLEST_GAP, Verdict
 
-        cost, tol, saved = _cost(saved, model, self.C), self.tol, self._with_epsilon(saved, model)
+        cost, tol = _cost(saved, model, self.C), self.tol
+        saved = self._with_nu(self._with_epsilon(saved, model), model)
         if saved.status is not None and saved.status.certified and saved.tol is not None:
             tol = max(saved.tol, SMALLEST_GAP)  # the file's own claim decides
         return Verdict(model, data, saved, cost, tol=1e-2 if tol is None else tol)
@@ -75,7 +81,11 @@ class Judging:
             if not saved.is_regression:
                 raise Failure(f"--epsilon is for regressors. {model} is none. Leave it out.")
             _refuse_for_own(saved, model, "--epsilon")
-        if not saved.is_regression or saved.problem["epsilon"] is not None:
+            if saved.has_nu:
+                raise Failure(
+                    f"--epsilon must not be given where there is a nu, as in {model}. Leave it out."
+                )
+        if not saved.is_regression or saved.has_nu or saved.problem["epsilon"] is not None:
             return saved
         if self.epsilon is None or not 0 <= self.epsilon < float("inf"):
             raise Failure(
@@ -83,6 +93,23 @@ class Judging:
                 "--epsilon, a number of at least 0 (-p of LIBLINEAR and LIBSVM)."
             )
         return replace(saved, problem=saved.problem | {"epsilon": float(self.epsilon)})
+
+    def _with_nu(self, saved: files.StoredModel, model: Path) -> files.StoredModel:
+        """A model with its nu, from the file or from the command line, never from both."""
+        if self.nu is not None:
+            if not saved.has_nu:
+                raise Failure(
+                    f"--nu is for models that were trained with one. {model} is none. Leave it out."
+                )
+            _refuse_for_own(saved, model, "--nu")
+        if not saved.has_nu or saved.problem["nu"] is not None:
+            return saved
+        if self.nu is None or not 0 < self.nu <= 1:
+            raise Failure(
+                f"The file {model} does not say which nu the model was trained with. Give it with --nu, a "
+                "number above 0 and at most 1 (-n of LIBSVM)."
+            )
+        return replace(saved, problem=saved.problem | {"nu": float(self.nu)})
 
     def weights(self, saved: files.StoredModel, model: Path) -> Any:
         """The factors on C, from the file or from the command line, never from both."""
@@ -105,6 +132,7 @@ def certify(
             help="Judge with a checker in exact arithmetic that shares no code with the rest: slow.",
         ),
     ] = False,
+    chunking: Chunking,
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> int:
@@ -112,6 +140,9 @@ def certify(
 
     Neither file is trusted. Models without proof and those of LIBLINEAR and LIBSVM are measured instead:
     at most, and at least, so far above the optimum. Models with a kernel are taken as well.
+
+    Data that need more than --memory, and several files, are read in chunks: linear classifiers are then
+    judged in passes over the data.
 
     With --independent, a checker of its own recomputes the values as fractions, without any rounding.
 
@@ -122,7 +153,7 @@ def certify(
     Example: maxmargin certify liblinear.model data.svm -C 1
     """
     if independent:
-        given = judging.C, judging.class_weight, judging.tol, reading.format, reading.columns
+        given = judging.C, judging.class_weight, judging.tol, judging.nu, reading.format, reading.columns
         if any(option is not None for option in given) or reading.skip_bad_lines or reading.missing:
             raise Failure(
                 "--independent takes --label, --query, --delimiter, --decimal, --no-header, --zero-based "
@@ -131,11 +162,18 @@ def certify(
             )
         return _judge_independently(model, data, reading, as_json=as_json)
     judging.check()
-    options.check_readable(data)
     saved = files.load_model(model)
     verdict, weight = judging.verdict(saved, model, data), judging.weights(saved, model)
+    if can_be_judged_in_chunks(saved) and chunking.reason(data, reading) is not None:
+        chunks = chunking.chunks(data, reading, reading.columns or saved.width, None)
+        with Bars(quiet=as_json) as bars:
+            verdict.look_at_chunks(chunks, weight, judging.max_time, bars)
+            bars.finish()
+        return verdict.tell(as_json=as_json)
+    options.check_readable(data)
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        labelled = not saved.is_one_class
+        data_set = reading.read(data, bars.reading(data.name), saved.encoding, labelled=labelled)
         bars.waiting("recomputing the proof")
         verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()

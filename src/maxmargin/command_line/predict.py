@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
 import typer
 
-import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_words, print_json
 from maxmargin.command_line.shared.columns import made_up_in_words
@@ -129,18 +128,18 @@ class Piece:
 
 def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
     """What tells of each row whether the best model gives it the same label."""
-    from maxmargin.files.models.fitted import to_estimator
+    from maxmargin.files.models.fitted import kinds_of, to_estimator
     from maxmargin.files.models.stored import widened
 
-    if not model.has_classes:
+    if not (model.has_classes or model.is_one_class):
         raise Failure(f"--sure tells whether a label is that of the best model. {path} predicts numbers.")
     if model.optimum is None:
         raise Failure(
             f"--sure needs a model file that says where the best model is. {path} does not say it. Train "
             "the model with maxmargin train, whose files do."
         )
-    kind: Any = maxmargin.SVC if isinstance(model, files.SavedKernelModel) else maxmargin.LinearSVC
-    estimator = to_estimator(replace(model, encoding=None, preparation=None, feature_names=None), kind)
+    kind = kinds_of(model)[-1 if isinstance(model, files.SavedKernelModel) else 0]
+    estimator: Any = to_estimator(replace(model, encoding=None, preparation=None, feature_names=None), kind)
     return lambda X: estimator.is_sure(model.prepared(widened(X, model.features)))
 
 
@@ -162,10 +161,11 @@ def predictions(
         if model.is_regression:
             values = None if data.y is None else _some_numbers(data.y)
             errors = None if values is None else (labels - values)[~np.isnan(values)]
-        elif data.y is not None and model.has_classes:
-            codes = class_codes(data.y, model.classes)
+        elif data.y is not None and not model.is_ranking:
+            classes = np.array([-1, 1]) if model.is_one_class else model.classes
+            codes = class_codes(data.y, classes)
             known = int(np.count_nonzero(codes >= 0))
-            right = int(np.count_nonzero((codes >= 0) & (model.classes[codes] == labels)))
+            right = int(np.count_nonzero((codes >= 0) & (classes[codes] == labels)))
             unlabelled = int(
                 np.count_nonzero(data.y == "" if data.y.dtype.kind == "U" else data.y != data.y)
             )

@@ -31,10 +31,11 @@ from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
-from maxmargin.reductions.class_problems import ClassProblems, Decomposition
-from maxmargin.reductions.ladders import Running
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.solvers import SOLVERS, AnySolver, Solver
 from maxmargin.solving.loop import NO_LIMIT, Callback, Progress
+from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts, held_back
 from maxmargin.tools.parameters import check_choice, wrong
 
@@ -195,6 +196,23 @@ class Certified(ShowsProof):
 
         save_model(self, path, format=format, data=data, proof=proof)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        test: tuple[Any, Any] | None = None,
+    ) -> None:
+        """Write one HTML page about the fitted model, its proof and its data, whole or not at all.
+
+        X, y : the training data, on which the proof is recomputed; of other data the page says that it
+        does not hold on them. One class needs no y. test : rows and labels that the model has not seen.
+        """
+        from maxmargin.report.of_estimators import report_on
+
+        report_on(self, path, X, y, test)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
@@ -242,6 +260,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         self._stated_problem = problems.statement() | {"tol": float(self.tol)}
         self._outline = problems.outline()
         self.__dict__.pop("_places", None)
+        self.__dict__.pop("_shares", None)
         worst = models[int(np.argmax(models.relative_gaps))]
         gap = worst.certificate.relative_gap
         self.solver_, self.status_ = worst.solver, worst.status
@@ -391,18 +410,6 @@ class CertifiedClassifier(ClassifierMixin, Certified):
     @abstractmethod
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
         """Fit to ``tol``; whether Ctrl-C came meanwhile."""
-
-    def report(
-        self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
-    ) -> None:
-        """Write one HTML page about the fitted model, its proof and its data, whole or not at all.
-
-        X, y : the training data, on which the proof is recomputed; of other data the page says that it
-        does not hold on them. test : rows and labels that the model has not seen.
-        """
-        from maxmargin.report.of_estimators import report_on
-
-        report_on(self, path, X, y, test)
 
 
 def is_logged() -> bool:

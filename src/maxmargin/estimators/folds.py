@@ -28,8 +28,9 @@ from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate, Off
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.class_problems import ClassProblems, decomposition
-from maxmargin.reductions.ladders import Begin, linear_tolerance
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.decompositions import decomposition
+from maxmargin.reductions.linear_fit import Begin, linear_tolerance
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.types import Indices, Vector
 

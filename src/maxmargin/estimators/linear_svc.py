@@ -32,9 +32,10 @@ from maxmargin.proof.inseparable import InseparabilityProof, InseparableError
 from maxmargin.proof.model import each_of
 from maxmargin.proof.solution import Solution
 from maxmargin.proof.sure import Neighbourhood
-from maxmargin.reductions.class_problems import ClassProblems, Decomposition, decomposition
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.decompositions import Decomposition, decomposition
 from maxmargin.reductions.joint_classes import JointClasses, constant_of, places_of_scores
-from maxmargin.reductions.ladders import Begin, LinearFit
+from maxmargin.reductions.linear_fit import Begin, LinearFit
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import Way

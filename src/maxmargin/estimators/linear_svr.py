@@ -17,7 +17,7 @@ from maxmargin.estimators.reading import MATRIX, checked_weights, telling_of_tab
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.ladders import Begin, LinearFit
+from maxmargin.reductions.linear_fit import Begin, LinearFit
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import AnySolver
 from maxmargin.solving.loop import Callback

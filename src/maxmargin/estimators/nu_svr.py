@@ -13,11 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.proof.certificate import Certificate
 from maxmargin.reductions.regression import Regression
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import AnyNumber, Natural
 from maxmargin.types import Vector
 
 
@@ -47,31 +43,10 @@ class NuSVR(CertifiedRegressor, KernelMachine):
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors.
-    support_vectors_ : array or CSR matrix of shape (n_SV, n_features)
-        Empty for a precomputed kernel.
-    n_support_ : ndarray of shape (1,)
-    dual_coef_ : array or CSR matrix of shape (1, n_SV)
-        The multiplier of the lower wall of each one's tube minus that of the upper one.
-    intercept_ : ndarray of shape (1,)
     epsilon_ : float
         How far a prediction may be off at no cost, as the fit found it.
-    coef_ : array or CSR matrix of shape (1, n_features)
-        Of the linear kernel only.
-    fit_status_ : int
-        0 if the fit is proven to be within ``tol``, else 1.
-    shape_fit_ : tuple
-        Shape of the training data.
-    n_iter_ : int
-        Steps taken.
-    kernel_ : Kernel
-        With gamma as a number.
-    certificate_, trace_, status_, solver_
-        As in ``LinearSVR``.
 
-    Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A function
-    that is not shown to be a kernel is trained with, but proves nothing, as in ``SVC``.
+    All others are as in ``SVR``.
 
     Examples
     --------
@@ -83,23 +58,8 @@ class NuSVR(CertifiedRegressor, KernelMachine):
     True
     """
 
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    tol: takes.Tolerance = 1e-3
     C: takes.Cost = 1.0
     nu: takes.Share = 0.5
-    shrinking: takes.Flag = True
-    cache_size: takes.Megabytes = 1000.0
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
-    random_state: takes.RandomState = None
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
 
     def _statement(self, values: Vector, weights: Vector | None) -> Regression:
         return Regression(None, values, float(self.C), 0.0, weights=weights, nu=float(self.nu))
@@ -108,8 +68,9 @@ class NuSVR(CertifiedRegressor, KernelMachine):
     def epsilon_(self) -> float:
         """The epsilon that the fit found."""
         check_is_fitted(self)
-        assert isinstance(self.certificate_, Certificate)
-        return self.certificate_.shift
+        told = self.__dict__.get("_shares")  # by the file that it was loaded from
+        proof: Any = self.certificate_ if told is None else told[0]
+        return float(proof.shift)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """``<w, phi(x)> + b`` of each row."""

@@ -3,29 +3,17 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import OutlierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.kernel_machine import KernelMachine
-from maxmargin.proof.model import Model
+from maxmargin.estimators.one_class_region import OneClassRegion
 from maxmargin.reductions.one_class import OneClass
-from maxmargin.reductions.ranking import Ranking
-from maxmargin.reductions.regression import Regression
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import AnyNumber, Natural
 from maxmargin.types import Vector
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class OneClassSVM(OutlierMixin, KernelMachine):
+class OneClassSVM(KernelMachine, OneClassRegion):
     """The region where rows of one class are found; every fit proves how close to the optimum it is.
 
         minimise over (w, rho)   1/2 |w|^2  -  nu n rho  +  sum_i weight_i max(0, rho - <w, phi(x_i)>)
@@ -46,32 +34,14 @@ class OneClassSVM(OutlierMixin, KernelMachine):
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_SV,)
-        Indices of the support vectors.
-    support_vectors_ : array or CSR matrix of shape (n_SV, n_features)
-        Empty for a precomputed kernel.
-    n_support_ : ndarray of shape (1,)
     dual_coef_ : array or CSR matrix of shape (1, n_SV)
         Multipliers, which add up to ``nu n``.
     intercept_ : ndarray of shape (1,)
         ``-rho``.
     offset_ : float
         ``rho``: ``decision_function`` is ``score_samples`` less this.
-    coef_ : array or CSR matrix of shape (1, n_features)
-        Of the linear kernel only.
-    fit_status_ : int
-        0 if the fit is proven to be within ``tol``, else 1.
-    shape_fit_ : tuple
-        Shape of the training data.
-    n_iter_ : int
-        Steps taken.
-    kernel_ : Kernel
-        With gamma as a number.
-    certificate_, trace_, status_, solver_
-        As in ``LinearSVR``; ``certificate_.shift`` is ``-rho``.
 
-    Ctrl-C during a fit ends it: the best certified model so far is kept, and a warning says so. A function
-    that is not shown to be a kernel is trained with, but proves nothing, as in ``SVC``.
+    All others are as in ``SVR``; ``certificate_.shift`` is ``-rho``.
 
     Examples
     --------
@@ -85,70 +55,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     True
     """
 
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    tol: takes.Tolerance = 1e-3
     nu: takes.Share = 0.5
-    shrinking: takes.Flag = True
-    cache_size: takes.Megabytes = 1000.0
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
-    random_state: takes.RandomState = None
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
-
-    _what: ClassVar[str] = "one class"
-
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Train until the relative gap is at most ``tol``.
-
-        X : array or sparse matrix of shape (n_samples, n_features), or of all values of a precomputed
-        kernel. y : ignored. sample_weight : one cost per row, not negative.
-
-        Ctrl-C ends a fit whose data are checked: the best model that is proven so far is kept, and a
-        warning says so.
-        """
-        with self._showing() if self.verbose else nullcontext():
-            interrupts = self._fit_once(X, None, sample_weight)
-        if self.status_.certified:
-            interrupts.pass_on()
-        return self
 
     def _statement(self, values: Vector, weights: Vector | None) -> OneClass:
         return OneClass(None, len(values), float(self.nu), weights)
-
-    def _set_proof(self, stated: Regression | OneClass | Ranking, model: Model) -> None:
-        super()._set_proof(stated, model)
-        self.intercept_ = np.array([model.certificate.shift])
-
-    @property
-    def offset_(self) -> float:
-        """``rho``."""
-        check_is_fitted(self)
-        return float(-self.intercept_[0])
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """``<w, phi(x)> - rho`` of each row: at least 0 inside."""
-        return self._scores(X)
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """``<w, phi(x)>`` of each row."""
-        return self.decision_function(X) + self.offset_
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """1 for rows inside, and -1 for those outside."""
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
-
-    def decision_bounds(self, X: Any) -> tuple[Vector, Vector]:
-        """(low, high): what the best model scores each row is between the two, whatever it is."""
-        from maxmargin.estimators.sureness import places_of
-        from maxmargin.proof.sure import score_bounds
-
-        check_is_fitted(self)
-        low, high = score_bounds(*self._scored(X), places_of(self), self.intercept_)
-        return low.ravel(), high.ravel()

@@ -14,11 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from maxmargin.estimators.certified import Certified
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model, Status, Trace
-from maxmargin.reductions.ladders import Running
 from maxmargin.reductions.one_class import OneClass
 from maxmargin.reductions.ranking import Ranking
 from maxmargin.reductions.regression import Regression
 from maxmargin.solving.loop import Callback, Progress
+from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts
 
 
@@ -52,6 +52,7 @@ class OneProblem(Certified):
         self.intercept_ = np.array([model.b])
         self._stated_problem = stated.statement() | {"tol": float(self.tol)}
         self._outline = stated.outline()
+        self.__dict__.pop("_shares", None)
         self.__dict__.pop("_places", None)
         self.solver_, self.status_ = model.solver, model.status
         gap = model.certificate.relative_gap

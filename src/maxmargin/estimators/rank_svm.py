@@ -19,7 +19,7 @@ from maxmargin.problem.ranking import codes_of
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.ranking import RankingCertificate
 from maxmargin.proof.solution import Solution
-from maxmargin.reductions.ladders import Begin, LinearFit
+from maxmargin.reductions.linear_fit import Begin, LinearFit
 from maxmargin.reductions.ranking import Ranking
 from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import Interrupts, held_back

@@ -7,24 +7,21 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import CertifiedClassifier, check_solver
 from maxmargin.estimators.named_kernels import (
+    SeesThroughKernel,
     check_kernel,
     find_kernel,
-    is_function,
-    is_precomputed,
     why_unproven,
 )
 from maxmargin.estimators.reading import (
@@ -33,25 +30,17 @@ from maxmargin.estimators.reading import (
     in_the_kind_of,
     labels_and_codes,
     lies_on_card,
-    telling_of_tables,
     weights_or_zero,
 )
-from maxmargin.kernels.base import Function, Kernel, Linear, Precomputed
+from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.proof.model import Models, Status, each_of
-from maxmargin.reductions.class_problems import (
-    Decomposition,
-    KernelProblems,
-    OneAgainstOne,
-    all_values,
-    decomposition,
-)
-from maxmargin.reductions.kernel_scores import KernelScores
-from maxmargin.reductions.ladders import KernelFit, Running
+from maxmargin.reductions.class_problems import KernelProblems, all_values
+from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne, decomposition
+from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.reductions.probabilities import Method, calibrated
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
+from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
+from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -71,7 +60,7 @@ def _offers_probabilities(model: SVC) -> bool:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SVC(CertifiedClassifier):
+class SVC(SeesThroughKernel, CertifiedClassifier):
     """Support vector classification with kernels; every fit proves how close to the optimum it is.
 
         minimise over (w, b)   1/2 |w|^2  +  C sum_i weight_i max(0, 1 - y_i (<w, phi(x_i)> + b))
@@ -82,7 +71,8 @@ class SVC(CertifiedClassifier):
     Parameters
     ----------
     C : float
-        Weight of the losses: a larger C fits the data harder.
+        Weight of the losses: a larger C fits the data harder. ``numpy.inf`` stands for 1e10, which no
+        multiplier reaches where the classes can be separated; a warning says so where one does.
     kernel : str, callable or Kernel
         "rbf" or "gaussian" ``exp(-gamma |x - z|^2)``, "linear" ``<x, z>``, "poly"
         ``(gamma <x, z> + coef0)^degree``, "laplacian" ``exp(-gamma sum_k |x_k - z_k|)``, "chi2"
@@ -183,34 +173,13 @@ class SVC(CertifiedClassifier):
     True
     """
 
-    C: takes.Cost = 1.0
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    shrinking: takes.Flag = True
+    C: takes.CostOrHardMargin = 1.0
     probability: takes.Probability = False
-    tol: takes.Tolerance = 1e-3
-    cache_size: takes.Megabytes = 1000.0
     class_weight: takes.ClassWeight = None
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
     decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr"
     break_ties: takes.Flag = False
-    random_state: takes.RandomState = None
     multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo"
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
     device: takes.Device = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self.kernel)
-        tags.input_tags.sparse = not tags.input_tags.pairwise
-        return tags
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
@@ -230,6 +199,7 @@ class SVC(CertifiedClassifier):
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
         self._warn_of_doubts(X, weights)
+        self._warn_of_no_hard_margin(self.C)
         return interrupts
 
     def _fit_checked(
@@ -280,7 +250,7 @@ class SVC(CertifiedClassifier):
             decomposition(len(labels), pairs=self.multi_class == "ovo"),
             matrix=self._all_values(kernel, X, shared) if on_card is None else None,
             on_card=on_card,
-            C=self.C,
+            C=self._finite_cost(self.C),
             nu=self._nu,
             weights=weights,
             class_weight=self.class_weight,
@@ -294,10 +264,6 @@ class SVC(CertifiedClassifier):
     def _nu(self) -> float | None:
         """The share of the rows that may be on the wrong side, where it is given in the place of C."""
         return None
-
-    def _at_gamma(self, gamma: float) -> Self:
-        """The same estimator, not fitted, with another gamma."""
-        return type(self)(**self.get_params(deep=False) | {"gamma": gamma})
 
     def _set_fitted(self, problems: KernelProblems, X: Any, models: Models) -> str:
         """Everything that the models tell; returns what is to be warned of, if anything."""
@@ -339,7 +305,7 @@ class SVC(CertifiedClassifier):
         return bool(self.probability) and self.probability != "deprecated"
 
     def _all_values(self, kernel: Kernel, X: Any, shared: bool) -> NDArray[Any] | None:
-        return all_values(kernel, X, float(self.cache_size), self._threads(), shared=shared)
+        return all_values(kernel, X, float(self.cache_size), self._threads, shared=shared)
 
     def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
         """The multipliers of the last fit, if there was one on such data and it is to be the start."""
@@ -351,42 +317,15 @@ class SVC(CertifiedClassifier):
         return each if [len(alpha) for alpha in each] == counts else None
 
     def _checked_data(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
-        targets: NDArray[Any]
-        if is_function(self.kernel):
-            # What X is, only the function knows.
-            targets = column_or_1d(y, warn=True)
-            check_consistent_length(X, targets)
-        else:
-            self._refuse_sparse_matrix(X)
-            with telling_of_tables(X):
-                X, targets = validate_data(self, X, y, order="C", **MATRIX)
-        if is_precomputed(self.kernel) and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                "Precomputed matrix must be a square matrix: a row and a column for every example. Input "
-                f"is a {X.shape[0]}x{X.shape[1]} matrix. Give kernel(X_train, X_train) to fit."
-            )
-        return X, targets
-
-    def _refuse_sparse_matrix(self, X: Any) -> None:
-        if sparse.issparse(X) and is_precomputed(self.kernel):
-            raise TypeError("Sparse precomputed kernels are not supported. Use X.toarray().")
+        return self._read(X, y)
 
     def _set_model(self, problems: KernelProblems, X: Any, models: Models) -> None:
         """The support vectors, those of the first class first, with their coefficients."""
         table = problems.table(models.w)
         used = table.any(axis=0)
-        self.support_ = np.concatenate(problems.by_class)[used].astype(np.int32)
-        owners, count = problems.codes[self.support_], len(problems.labels)
-        self.n_support_ = np.bincount(owners, minlength=count).astype(np.int32)
-        coefficients = np.ascontiguousarray(table[:, used])
-        self.dual_coef_ = sparse.csr_matrix(coefficients) if sparse.issparse(X) else coefficients
-        if isinstance(self.kernel_, Precomputed):
-            self.support_vectors_ = np.empty((0, 0), X.dtype)
-        elif isinstance(self.kernel_, Function):
-            self.support_vectors_ = _safe_indexing(X, self.support_)
-        else:
-            self.support_vectors_ = X[self.support_]
-        self._set_scores(coefficients)
+        support = np.concatenate(problems.by_class)[used]
+        counts = np.bincount(problems.codes[support], minlength=len(problems.labels))
+        self._set_support(X, support, counts, table[:, used])
 
     @property
     def _kind(self) -> Decomposition:
@@ -410,21 +349,45 @@ class SVC(CertifiedClassifier):
             return self._kind.is_decided(*self._bounds(X), break_ties=True)
         return super().is_sure(X)
 
-    def _set_scores(self, coefficients: NDArray[np.float64]) -> None:
-        """How rows are scored; the coefficients are those of ``dual_coef_``, not sparse."""
-        support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
-        self._problem_scores = KernelScores(self.kernel_, support, coefficients, self.n_support_)
+    @property
+    def probA_(self) -> NDArray[np.float64]:
+        """Minus the slope of each sigmoid of ``calibration_``; deprecated in scikit-learn, too."""
+        return self._of_sigmoids("probA_")
 
     @property
-    def coef_(self) -> Any:
-        """``w`` of every problem; of the linear kernel only."""
+    def probB_(self) -> NDArray[np.float64]:
+        """Minus the offset of each sigmoid of ``calibration_``; deprecated in scikit-learn, too."""
+        return self._of_sigmoids("probB_")
+
+    def _of_sigmoids(self, name: str) -> NDArray[np.float64]:
         check_is_fitted(self)
-        if not isinstance(self.kernel_, Linear):
-            raise AttributeError("coef_ is only available when using a linear kernel")
-        weights = self._problem_scores.weights()
-        # Computed from ``dual_coef_``, which predicts: a change of it would be lost.
-        (weights.data if sparse.issparse(weights) else weights).flags.writeable = False
-        return weights
+        warnings.warn(
+            f"Attribute `{name}` was deprecated in scikit-learn 1.8. Use calibration_: it has the curves.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        known = getattr(self, "calibration_", None)
+        if known is None or known.method != "sigmoid":
+            return np.empty(0)
+        part = "first" if name == "probA_" else "second"
+        # Those of the first of two classes, as LIBSVM has them: 1 / (1 + exp(A score + B)).
+        return np.array([-getattr(curve, part)[0] for curve in known.curves])
+
+    @property
+    def _dual_coef_(self) -> Any:
+        """``dual_coef_`` with LIBSVM's signs, where converters of scikit-learn's models look for it."""
+        return -self.dual_coef_ if len(self.classes_) == 2 else self.dual_coef_
+
+    @_dual_coef_.setter
+    def _dual_coef_(self, coefficients: Any) -> None:
+        signed = np.asarray(coefficients, np.float64)
+        self.dual_coef_ = np.ascontiguousarray(-signed if len(self.classes_) == 2 else signed)
+        self._set_scores(self.dual_coef_)
+
+    @property
+    def _intercept_(self) -> NDArray[np.float64]:
+        """``intercept_`` with LIBSVM's signs."""
+        return -self.intercept_ if len(self.classes_) == 2 else self.intercept_
 
     @property
     def _gamma(self) -> float:
@@ -436,10 +399,7 @@ class SVC(CertifiedClassifier):
         check_is_fitted(self)
         if (card := card_for(self.device, X)) is not None:
             return self._scores_on_card(card, X)
-        if not isinstance(self.kernel_, Function):
-            self._refuse_sparse_matrix(X)
-            X = validate_data(self, X, order="C", reset=False, **MATRIX)
-        return self._problem_scores(X, self.intercept_, Budget(math.inf, self._threads()))
+        return self._problem_scores(self._to_score(X), self.intercept_, Budget(math.inf, self._threads()))
 
     def _scores_on_card(self, card: Card, X: Any) -> NDArray[np.float64]:
         from maxmargin.gpu.scores import scores_on_card

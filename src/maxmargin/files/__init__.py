@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from maxmargin.files.data.fingerprints import fingerprint as fingerprint
     from maxmargin.files.data.libsvm import read_libsvm as read_libsvm
     from maxmargin.files.data.libsvm import write_libsvm as write_libsvm
+    from maxmargin.files.data.packing import PackedSource as PackedSource
+    from maxmargin.files.data.packing import pack as pack
     from maxmargin.files.data.reading import DataError as DataError
     from maxmargin.files.data.reading import DataSet as DataSet
     from maxmargin.files.data.reading import read as read
@@ -29,12 +31,14 @@ _HOME = {
     "DataError": "data.reading",
     "DataSet": "data.reading",
     "ModelError": "models.stored",
+    "PackedSource": "data.packing",
     "SavedKernelModel": "models.stored",
     "SavedModel": "models.stored",
     "StoredModel": "models.stored",
     "fingerprint": "data.fingerprints",
     "load_model": "models.saved",
     "load_pipeline": "models.pipelines",
+    "pack": "data.packing",
     "read": "data.reading",
     "read_libsvm": "data.libsvm",
     "save_model": "models.saved",

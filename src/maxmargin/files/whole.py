@@ -7,8 +7,8 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -37,7 +37,7 @@ def write_whole(path: str | os.PathLike[str], writer: Callable[[BinaryIO], objec
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
-    try:
+    with writing_errors(path, temporary):
         replaced = _replaceable(target)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
         try:
@@ -53,13 +53,34 @@ def write_whole(path: str | os.PathLike[str], writer: Callable[[BinaryIO], objec
                 temporary.unlink()
             raise
         _sync_folder(target.parent)
+
+
+@contextmanager
+def writing_errors(
+    path: str | os.PathLike[str], temporary: str | os.PathLike[str] | None = None
+) -> Iterator[None]:
+    """Say of an OSError in the writing of a file what the reason and the cure are."""
+    target = os.path.realpath(path)
+    own = (None, target, f"{target}.part", None if temporary is None else os.fspath(temporary))
+    try:
+        yield
     except OSError as error:
-        if error.filename not in (None, str(target), str(temporary)):
+        if error.filename not in own:
             raise  # the writer's own trouble with some other file
         reason = _CURES.get(error.errno or 0, (error.strerror or str(error)).lower())
         state = "The file of that name is unchanged" if os.path.isfile(target) else "Nothing was written"
         # OSError picks its subclass, such as PermissionError, by the number.
         raise OSError(error.errno, f"Could not be written: {reason}. {state}", str(path)) from error
+
+
+def rename_whole(temporary: str, path: str | os.PathLike[str]) -> None:
+    """Give a file that is complete and on the disk its name, in place of one that may have had it."""
+    target = Path(os.path.realpath(path))
+    replaced = _replaceable(target)
+    if replaced is not None:
+        _take_permissions(Path(temporary), replaced)
+    os.replace(temporary, target)
+    _sync_folder(target.parent)
 
 
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)

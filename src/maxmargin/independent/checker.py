@@ -143,7 +143,7 @@ def check(
 def judge(part: Part, tol: Fraction | None) -> Finding:
     """Recompute both values of a problem; with ``tol``, the exact gap has to be within it."""
     problem = part.problem
-    proof = Proof(problem, part.w, part.b, part.alpha)
+    proof = Proof(problem, part.w, part.b, part.alpha, part.shift)
     low: Fraction | None
     if part.hard:
         value = hard_margin_primal(problem, part.w, part.b)
@@ -218,6 +218,12 @@ def _in_words(described: Mapping[str, Any]) -> str:
     loss = "hard margin" if stated["C"] == "inf" else f"{stated['loss']} loss, C = {stated['C']!r}"
     kernel = f", {described['kernel']['kernel']} kernel" if "kernel" in described else ""
     kernel += ", l1 penalty" if stated["penalty"] == "l1" else ""
+    if "nu" in stated:
+        loss = (
+            f"{loss}, nu = {stated['nu']!r}"
+            if stated["C"] != 1.0
+            else f"{stated['loss']} loss, nu = {stated['nu']!r}"
+        )
     return f"{loss}, intercept {stated['intercept']}{kernel}"
 
 
@@ -246,6 +252,14 @@ def _refuse_unknown(described: Mapping[str, Any]) -> None:
         )
     others: dict[str, Any] = {"regression": TUBE_LOSSES, "ranking": RANKING_LOSSES}
     losses = others.get(described["decision"], LOSSES)
+    if "nu" in stated:
+        sought = described["decision"] == "regression" and stated["loss"] == "epsilon_insensitive"
+        sought = sought and stated["epsilon"] == 0.0
+        form = "none" if described["decision"] == "one_class" else "exact"
+        if not (sought or stated["loss"] == "hinge") or stated["intercept"] != form or stated["C"] == "inf":
+            raise Unreadable(
+                "The model minimises another problem with a nu than those that are known here."
+            )
     joint = stated["formulation"] == "crammer_singer" and stated["loss"] == "hinge"
     known = joint or (stated["formulation"] == "separate" and stated["loss"] in losses)
     if stated["penalty"] != "l2":  # with the l1 penalty nothing bounds how far the best model is

@@ -37,6 +37,8 @@ class Part:
     claimed_primal: float
     claimed_dual: float
     hard: bool
+    shift: Fraction = Fraction(0)
+    """What the targets are lowered by, where that is sought."""
     place: Place | None = None
     """Where the file says that the best point is."""
 
@@ -45,7 +47,8 @@ def parts_of(model: Model, data: Data) -> Iterator[Part]:
     """Each problem of the model, with its answer and its claims; an ``OtherData`` says what is amiss."""
     described = model.description
     require_its_rows(described, data)
-    yield from (_of_regression if described["decision"] == "regression" else _of_classes)(model, data)
+    tasks = {"regression": _of_regression, "one_class": _of_one_class}
+    yield from tasks.get(described["decision"], _of_classes)(model, data)
 
 
 def require_its_rows(described: Mapping[str, Any], data: Data) -> None:
@@ -70,16 +73,48 @@ def _of_regression(model: Model, data: Data) -> Iterator[Part]:
     else:
         w = Vector.of(model.lines("coef")[0])
     walls = [end for y in values for end in (y - stated["epsilon"], -(y + stated["epsilon"]))]
+    costs = [Fraction(stated["C"])] * len(walls)
     problem = ExactProblem(
         TwinRows(examples),
         [1, -1] * len(values),
-        [Fraction(stated["C"])] * len(walls),
+        costs,
         TUBE_LOSSES[stated["loss"]],
         stated["intercept"],
         Fraction(stated["intercept_scaling"]),
         targets=[Fraction(end) for end in walls],
+        total=_total(described, 0, costs[::2]),
     )
     yield _part(model, 0, "", problem, w, model.numbers("alpha"))
+
+
+def _of_one_class(model: Model, data: Data) -> Iterator[Part]:
+    """The one problem of one class, whose shift is the intercept of the model."""
+    described = model.description
+    vectors, count = aligned(data, described, model), len(data.rows)
+    rows: Rows = PlainRows(vectors)
+    if "kernel" in described:
+        rows = KernelRows(vectors, described["kernel"])
+        w, alpha = _coefficients(model, 0, (0, None), list(range(count)), vectors), model.numbers("alpha")
+    else:
+        w, alpha = Vector.of(model.lines("coef")[0]), model.lines("alpha")[0]
+    if described["problem"]["C"] != 1.0 or described["shares"][0]["shift"] != model.numbers("intercept")[0]:
+        raise OtherData("one class has C = 1, and the shift of its targets for an intercept")
+    costs, none = [Fraction(1)] * count, [Fraction(0)] * count
+    form = described["problem"]["loss"], described["problem"]["intercept"]
+    total = _total(described, 0, costs)
+    problem = ExactProblem(rows, [1] * count, costs, *form, targets=none, total=total)
+    yield replace(_part(model, 0, "", problem, w, alpha), b=Fraction(0))
+
+
+def _total(described: Mapping[str, Any], k: int, costs: Sequence[Fraction]) -> Fraction | None:
+    """What the multipliers add up to: the float64 that was minimised with, which has to be that of nu."""
+    nu = described["problem"].get("nu")
+    if nu is None:
+        return None
+    total, wanted = Fraction(described["shares"][k]["total"]), Fraction(nu) * sum(costs)
+    if not 0 < nu <= 1 or abs(total - wanted) > wanted / 10**12:
+        raise OtherData("the multipliers do not add up to the share of all costs that nu is")
+    return total
 
 
 def number_of(label: str) -> float:
@@ -124,15 +159,27 @@ def _of_classes(model: Model, data: Data) -> Iterator[Part]:
             begin += len(members)
         else:
             w, alpha = Vector.of(model.lines("coef")[k]), model.lines("alpha")[k]
+        cost = stated["C"] if "nu" not in stated else described["shares"][k]["cost"]
+        # C_i is the float64 product: that is what was minimised.
+        costs = [Fraction(1.0 * factor if hard else cost * factor) for factor in own]
+        signs = [1 if codes[i] == first else -1 for i in members]
+        of_nu: dict[str, Any] = {}
+        if (total := _total(described, k, costs)) is not None:
+            of_nu = {"total": total, "targets": [Fraction(0)] * len(members)}
+            if (
+                2 * min(sum(c for c, y in zip(costs, signs, strict=True) if y == s) for s in (1, -1))
+                < total
+            ):
+                raise OtherData("nu is more than twice the share of the smaller class")
         problem = ExactProblem(
             rows,
-            [1 if codes[i] == first else -1 for i in members],
-            # C_i is the float64 product: that is what was minimised.
-            [Fraction(1.0 * factor if hard else stated["C"] * factor) for factor in own],
+            signs,
+            costs,
             stated["loss"],
             stated["intercept"],
             Fraction(stated["intercept_scaling"]),
             penalty=stated["penalty"],
+            **of_nu,
         )
         yield _part(model, k, _title(classes, first, second), problem, w, alpha)
 
@@ -165,6 +212,7 @@ def _part(
     """Problem k with what the file says of it."""
     described = model.description
     claim, places = described["claims"][k], described.get("optimum")
+    shift = described["shares"][k]["shift"] if "nu" in described["problem"] else 0.0
     return Part(
         title,
         problem,
@@ -174,6 +222,7 @@ def _part(
         float(claim["primal"]),
         float(claim["dual"]),
         described["problem"]["C"] == "inf",
+        Fraction(shift),
         None if places is None else Place(**{name: float(end) for name, end in places[k].items()}),
     )
 

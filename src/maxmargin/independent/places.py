@@ -13,6 +13,11 @@ so the radius has to be at least the smaller of the two. Where b is free, the sl
 does not decrease when b or any score f_i grows, and the scores of w* are within radius |x_i| of those of
 w. So S(low) < 0 for the largest of these scores proves that all best b are above low, and S(high) > 0 for
 the smallest that they are below high. docs/sure.md has the proofs.
+
+With a nu, rows of sign y see u = y b + e alone, and the best u of each sign minimises T' u + sum_i C_i
+max(0, k_i - u), k_i = p_i - y_i f_i, with half of the total, T'. So u is at least every level above which
+all k_i, as low as they can be, cost more than T', and at most one above which they, as high as they can be,
+cost less. Without an intercept there is one u, the shift e itself.
 """
 
 from __future__ import annotations
@@ -43,6 +48,11 @@ def wrong_place(proof: Proof, place: Place) -> Iterator[str]:
     radius = Fraction(place.radius)
     if not _is_within(proof, radius):
         yield "the best w is not shown to be as near as the file says"
+    if problem.total is not None:
+        low, high = _levels(proof, radius)
+        if not (_is_below(place.low, low) and _is_below(-place.high, None if high is None else -high)):
+            yield "the best intercept is not shown to be between the ends that the file names"
+        return
     if problem.intercept != "exact":
         scaling = problem.scaling if problem.intercept == "regularised" else ZERO
         if not (place.low <= b <= place.high) or Fraction(place.scaling) < scaling:
@@ -58,6 +68,46 @@ def wrong_place(proof: Proof, place: Place) -> Iterator[str]:
         lowest = [score.low - reach for score, reach in zip(scores, reaches, strict=True)]
         if _slope(problem, lowest, Fraction(place.high)).low <= 0:
             yield "the best intercept is not shown to be below the high end that the file names"
+
+
+def _is_below(end: float, level: Fraction | None) -> bool:
+    """Whether a low end is below a level; None stands for no level."""
+    return end == -math.inf or (level is not None and Fraction(end) <= level)
+
+
+def _levels(proof: Proof, radius: Fraction) -> tuple[Fraction | None, Fraction | None]:
+    """Between which values every best b is or, without an intercept, every best shift; None: no bound."""
+    problem, free = proof.problem, proof.problem.intercept == "exact"
+    ends = []
+    for sign in (1, -1) if free else (1,):
+        own = [i for i in problem.counted if not free or problem.y[i] == sign]
+        ends.append([_level(proof, radius, own, side) for side in (-1, 1)])
+    if not free:
+        return ends[0][0], ends[0][1]
+    (low, high), (other_low, other_high) = ends
+    return (
+        None if low is None or other_high is None else (low - other_high) / 2,
+        None if high is None or other_low is None else (high - other_low) / 2,
+    )
+
+
+def _level(proof: Proof, radius: Fraction, own: list[int], side: int) -> Fraction | None:
+    """A bound on u of one sign: from below for a side of -1, from above for 1."""
+    problem = proof.problem
+    assert problem.total is not None
+    wanted = problem.total / (2 if problem.intercept == "exact" else 1)
+    kinks = []
+    for i in own:
+        score, reach = proof.scores[i], radius * root_above(problem.rows.squared_length(i).high)
+        target = Fraction(1) if problem.targets is None else problem.targets[i]
+        ends = [target - problem.y[i] * end for end in score]
+        kinks.append(((min(ends) - reach) if side < 0 else (max(ends) + reach), problem.costs[i]))
+    cost = ZERO
+    for kink, own_cost in sorted(kinks, reverse=True):
+        cost += own_cost
+        if cost > wanted or (side > 0 and cost == wanted):
+            return kink
+    return None
 
 
 def _is_within(proof: Proof, radius: Fraction) -> bool:

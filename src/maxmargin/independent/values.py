@@ -6,7 +6,8 @@
 
 The targets p_i are 1 but in regression, whose examples have two rows each, the walls of its tube: the
 lower one with y = 1 and the target value - epsilon, the upper one with -1 and -(value + epsilon). With the
-l1 penalty, |w|_1 and |b| / s are in the places of 1/2 |w|^2 and b^2 / (2 s^2).
+l1 penalty, |w|_1 and |b| / s are in the places of 1/2 |w|^2 and b^2 / (2 s^2). With a nu, all targets are
+lowered by a shift e that is sought, m_i has e besides, and P has T e, where T is a number that is given.
 
 **The bound.** Every loss is convex, so for every margin m and every a in its box, C loss(m) >= gain(a) -
 a m, where gain(a) = -C loss*(-a / C). With w(a) = sum_i a_i y_i x_i, t = sum_i a_i y_i and gain the sum of
@@ -20,6 +21,12 @@ all gain(a_i) - a_i (1 - p_i), adding this up over the rows gives, for every (w,
   and the better of their bounds counts. First, the multipliers of the class with the larger sum are
   multiplied by the quotient of the two sums, a fraction: they stay in their boxes, and t is then 0.
   Second, the lemma below bounds b, and |b t| <= B |t|.
+
+**Shares.** With a nu, the same sum gives P(w, b, e) >= gain - 1/2 |w(a)|^2 - b t + e (T - sum_i a_i), for
+every e. So the bound is gain - 1/2 |w(a)|^2 for multipliers in their boxes with t = 0 and a sum of T: those
+of each sign have to add up to T / 2, and to T where all rows are of one sign and b is 0. Sums of floats are
+off by a trifle. Where one is too large, its multipliers are multiplied by the quotient; where it is too
+small, each gets the same share of what it lacks to its wall. Both stay in their boxes.
 
 **The l1 penalty.** There, P(w, b) >= gain - <w, w(a)> - b t + |w|_1 >= gain - b t where no entry of w(a)
 is beyond 1, and if b is regularised P(w, b) >= gain where s |t| is not, either. Let q be the largest of
@@ -112,6 +119,8 @@ class ExactProblem:
     """p_i, of the hinge and the squared hinge; None where all of them are 1."""
     penalty: str = "l2"
     """l2, or l1 for rows without a kernel."""
+    total: Fraction | None = None
+    """T, what the multipliers add up to, where the targets have a shift that is sought."""
 
     @cached_property
     def counted(self) -> list[int]:
@@ -132,6 +141,7 @@ class Proof:
     w: Vector
     b: Fraction
     alpha: Sequence[Fraction]
+    shift: Fraction = ZERO
 
     @cached_property
     def scores(self) -> list[Interval]:
@@ -141,7 +151,7 @@ class Proof:
     @cached_property
     def primal(self) -> Interval:
         """An interval around P(w, b); a single number where nothing but fractions occurs."""
-        return _objective(self.problem, self.w, self.b, self.scores)
+        return _objective(self.problem, self.w, self.b, self.scores, self.shift)
 
     @cached_property
     def boxed(self) -> list[Fraction]:
@@ -184,6 +194,8 @@ def lower_bound(problem: ExactProblem, alpha: Sequence[Fraction], upper: Fractio
 
 def _best_bound(problem: ExactProblem, alpha: Sequence[Fraction], by_lemma: Fraction) -> Fraction:
     """The best of three bounds: by the lemma, of balanced multipliers, and 0."""
+    if problem.total is not None:  # 0 is no bound where e can be as low as one likes
+        return by_lemma
     bound = max(by_lemma, ZERO)
     if problem.intercept == "exact" and not problem.one_class and _excess(problem, alpha):
         other = balanced(problem.y, alpha)
@@ -194,6 +206,8 @@ def _best_bound(problem: ExactProblem, alpha: Sequence[Fraction], by_lemma: Frac
 def _lemma_bound(problem: ExactProblem, alpha: Sequence[Fraction], w: Vector, upper: Fraction) -> Fraction:
     """What multipliers in their boxes prove, w being made of them."""
     bound, excess = _dual(problem, alpha, w), _excess(problem, alpha)
+    if problem.total is not None:
+        return bound
     if problem.penalty == "l1":
         return _l1_bound(problem, bound, excess, w, upper)
     if problem.intercept == "none":
@@ -289,15 +303,20 @@ def w_of_alpha(problem: ExactProblem, alpha: Sequence[Fraction]) -> Vector:
     return problem.rows.combine([a * y for a, y in zip(alpha, problem.y, strict=True)])
 
 
-def _objective(problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval]) -> Interval:
+def _objective(
+    problem: ExactProblem, w: Vector, b: Fraction, scores: Sequence[Interval], shift: Fraction = ZERO
+) -> Interval:
     each = _margins(problem, scores, b)
+    if problem.total is not None:
+        each = [margin.plus(shift) for margin in each]
     if problem.group > 1:
         each = [min(each[j : j + problem.group], key=lambda m: m.low) for j in _first_of_groups(problem)]
         costs = [problem.costs[j] for j in _first_of_groups(problem)]
         losses = sum_of(_loss("hinge", m).times(cost) for m, cost in zip(each, costs, strict=True))
         return sum_of([_regulariser(problem, w, b, scores), losses])
     losses = sum_of(_loss(problem.loss, each[i]).times(problem.costs[i]) for i in problem.counted)
-    return sum_of([_regulariser(problem, w, b, scores), losses])
+    value = sum_of([_regulariser(problem, w, b, scores), losses])
+    return value if problem.total is None else value.plus(problem.total * shift)
 
 
 def _margins(problem: ExactProblem, scores: Sequence[Interval], b: Fraction) -> list[Interval]:
@@ -340,6 +359,8 @@ def boxed(problem: ExactProblem, alpha: Sequence[Fraction]) -> list[Fraction]:
     above = [max(a, ZERO) for a in alpha]
     if problem.group > 1:
         return _shared(problem, above)
+    if problem.total is not None:
+        return _adding_up(problem, [min(a, cost) for a, cost in zip(above, problem.costs, strict=True)])
     return [a if wall is None else min(a, wall) for a, wall in zip(above, walls, strict=True)]
 
 
@@ -354,6 +375,23 @@ def _shared(problem: ExactProblem, alpha: list[Fraction]) -> list[Fraction]:
         own, cost = alpha[j : j + problem.group], problem.costs[j]
         whole = total(own)
         out += own if whole <= cost else [a * cost / whole for a in own]
+    return out
+
+
+def _adding_up(problem: ExactProblem, alpha: list[Fraction]) -> list[Fraction]:
+    """Multipliers in their boxes whose sum is the total; where b is free, each sign has half of it."""
+    assert problem.total is not None
+    free = problem.intercept == "exact"
+    out = list(alpha)
+    for sign in (1, -1) if free else (1,):
+        own = [i for i, y in enumerate(problem.y) if not free or y == sign]
+        wanted = problem.total / 2 if free else problem.total
+        whole, room = total(alpha[i] for i in own), total(problem.costs[i] - alpha[i] for i in own)
+        for i in own:
+            if whole > wanted:
+                out[i] = alpha[i] * wanted / whole
+            elif whole < wanted:
+                out[i] = alpha[i] + (problem.costs[i] - alpha[i]) * (wanted - whole) / room
     return out
 
 

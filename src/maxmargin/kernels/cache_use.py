@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from maxmargin import core
 
-_PEAK, _COMPUTED, _FOUND = "cache_peak_bytes", "cache_rows_computed", "cache_rows_found"
-_MOST_BYTES = 2.0**62
-"""Bytes: more than any memory has, and a number that the core can count to."""
-
-
-def bytes_of(megabytes: float) -> int:
-    """The bytes of so many megabytes, or all that can be counted."""
-    return int(min(1e6 * megabytes, _MOST_BYTES))
+PEAK, COMPUTED, FOUND = "cache_peak_bytes", "cache_rows_computed", "cache_rows_found"
+"""What solvers call the three numbers in their notes."""
 
 
 @dataclass(frozen=True)
@@ -47,22 +40,9 @@ class CacheUse:
 
 def cache_notes(peak_bytes: int, rows_computed: int, rows_found: int) -> dict[str, float]:
     """What a solver's ``Solution`` tells of its cache."""
-    return {_PEAK: float(peak_bytes), _COMPUTED: float(rows_computed), _FOUND: float(rows_found)}
+    return {PEAK: float(peak_bytes), COMPUTED: float(rows_computed), FOUND: float(rows_found)}
 
 
 def notes_of(counts: core.CacheCounts) -> dict[str, float]:
     """What the core's counts tell of a cache."""
     return cache_notes(counts.peak_bytes, counts.rows_computed, counts.rows_found)
-
-
-def cache_use(
-    budget_bytes: int, shared_bytes: int, shared_rows: int, notes: Sequence[Mapping[str, float]], side: int
-) -> CacheUse:
-    """The use of a fit, from what its problems share and what each noted, ``side`` of them side by side."""
-    peaks = sorted((int(note.get(_PEAK, 0)) for note in notes), reverse=True)
-    return CacheUse(
-        budget_bytes,
-        shared_bytes + sum(peaks[:side]),
-        shared_rows + sum(int(note.get(_COMPUTED, 0)) for note in notes),
-        sum(int(note.get(_FOUND, 0)) for note in notes),
-    )

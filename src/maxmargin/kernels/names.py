@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kernels by name, and as plain values that a model file can hold."""
+"""Kernels as names and numbers, which a model file can hold."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import reduce
 from operator import add, mul
 from typing import Any
 
 from maxmargin.kernels.base import (
+    KINDS,
     ChiSquared,
     Combination,
     Factor,
@@ -18,40 +18,13 @@ from maxmargin.kernels.base import (
     Laplacian,
     Linear,
     Polynomial,
-    Precomputed,
     Sigmoid,
 )
 
-KINDS: dict[str, tuple[Callable[..., Kernel], tuple[str, ...]]] = {
-    "linear": (Linear, ()),
-    "polynomial": (Polynomial, ("degree", "gamma", "coef0")),
-    "gaussian": (Gaussian, ("gamma",)),
-    "laplacian": (Laplacian, ("gamma",)),
-    "chi_squared": (ChiSquared, ("gamma",)),
-    "sigmoid": (Sigmoid, ("gamma", "coef0")),
-    "precomputed": (Precomputed, ()),
-}
-"""The class and the parameters of every kernel, by its name."""
-_ALIASES = {"poly": "polynomial", "rbf": "gaussian", "chi2": "chi_squared"}
-SHORT_NAMES = {name: short for short, name in _ALIASES.items()}
-"""What scikit-learn calls those kernels for which it has another name."""
-KERNEL_NAMES = (*KINDS, *_ALIASES)
-"""All names that ``kernel_from_name`` takes; the last three are those of scikit-learn."""
 _MOST_TERMS = 1000
 """Terms of a sum that a file may hold."""
 _MOST_FACTORS = 64
 """Factors of a product that a file may hold."""
-
-
-def kernel_from_name(name: str, degree: int = 3, gamma: float = 1.0, coef0: float = 0.0) -> Kernel:
-    """The kernel of that name, with those of the parameters that it has."""
-    found = KINDS.get(_ALIASES.get(name, name)) if isinstance(name, str) else None
-    if found is None:
-        listed = ", ".join(map(repr, KERNEL_NAMES))
-        raise ValueError(f"The 'kernel' parameter must be one of {listed}. Got {name!r} instead.")
-    kind, parameters = found
-    given = {"degree": degree, "gamma": gamma, "coef0": coef0}
-    return kind(**{parameter: given[parameter] for parameter in parameters})
 
 
 def describe(kernel: Kernel) -> dict[str, Any]:

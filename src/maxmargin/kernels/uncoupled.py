@@ -24,6 +24,9 @@ from maxmargin.kernels.base import Kernel, Term
 from maxmargin.problem.rows import Rows
 from maxmargin.types import Indices, Vector
 
+_UNNOTICED = 1e-8
+"""The share of the best value that pairs of rows may be worth which a kernel problem leaves out: far below
+the relative gaps that fits are asked for."""
 _PAYS = 0.7
 """A split pays where it leaves at most this share of all pairs."""
 _LEAST_ROWS = 32
@@ -254,3 +257,14 @@ def _blocks(groups: Indices, left_out: float) -> Blocks:
     rank[np.argsort(-np.bincount(numbers), kind="stable")] = np.arange(len(sizes))
     order = np.argsort(rank[numbers], kind="stable")
     return Blocks(order, np.append(0, np.cumsum(sizes)), left_out)
+
+
+def affordable(squared_norms: Vector, y: Vector, costs: Vector) -> float:
+    """An error that no certificate notices: a small share of a lower bound on the best value.
+
+    Multipliers in balance with the sum s are worth s - s^2 / 2 max_i k(x_i, x_i) or more.
+    """
+    largest = float(squared_norms.max())
+    most = 2.0 * min(float(costs[y > 0].sum()), float(costs[y < 0].sum()))
+    s = min(most, 1.0 / largest) if largest > 0.0 else most
+    return _UNNOTICED * (s - 0.5 * s * s * largest)

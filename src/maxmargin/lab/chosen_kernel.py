@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from maxmargin.kernels import Kernel
-from maxmargin.kernels.names import KINDS, kernel_from_name
+from maxmargin.kernels.base import KINDS, kernel_from_name
 from maxmargin.lab.asked import Asked
 from maxmargin.lab.scripts import CORNER, number
 from maxmargin.types import Vector

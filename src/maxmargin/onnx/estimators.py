@@ -12,15 +12,20 @@ from maxmargin.estimators import (
     SVCCV,
     SVR,
     SVRCV,
+    LinearOneClassSVM,
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
     LogisticRegression,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    RankSVM,
 )
 from maxmargin.kernels.base import Precomputed
 from maxmargin.onnx.graph import DOUBLE, INT64, Graph, Value, Write, is_text
 from maxmargin.onnx.kernels import kernel_values
-from maxmargin.reductions.class_problems import Decomposition, OneAgainstOne
+from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne
 
 
 def _linear(graph: Graph, model: Any, X: Value) -> list[Value]:
@@ -56,6 +61,21 @@ def _linear_regressor(graph: Graph, model: Any, X: Value) -> list[Value]:
 def _kernel_regressor(graph: Graph, model: Any, X: Value) -> list[Value]:
     coefficients = model._problem_scores.coefficients
     return [graph.affine(_kernel_values(graph, model, X), coefficients.T, model.intercept_)]
+
+
+def _half_space(graph: Graph, model: Any, X: Value) -> list[Value]:
+    return _sides(graph, graph.affine(X, np.asarray(model.coef_).T, model.intercept_))
+
+
+def _region(graph: Graph, model: Any, X: Value) -> list[Value]:
+    return _sides(graph, _kernel_regressor(graph, model, X)[0])
+
+
+def _sides(graph: Graph, scores: Value) -> list[Value]:
+    """1 inside and -1 outside, and the scores."""
+    inside = graph.cast(graph.node("Not", graph.node("Less", scores, graph.constant(0.0))), INT64)
+    places = graph.node("Squeeze", inside, graph.constant([1]))
+    return [graph.node("Gather", graph.constant(np.array([-1, 1], np.int64)), places), scores]
 
 
 def _chosen(write: Write) -> Write:
@@ -100,6 +120,9 @@ CLASSIFIERS: dict[type[Any], Write] = {
     LinearSVC: _linear,
     LogisticRegression: _linear,
     SVC: _with_kernel,
+    NuSVC: _with_kernel,
+    OneClassSVM: _region,
+    LinearOneClassSVM: _half_space,
     LinearSVCCV: _chosen(_linear),
     SVCCV: _chosen(_with_kernel),
 }
@@ -107,6 +130,8 @@ CLASSIFIERS: dict[type[Any], Write] = {
 REGRESSORS: dict[type[Any], Write] = {
     LinearSVR: _linear_regressor,
     SVR: _kernel_regressor,
+    NuSVR: _kernel_regressor,
+    RankSVM: _linear_regressor,
     SVRCV: _chosen(_kernel_regressor),
 }
 """The same of those whose answers are numbers."""

@@ -99,7 +99,8 @@ def classifier_parser(alias: str) -> Callable[..., Any]:
     def parse(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
         operator = scope.declare_local_operator(alias, model)
         operator.inputs.extend(inputs)
-        labels = StringTensorType() if is_text(model.classes_) else Int64TensorType()
+        texts = hasattr(model, "classes_") and is_text(model.classes_)  # one class has 1 and -1
+        labels = StringTensorType() if texts else Int64TensorType()
         operator.outputs.append(scope.declare_local_variable("label", labels))
         operator.outputs.append(scope.declare_local_variable("scores", DoubleTensorType()))
         return operator.outputs

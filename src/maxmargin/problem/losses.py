@@ -15,7 +15,6 @@ the ones to read, and a test holds the twins to them, row by row.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 
 import numpy as np
 from scipy.special import entr, expit
@@ -28,6 +27,10 @@ class Loss(ABC):
 
     name: str
     smooth: bool
+
+    def __init__(self) -> None:
+        self.at_zero = float(self.value(np.zeros(1))[0])
+        """``loss(0)``."""
 
     @abstractmethod
     def value(self, margin: Vector) -> Vector:
@@ -44,11 +47,6 @@ class Loss(ABC):
     @abstractmethod
     def dual_gain(self, alpha: Vector, C: Vector) -> Vector:
         """``-C loss*(-alpha / C)`` for alpha in its box."""
-
-    @cached_property
-    def at_zero(self) -> float:
-        """``loss(0)``."""
-        return float(self.value(np.zeros(1))[0])
 
     @abstractmethod
     def kkt_violation(self, margin: Vector, alpha: Vector, C: Vector) -> Vector:

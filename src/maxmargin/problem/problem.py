@@ -33,9 +33,8 @@ from scipy.special import logit
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
-from maxmargin.problem.magnitudes import LARGEST, is_within_limits, refuse_extremes
-from maxmargin.problem.rows import UNIT, Rows, RowSpace
-from maxmargin.tools.changed import changed
+from maxmargin.problem.rows import LARGEST, UNIT, Rows, RowSpace, is_within_limits, refuse_extremes
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
 _HALVINGS = 60

@@ -24,9 +24,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxmargin import core
 from maxmargin.problem.losses import LOSSES, Loss
-from maxmargin.problem.magnitudes import refuse_extremes
 from maxmargin.problem.problem import Intercept, Problem
-from maxmargin.problem.rows import UNIT, Rows, RowSpace
+from maxmargin.problem.rows import UNIT, Rows, RowSpace, refuse_extremes
 from maxmargin.types import Indices, Vector
 
 RANKING_LOSSES = ("squared_hinge", "hinge")
@@ -113,7 +112,7 @@ class RankingProblem(Problem):
 
     def with_costs_times(self, factor: float) -> Self:
         """The same problem at another C."""
-        from maxmargin.tools.changed import changed
+        from maxmargin.tools.parameters import changed
 
         other = changed(self, C=self.C * float(factor))
         other.__dict__.pop("total_cost", None)

@@ -28,7 +28,7 @@ from maxmargin.problem.ranking import RankingProblem
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 from maxmargin.types import Indices, Tell, Vector
 
 FROM_MARGINS = "the margins"
@@ -217,6 +217,7 @@ class Certificate:
             self.proven,
             self.of_regression,
             self.of_one_class,
+            self.total,
             self.group,
         )  # go along
         return changed(self, problem=None, w=w, w_of_alpha=w_of_alpha, _checksum=_checksum(w))
@@ -251,6 +252,11 @@ class Certificate:
         """Whether there is no intercept but the shift of the targets: all rows are of one class."""
         problem = self.problem
         return problem is not None and problem.total is not None and problem.intercept is Intercept.NONE
+
+    @cached_property
+    def total(self) -> float | None:
+        """What the multipliers add up to, where the targets have a shift that is sought."""
+        return None if self.problem is None else self.problem.total
 
     @property
     def intercept(self) -> float:

@@ -43,15 +43,20 @@ class Status(Enum):
         "and scale the features."
     )
     VALUES_ROUNDED = (
-        "Budget spent: after {steps} steps the relative gap is {gap:.1e}, above tol = {tol:.1e}. The "
+        "Ended by rounding: after {steps} steps the relative gap is {gap:.1e}, above tol = {tol:.1e}. The "
         "values of the kernel are so large, or C is, that their rounding in float64 alone can change the "
         "objective by more than tol. Scale the features to similar ranges, or lower C, gamma or the degree."
     )
     RULE_FIRED = (
-        "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "
+        "Not certified: the solver ended by its own rule after {steps} steps, at a relative gap of "
         "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold or epsilon, separated the rows "
         "(perceptron), or rounding error leaves it nothing to gain. Lower stop_threshold or epsilon, "
         "loosen tol, give the data in float64, scale the features, or choose another solver."
+    )
+    NO_GAIN = (
+        "Budget spent: after {steps} passes over the data the relative gap is {gap:.1e}, above "
+        "tol = {tol:.1e}, and the last passes have hardly lowered it. Allow more memory, so that more rows "
+        "near the margin can be kept, loosen tol, or scale the features."
     )
 
     @classmethod

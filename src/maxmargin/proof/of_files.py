@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from maxmargin.proof.of_shares import with_share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,6 +48,10 @@ class Part:
     """Whether it is a hard margin, C = inf."""
     place: Neighbourhood | None = None
     """Where the file says that the best point is."""
+    shift: float = 0.0
+    """What the file's point lowers the targets by, where the problem seeks that."""
+    data: Any = None
+    """The rows themselves, of one class without a kernel."""
     width: float = 0.0
     """Of a ranking with the hinge: over how much of the margin the multipliers of pairs rise."""
 
@@ -89,7 +96,7 @@ def _above(primal: float, reference: float) -> float:
     excess = max(primal - reference, 0.0)
     if excess == 0.0:
         return 0.0
-    return excess / reference if reference > 0.0 else math.inf
+    return excess / abs(reference) if reference != 0.0 else math.inf
 
 
 def parts(
@@ -154,6 +161,7 @@ def statement(model: StoredModel, C: float, class_weight: Any) -> dict[str, Any]
         "intercept_scaling": model.problem.get("intercept_scaling") or 1.0,
         "class_weight": class_weight,
         "penalty": model.problem.get("penalty", "l2"),
+        "nu": model.problem.get("nu"),
     }
 
 
@@ -165,11 +173,14 @@ def part_of(model: StoredModel, problems: ClassProblems, k: int, w: Vector, alph
     if alpha is not None:
         alpha = alpha[members] if alphas.of_all_rows and members is not None else alpha
         alpha = np.concatenate([alpha, np.zeros(problem.rows.count - len(alpha))])  # rows of no cost
+    b = float(model.intercept[k])
+    problem, shift = with_share(model, k, problem, w, b)
     return Part(
         name=problems.title(k),
         problem=problem,
         w=w,
-        b=float(model.intercept[k]),
+        b=b,
+        shift=shift,
         claim=None if model.claims is None else model.claims[k],
         alpha=alpha,
         alpha_from=alphas.origin,
@@ -192,15 +203,10 @@ def regression_part(
 
     alpha, origin = None, ""
     if isinstance(model, SavedKernelModel):
-        if rows is None:
-            raise ValueError(
-                "The support vectors of the model must be rows of the data. Got data without some of them. "
-                "Give the data of the training."
-            )
         plain = rows_of(X, keep_zeros=model.vectors is None)
         examples: RowSpace = KernelRows(plain, model.kernel)
         w = np.zeros(examples.count)
-        w[rows] = model.coefficients[0]
+        w[_known(rows)] = model.coefficients[0]
         alpha, origin = np.maximum(np.column_stack([w, -w]), 0.0).ravel(), "the file's support vectors"
     else:
         examples = rows_of(X)
@@ -209,17 +215,67 @@ def regression_part(
         alpha, origin = model.certificates[0].alpha, "the file's multipliers"
     stated = model.problem
     form = Intercept(stated["intercept"]), stated["intercept_scaling"]
-    regression = Regression(examples, values, C, stated["epsilon"], stated["loss"], *form)
+    regression = Regression(
+        examples, values, C, stated["epsilon"] or 0.0, stated["loss"], *form, nu=stated.get("nu")
+    )
+    b = float(model.intercept[0])
+    problem, shift = with_share(model, 0, regression.problem(), w, b)
     return Part(
         name="",
-        problem=regression.problem(),
+        problem=problem,
         w=w,
-        b=float(model.intercept[0]),
+        b=b,
+        shift=shift,
         claim=None if model.claims is None else model.claims[0],
         alpha=alpha,
         alpha_from=origin,
         place=None if model.optimum is None else model.optimum[0],
     )
+
+
+def one_class_part(model: StoredModel, X: Any, *, rows: NDArray[Any] | None) -> Part:
+    """The problem of one class on these data; ``rows`` are its support vectors."""
+    import numpy as np
+
+    from maxmargin.files import SavedKernelModel
+    from maxmargin.kernels.kernel_rows import KernelRows
+    from maxmargin.problem.rows import RowSpace
+    from maxmargin.problem.shares import one_class_problem
+
+    alpha, origin = None, ""
+    data, nu = None, model.problem["nu"]
+    if isinstance(model, SavedKernelModel):
+        examples: RowSpace = KernelRows(rows_of(X, keep_zeros=model.vectors is None), model.kernel)
+        w = np.zeros(examples.count)
+        w[_known(rows)] = model.coefficients[0]
+        alpha, origin = np.maximum(w, 0.0), "the file's support vectors"
+    else:
+        examples, data = rows_of(X), X
+        w = np.array(model.coef[0])  # type: ignore[attr-defined]
+    if model.certificates is not None:
+        alpha, origin = model.certificates[0].alpha, "the file's multipliers"
+    problem, shift = with_share(model, 0, one_class_problem(examples, nu), w, 0.0)
+    return Part(
+        name="",
+        problem=problem,
+        w=w,
+        b=0.0,
+        shift=shift,
+        data=data,
+        claim=None if model.claims is None else model.claims[0],
+        alpha=alpha,
+        alpha_from=origin,
+        place=None if model.optimum is None else model.optimum[0],
+    )
+
+
+def _known(rows: NDArray[Any] | None) -> NDArray[Any]:
+    if rows is None:
+        raise ValueError(
+            "The support vectors of the model must be rows of the data. Got data without some of them. "
+            "Give the data of the training."
+        )
+    return rows
 
 
 def ranking_part(
@@ -296,7 +352,7 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
 
     from maxmargin.proof.ranking import RankingCertificate
     from maxmargin.proof.sure import Side, neighbourhood
-    from maxmargin.tools.changed import changed
+    from maxmargin.tools.parameters import changed
 
     problem, claim, place = part.problem, part.claim, part.place
     assert claim is not None
@@ -306,7 +362,8 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
         return place.radius >= (1.0 - ROUNDING) * shown.radius and place[1:] == shown[1:]
     assert part.alpha is not None
     values: dict[str, Any] = {"primal": claim.primal, "dual": claim.dual, "alpha": part.alpha}
-    values["margins"] = problem.margins(part.w, part.b)
+    values["margins"] = problem.margins(part.w, part.b, part.shift)
+    values["shift"] = part.shift
     values["w_of_alpha"] = problem.rows.combine(part.alpha * problem.y)
     per_length, constant = problem.rows.score_error(part.w)
     side = Side(
@@ -320,6 +377,8 @@ def _is_place(part: Part, certificate: Certificate) -> bool:
         problem.rows.has_kernel,
         part.hard,
         problem.targets,
+        problem.group,
+        problem.total,
     )
     shown = neighbourhood(changed(certificate, w=part.w, b=part.b, **values), side)
     ends = np.abs([shown.low, shown.high])
@@ -339,7 +398,7 @@ def _certified(part: Part) -> tuple[Certificate, float]:
     point = Solution(w=part.w, b=part.b, alpha=part.alpha, width=part.width)
     if part.hard:
         return certify_hard_margin(part.problem, point), primal_at(part.problem, part.w, part.b)
-    return certify(part.problem, point), part.problem.primal(part.w, part.b)
+    return certify(part.problem, point), part.problem.primal(part.w, part.b, part.shift)
 
 
 def _rounding(part: Part) -> float:
@@ -370,6 +429,16 @@ def _contradictions(finding: Finding) -> Iterator[str]:
         )
 
 
+def _solver_of(part: Part) -> Callable[..., Any]:
+    """What solves the problem of a part."""
+    from maxmargin import solve, solve_hard_margin
+    from maxmargin.reductions.one_class_on_columns import solve_one_class
+
+    if part.data is not None:
+        return partial(solve_one_class, X=part.data)
+    return solve_hard_margin if part.hard else solve
+
+
 def judge_alone(
     part: Part,
     tol: float,
@@ -381,17 +450,18 @@ def judge_alone(
     First by the multipliers that the file or its margins suggest, then by solving the problem here to a
     tenth of ``tol``, as long as ``max_time`` lasts.
     """
-    from maxmargin import Solution, solve, solve_hard_margin
+    from maxmargin import Solution
 
     certificate, primal = _certified(part)
     bound_from = part.alpha_from if part.alpha is not None else "the margins"
     if _above(primal, certificate.dual) > tol / 10:
-        solved = (solve_hard_margin if part.hard else solve)(
+        start = Solution(w=part.w, b=part.b, alpha=certificate.alpha, width=part.width)
+        solved = _solver_of(part)(
             part.problem,
             tol=tol / 10,
             max_steps=10**9,
             max_time=max_time,
-            start=Solution(w=part.w, b=part.b, alpha=certificate.alpha, width=part.width),
+            start=start if part.data is None else replace(start, b=part.shift),
             callback=callback,
         )
         if solved.interrupted:
@@ -404,11 +474,12 @@ def judge_alone(
     dual = max(certificate.dual, best.dual)
     best_known = min(certificate.primal, best.primal, primal)
     finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, _rounding(part))
-    finding.reasons.extend(_unconfirmed(finding, tol, max_time))
+    finding.reasons.extend(unconfirmed(finding, tol, max_time))
     return finding
 
 
-def _unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+def unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+    """Why a model without multipliers is not shown to be what its file claims, or to be within tol."""
     claim = finding.claim
     slack = 0.0 if claim is None else _slack(finding, claim)
     if claim is not None and finding.primal > claim.primal + slack:

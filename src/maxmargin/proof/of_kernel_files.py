@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from maxmargin.files.models.support_vectors import are_rows
 from maxmargin.proof.of_files import ROUNDING, Alphas, Part, part_of, rows_of, statement
+from maxmargin.proof.of_shares import set_scales
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,6 +94,7 @@ def kernel_parts(
         alpha is not None and len(alpha) != problems.count(k) for k, alpha in enumerate(alphas.each)
     ):
         raise OtherCounts
+    set_scales(model, problems)
     for k in range(len(problems)):
         claim = None if model.claims is None else model.claims[k]
         # What the blocks leave out is bounded in both values, by less than is noticed.

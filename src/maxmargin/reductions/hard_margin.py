@@ -27,7 +27,7 @@ import numpy as np
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import HINGE
-from maxmargin.problem.magnitudes import refuse_tiny
+from maxmargin.problem.rows import refuse_tiny
 from maxmargin.proof.hard_margin import HardMarginCertificate, certify_hard_margin, refuse_fixed_intercept
 from maxmargin.proof.inseparable import (
     InseparableError,

@@ -17,7 +17,7 @@ from maxmargin.problem.rows import Matrix
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.solution import Solution
 from maxmargin.proof.sure import Neighbourhood
-from maxmargin.reductions.class_problems import ClassProblems, Part
+from maxmargin.reductions.class_problems import ClassProblems, LabelledRows
 from maxmargin.types import Indices, Vector
 
 _ROOT_2 = 1.4142135623730954
@@ -69,10 +69,10 @@ class JointClasses(ClassProblems):
         """All rows."""
         return None
 
-    def part(self, k: int) -> Part:
+    def part(self, k: int) -> LabelledRows:
         """The labels and weights of the problem's rows, one for each other class of an example."""
         weights = np.repeat(self._all_weights, len(self.labels) - 1)
-        return Part(None, np.ones(len(weights)), weights)
+        return LabelledRows(None, np.ones(len(weights)), weights)
 
     def problem(self, k: int = 0) -> Problem:
         """The problem."""

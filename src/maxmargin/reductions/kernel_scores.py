@@ -16,7 +16,7 @@ from maxmargin import core
 from maxmargin.kernels.base import Kernel, Linear
 from maxmargin.kernels.expansions import Expansions, row_blocks
 from maxmargin.problem.rows import Matrix
-from maxmargin.reductions.class_problems import Decomposition, decomposition
+from maxmargin.reductions.decompositions import Decomposition, decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 

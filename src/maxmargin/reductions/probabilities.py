@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from maxmargin.problem.rows import Matrix
-from maxmargin.reductions.class_problems import Decomposition
+from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.types import Vector
 
 Method = Literal["sigmoid", "isotonic"]

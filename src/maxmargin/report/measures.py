@@ -15,7 +15,7 @@ from scipy.special import betaincinv, expit
 from maxmargin.files import StoredModel
 from maxmargin.files.data.labels import class_codes, label_text
 from maxmargin.problem.losses import LOSSES
-from maxmargin.reductions.class_problems import OneAgainstOne, TwoClasses
+from maxmargin.reductions.decompositions import OneAgainstOne, TwoClasses
 from maxmargin.types import Vector
 
 LEVEL = 0.95

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 from maxmargin.core import Budget
 from maxmargin.problem import Problem
 from maxmargin.proof.solution import Solution
-from maxmargin.tools.changed import changed
-from maxmargin.tools.parameters import check_options
+from maxmargin.tools.parameters import changed, check_options
 
 State = TypeVar("State")
 

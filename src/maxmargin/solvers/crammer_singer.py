@@ -18,6 +18,9 @@ Michelot's method finds the level: a few looks at all heights D_k, and no sortin
 Shrinking. An example whose multipliers are all with one class, which is ahead by more than a share of the
 last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py. So is a class of an
 example that has no multipliers and is far below the level, until all examples are looked at again.
+
+It is not in the registry: whoever reads that (names of solvers, tests, benchmarks) runs each of them on
+problems of two classes, and this one takes none of these. "auto" chooses it, or it is given as an object.
 """
 
 from __future__ import annotations

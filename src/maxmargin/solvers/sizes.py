@@ -80,6 +80,8 @@ MOST_ROUNDS, FEW_ROUNDS = 100, 20
 kernel gets the few: what is not easy then is soon solved on the columns."""
 ALL_KERNEL_VALUES = 2_000
 """Rows up to which all values of the kernel are computed once, and shared by problems and certificates."""
+ONE_THREAD_PRODUCTS = 1_000_000
+"""Products for all values of a kernel up to which a thread takes as long to begin as they take: 100 us."""
 SHARE_OF_CACHE = 0.5
 """The share of ``cache_size`` that all these values may take."""
 DOUBLE_ROWS = 2_000

@@ -7,7 +7,7 @@ In regression it has one beta for both rows of an example, and ``e |beta|`` more
 the multipliers have a total, those of each sign keep half of it, or all of it where there is one sign only.
 
 A round chooses violators of the KKT conditions, solves the problem on them (sequential minimal optimisation
-on a small dense matrix, core/kernel/working_set.hpp), and then computes rows of the kernel matrix only for
+on a small dense matrix, core/kernel/small_dual.hpp), and then computes rows of the kernel matrix only for
 the multipliers that changed. Shrinking: rows whose multiplier rests on a wall, with no reason to leave it,
 are put aside for a while. Their part of the gradient is brought up to date afterwards, at the price of
 one row of the matrix for each multiplier that has changed meanwhile. The last digits are won in double

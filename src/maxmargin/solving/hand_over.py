@@ -35,7 +35,7 @@ from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
 from maxmargin.solvers.interior_point import InteriorPoint
 from maxmargin.solving.costs import NONE, Costs, costs_of_ways, second_order_steps, sweep_cost
-from maxmargin.tools.changed import changed
+from maxmargin.tools.parameters import changed
 
 _SWEEPS_TO_JUDGE_BY = 8
 """Sweeps after which the decay of the gap can be judged well."""

@@ -5,18 +5,27 @@ A cost model makes the automatic choice, counted in visits of a stored value by 
 ascent. The constants that turn other work into such visits were measured once: see docs/how_to_choose.md.
 What a second-order method costs can be told beforehand, what the ascent costs cannot: where its first
 sweeps are cheap beside the other way, it is tried, and judged by what they gain (solving/hand_over.py).
+
+``Running`` is what a fit says about the ways of all its problems, and ``solve_each`` takes them all.
 """
 
 from __future__ import annotations
 
+import math
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
+from maxmargin.core import Budget
 from maxmargin.gpu.kernel_rows import CardKernelRows
 from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.problem.class_rows import ClassRows
 from maxmargin.problem.ranking import RankingProblem
+from maxmargin.proof.model import Model
 from maxmargin.solvers import (
     SOLVERS,
     ActiveSet,
@@ -45,7 +54,12 @@ from maxmargin.solvers.sizes import (
 from maxmargin.solving import hand_over
 from maxmargin.solving.costs import costs_of_ways, sweep_cost
 from maxmargin.solving.rotated import Rotated
-from maxmargin.tools.changed import changed
+from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.one_blas_thread import one_blas_thread
+from maxmargin.tools.parameters import changed
+
+if TYPE_CHECKING:
+    from maxmargin.solving.loop import Callback
 
 TRIAL = 8.0
 """Sweeps that tell how the ascent goes: it is tried where they cost less than the other way, and twice as
@@ -87,11 +101,11 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
                 f"Got {solver!r} instead."
             )
         solver = SOLVERS[solver]()
-    refusal = _refusal(solver, problem)
-    if refusal is not None:
-        raise ValueError(refusal)
+    refused = refusal(solver, problem)
+    if refused is not None:
+        raise ValueError(refused)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
-    then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
+    then = _rotated if getattr(second, "resort", False) else None
     if isinstance(solver, ClassInteriorPoint) and reason:
         then = _sweeps_over_classes
     return Way(solver, reason or f"{solver.name}: asked for.", then)
@@ -172,7 +186,7 @@ def _for_all_classes(problem: Problem) -> tuple[AnySolver, str]:
     return CrammerSinger(), "crammer_singer: all classes are in one problem."
 
 
-def _refusal(solver: AnySolver, problem: Problem) -> str | None:
+def refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
     if isinstance(problem, RankingProblem) and not isinstance(solver, RankingNewton):
         return f"{solver.name} takes rows, and not pairs of them. Use solver='auto' for a ranking."
@@ -198,7 +212,7 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
         return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
     if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger | ClassInteriorPoint):
-        return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
+        return f"{solver.name} does not take all classes in one problem. Use 'auto', or CrammerSinger()."
     return solver.accepts(problem)
 
 
@@ -209,14 +223,12 @@ def _rotated(problem: Problem, state: Any) -> Way | None:
     """
     if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
         return None
-    inner: AnySolver = InteriorPoint()
-    if problem.loss.name == "logistic" or problem.targets is not None:
-        inner = AugmentedLagrangian() if problem.loss.name == "hinge" else Newton()
+    inner: AnySolver = Newton() if problem.loss.name == "logistic" else InteriorPoint()
     rotated = Rotated(inner)
     if rotated.accepts(problem) is None:
         return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)
     solver = affordable(problem)
-    if solver is None or _refusal(solver, problem) is not None:
+    if solver is None or refusal(solver, problem) is not None:
         return _active_set(problem, state)
     return Way(solver, _resort_to(solver), _active_set)
 
@@ -230,9 +242,96 @@ def _active_set(problem: Problem, state: Any) -> Way | None:
     """The last way, for few rows: it knows which of them are inside their walls."""
     solver, rows = ActiveSet(), problem.rows
     few = rows.count <= min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
-    return Way(solver, _resort_to(solver)) if few and _refusal(solver, problem) is None else None
+    return Way(solver, _resort_to(solver)) if few and refusal(solver, problem) is None else None
 
 
 def _resort_to(solver: AnySolver, where: str = "") -> str:
     steps = "the {steps} steps of other methods before it gained no more at a relative gap of {gap:.1e}."
     return f"{solver.name}{where}: {steps}"
+
+
+@dataclass(frozen=True)
+class Running:
+    """How the problems of a fit are to be solved, whatever they are."""
+
+    solver: str | AnySolver
+    tol: float
+    max_steps: int
+    """Steps of the solver for each problem."""
+    seconds: float
+    """The time for all problems together."""
+    threads: Callable[[], int]
+    """How many there may be."""
+    random_state: Any
+    draw_seed: Callable[[], int]
+    """Draws a seed from ``random_state``."""
+    callback: Callable[[Any], Callback] | None = None
+    """Gives the callback of a problem, whose name it is told; None: nobody watches."""
+
+    @cached_property
+    def seed(self) -> int:
+        """The seed of problem 0, that of problem k is k more; drawn when it is first needed."""
+        return self.draw_seed()
+
+    @property
+    def automatic(self) -> bool:
+        """Whether nobody has chosen a solver."""
+        return isinstance(self.solver, str) and self.solver == "auto"
+
+    @property
+    def unseen(self) -> bool:
+        """Whether nobody watches the steps or sets a limit on their time."""
+        return self.callback is None and math.isinf(self.seconds)
+
+    def told_of(self, name: Any) -> Callback | None:
+        """The callback of a problem."""
+        return None if self.callback is None else self.callback(name)
+
+
+def solve_each(
+    count: int, solve_one: Callable[[int, Budget], Model], max_time: float, threads: int
+) -> list[Model]:
+    """``solve_one(k, budget)`` for every class k, side by side where there are threads for it.
+
+    Each class gets an equal share of the time that is left when its turn comes. Ctrl-C stops all of
+    them; classes that had not begun answer with what they would have started from. An error ends the
+    classes after it, so that it is always the first class with one that is heard of.
+    """
+    workers = min(threads, count)
+    threads_each = max(1, threads // workers)
+    deadline = time.monotonic() + max_time
+    lock = threading.RLock()  # Ctrl-C may call ``stop`` where this thread holds it already
+    running: dict[int, Budget] = {}
+    stopped_from = count
+
+    def run(k: int) -> Model:
+        left = max(0.0, deadline - time.monotonic())
+        rounds = -(-(count - k) // workers)
+        budget = Budget(left / rounds, threads_each)
+        with lock:
+            running[k] = budget
+            if k >= stopped_from:
+                budget.stop()
+        try:
+            model = solve_one(k, budget)
+        except Exception:
+            stop(k + 1)
+            raise
+        if budget.stopped and k < stopped_from:  # Ctrl-C reached a solve on this very thread
+            stop(0)
+        return model
+
+    def stop(first: int) -> None:
+        nonlocal stopped_from
+        with lock:
+            stopped_from = min(stopped_from, first)
+            for k, budget in running.items():
+                if k >= first:
+                    budget.stop()
+
+    with held_back(partial(stop, 0)):
+        if workers == 1:
+            return [run(k) for k in range(count)]
+        with one_blas_thread(), ThreadPoolExecutor(workers, "maxmargin") as pool:
+            futures = [pool.submit(run, k) for k in range(count)]
+            return [future.result() for future in futures]

@@ -49,6 +49,11 @@ def counted(count: int, what: str) -> str:
     return f"1 {what} was" if count == 1 else f"{count} {what}s were"
 
 
+def amount(count: int, what: str) -> str:
+    """``1 line``, ``2 lines``."""
+    return f"1 {what}" if count == 1 else f"{count} {what}s"
+
+
 def some(names: Sequence[str], most: int = 5) -> str:
     """``a, b, c and 12 more``."""
     if len(names) <= most:

@@ -56,7 +56,7 @@ def _tell_columns(encoding: Encoding) -> None:
 def _lines(model: StoredModel) -> dict[str, str]:
     task = "classes", some([quoted_label(label) for label in model.classes], 10)
     if not model.has_classes:
-        task = "task", model.decision
+        task = "task", model.decision.replace("_", " ")
     lines = {
         task[0]: task[1],
         "features": f"{model.features}" + (", with names" if model.feature_names is not None else ""),
@@ -105,7 +105,7 @@ def _kernel_lines(model: SavedKernelModel) -> dict[str, str]:
     held = "as rows of the given matrix"
     if vectors is not None:
         held = f"{'sparse' if hasattr(vectors, 'indptr') else 'dense'}, {vectors.dtype}"
-    if model.is_regression:
+    if not model.has_classes:
         return {"kernel": str(model.kernel), "vectors": f"{model.coefficients.shape[1]}, {held}"}
     each = [
         f"{quoted_label(label)} ({count})" for label, count in zip(model.classes, model.counts, strict=True)
@@ -123,7 +123,14 @@ def problem_in_words(model: StoredModel) -> str:
         "C is not in the file" if cost is None else f"C = {cost:g}",
         f"{problem['intercept']} intercept" if problem["intercept"] != "none" else "no intercept",
     ]
-    if model.is_regression:
+    if model.has_nu:
+        words[1] = "nu is not in the file" if problem["nu"] is None else f"nu = {problem['nu']:g}"
+        if model.is_regression:
+            words.insert(2, "C is not in the file" if cost is None else f"C = {cost:g}")
+            words.insert(
+                2, "epsilon unknown" if model.shares is None else f"epsilon {model.shares[0].shift:g}"
+            )
+    elif model.is_regression:
         epsilon = problem["epsilon"]
         words.insert(1, "epsilon unknown" if epsilon is None else f"epsilon = {epsilon:g}")
     if problem.get("penalty", "l2") != "l2":
@@ -191,6 +198,6 @@ def _as_json(path: Path, model: StoredModel) -> dict[str, Any]:
     if isinstance(model, SavedModel):
         answer["heaviest"] = [{"feature": name, "weight": weight} for name, weight, *_ in heaviest(model)]
     if isinstance(model, SavedKernelModel):
-        owners = ["all"] if model.is_regression else list(map(label_text, model.classes))
+        owners = ["all"] if not model.has_classes else list(map(label_text, model.classes))
         answer["support_vectors"] = dict(zip(owners, model.counts.tolist(), strict=True))
     return answer

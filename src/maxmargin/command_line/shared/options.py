@@ -32,7 +32,7 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="LIBSVM text, CSV or TSV (also .gz, .bz2, .zst), .npz or .parquet; - is stdin.",
+        help="LIBSVM text, CSV or TSV (also .gz, .bz2, .zst), .npz, .parquet or .mmd; - is stdin.",
         show_default=False,
     ),
 ]
@@ -42,7 +42,7 @@ ModelFile = Annotated[
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", help="libsvm, npz, csv or parquet; by default as the file's name says."),
+    typer.Option("--format", help="libsvm, npz, csv, parquet or mmd; by default as the file's name says."),
 ]
 Label = Annotated[
     str | None,
@@ -215,12 +215,22 @@ class Layout:
 
         All columns of a table are read, since their names, not their places, say which the model knows.
         """
-        from maxmargin.files.data.reading import file_format
-
         options = self.given | {"labelled": labelled, "progress": progress, "format": self.format}
-        if width is not None and file_format(os.fspath(path), self.format) in ("libsvm", "npz"):
+        if width is not None and self._is_without_names(os.fspath(path)):
             options |= {"columns": width, "ignore_extra": True}
         return files.stream(path, **options)
+
+    def _is_without_names(self, path: str) -> bool:
+        """Whether the columns of a file are known by their places alone."""
+        from maxmargin.files.data.reading import about, file_format, open_file
+
+        format = file_format(path, self.format)
+        if format != "mmd":
+            return format in ("libsvm", "npz")
+        from maxmargin.files.data.packed import Packed
+
+        with about(path), open_file(path) as file:
+            return Packed(file).feature_names is None
 
     def stream_table(
         self,
@@ -263,22 +273,39 @@ class Reading(Layout):
         path: Path,
         progress: Callable[[int, int], None] | None = None,
         encoding: Encoding | None = None,
+        *,
+        weighted: bool = False,
+        labelled: bool = True,
     ) -> files.DataSet:
-        """The data of the whole file; those of a table as the encoding of a model makes them."""
+        """The data of the whole file; those of a table as the encoding of a model makes them.
+
+        Where they need not be ``labelled``, y is None in files without labels.
+        """
         if encoding is not None:
             self._check_table(path)
-            return self.read_raw(path, progress, encoding=encoding).encoded(encoding)[0]
-        given = self.given | {"format": self.format, "columns": self.columns}
-        return files.read(path, progress=progress, **given)
+            raw = self.read_raw(path, progress, labelled=labelled, encoding=encoding)
+            return raw.encoded(encoding)[0]
+        given = self.given | {"format": self.format, "columns": self.columns, "labelled": labelled}
+        data = files.read(path, progress=progress, **given)
+        if data.weight is not None and not weighted:
+            raise Failure(
+                f"{path} has weights, which only train, predict and info know. Give data without."
+            )
+        return data
 
     def read_raw(
-        self, path: Path, progress: Callable[[int, int], None] | None = None, **known: Any
+        self,
+        path: Path,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        labelled: bool = True,
+        **known: Any,
     ) -> RawTable:
         """A whole table, as it is."""
         from maxmargin.files.data.reading import Options
         from maxmargin.tables.reading import read_raw
 
-        options = Options.of(**self.given, progress=progress)
+        options = Options.of(**self.given, progress=progress, labelled=labelled)
         return read_raw(os.fspath(path), options, format=self.format, **known)
 
 
@@ -318,14 +345,17 @@ class TrainingData(Reading):
         path: Path,
         progress: Callable[[int, int], None] | None = None,
         earlier: files.StoredModel | None = None,
+        *,
+        weighted: bool = False,
+        labelled: bool = True,
     ) -> TrainingSet:
         """The data, and what became of their columns: anew, or as a model to go on from has it."""
         encoding = None if earlier is None else earlier.encoding
         if self.is_table(path):
-            raw = self.read_raw(path, progress, said=self.said, encoding=encoding)
+            raw = self.read_raw(path, progress, labelled=labelled, said=self.said, encoding=encoding)
             found = TrainingSet.of_table(path, raw, self, encoding)
         else:
-            found = TrainingSet(self.read(path, progress))
+            found = TrainingSet(self.read(path, progress, weighted=weighted, labelled=labelled))
         if earlier is not None:
             return found.prepared(earlier.preparation)
         return found if self.is_table(path) else found.prepared(self.scaling(found.data.X))
@@ -369,7 +399,9 @@ class TrainingSet:
     @property
     def fingerprint(self) -> str:
         """By which the data are known again."""
-        return files.fingerprint(self.as_read.X, self.as_read.y)
+        from maxmargin.files.data.fingerprints import fingerprint_of
+
+        return fingerprint_of(self.as_read.X, self.as_read.y)
 
     def prepared(self, preparation: Preparation | None) -> TrainingSet:
         """The same with columns that are scaled, or go through feature maps."""
@@ -536,7 +568,7 @@ def kernel_of(options: dict[str, Any], X: Any) -> Kernel:
     import numpy as np
 
     from maxmargin.estimators.named_kernels import find_gamma
-    from maxmargin.kernels.names import kernel_from_name
+    from maxmargin.kernels.base import kernel_from_name
 
     given: dict[str, Any] = {"gamma": "scale", "degree": 3, "coef0": 0.0} | options
     needs_gamma = given["kernel"] != "linear"

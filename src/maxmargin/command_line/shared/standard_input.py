@@ -63,8 +63,9 @@ def _suffix(path: str) -> str:
 
     with open(path, "rb") as file:
         magic = file.read(4)
-    if magic in (b"PK\x03\x04", b"PAR1"):
-        return {b"PK\x03\x04": ".npz", b"PAR1": ".parquet"}[magic]
+    known = {b"PK\x03\x04": ".npz", b"PAR1": ".parquet", b"maxm": ".mmd"}
+    if magic in known:
+        return known[magic]
     with TextSource(path) as source:
         start = bytearray(1 << 16)
         line = bytes(start[: source.fill(memoryview(start))]).lstrip().partition(b"\n")[0]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 from numpy.typing import NDArray
 
@@ -23,7 +24,8 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
+from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel
+from maxmargin.files.data.fingerprints import fingerprint_of
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
@@ -33,14 +35,17 @@ from maxmargin.proof.of_files import (
     Part,
     judge_alone,
     judge_proof,
+    one_class_part,
     parts,
     ranking_part,
     regression_part,
 )
 from maxmargin.proof.of_kernel_files import OtherCounts, doubt, kernel_parts
+from maxmargin.proof.of_shares import OtherShares
 from maxmargin.tools.words import percent, some
 
 if TYPE_CHECKING:
+    from maxmargin import Chunks
     from maxmargin.command_line.shared.progress import Bars
     from maxmargin.files.models.stored import Claim
 
@@ -69,6 +74,8 @@ class Verdict:
     """Whether the data have the fingerprint that the file names; None if it names none."""
     vectors_found: bool | None = None
     """Whether the support vectors were found again among the rows; None where they need not be."""
+    in_chunks: bool = False
+    """Whether the data were read in chunks: the file's multipliers, if it has any, were not used."""
     _query: Any = None
     """The query of each row of the data, for a ranking."""
 
@@ -80,8 +87,11 @@ class Verdict:
         if columns < model.features and hasattr(X, "resize") and hasattr(X, "indptr"):
             X.resize((rows, model.features))  # LIBSVM text whose last columns are empty
         if model.fingerprint is not None:
-            self.same_data = fingerprint(X, labels) == model.fingerprint
-        if not model.has_classes:
+            self.same_data = fingerprint_of(X, labels) == model.fingerprint
+        codes: NDArray[Any] | None = np.zeros(rows, np.int64)
+        if model.is_one_class:
+            pass  # whose labels, if there are any, say nothing
+        elif not model.has_classes:
             codes = numbers_of(labels)
             if codes is None:
                 self.refusals.append(
@@ -105,12 +115,33 @@ class Verdict:
         if codes is not None and not self.refusals:
             self.findings += self._judged(model.prepared(X), codes, class_weight, max_time, bars)
 
+    def look_at_chunks(self, chunks: Chunks, class_weight: Any, max_time: float, bars: Bars) -> None:
+        """The same for data that are read in chunks, in passes over them."""
+        from maxmargin.command_line.shared.in_chunks import judged_in_chunks
+
+        assert isinstance(self.model, SavedModel)
+        assert chunks.files is not None
+        found = chunks.files.fingerprint
+        if self.model.fingerprint is not None and found is not None:
+            self.same_data = self.model.fingerprint == found
+        self.findings, refusals = judged_in_chunks(
+            self.model,
+            chunks,
+            C=self.C,
+            class_weight=class_weight,
+            tol=self.tol,
+            max_time=max_time,
+            bars=bars,
+        )
+        self.refusals += refusals
+        self.in_chunks = True
+
     def _judged(
         self, X: Any, codes: NDArray[Any], class_weight: Any, max_time: float, bars: Bars
     ) -> Iterator[Finding]:
         model, deadline = self.model, time.monotonic() + max_time
         claimed = model.status is not None and model.status.certified
-        for k, part in enumerate(self._parts(X, codes, class_weight)):
+        for k, part in enumerate(self._sound_parts(X, codes, class_weight)):
             if model.certificates is not None:
                 yield judge_proof(part, self.tol if claimed else None)
                 continue
@@ -122,6 +153,13 @@ class Verdict:
             show = bars.solving(f"bounding {part.name}".rstrip(), tol=needed / 10, max_time=share)
             yield judge_alone(part, needed, share, show)
 
+    def _sound_parts(self, X: Any, codes: NDArray[Any], class_weight: Any) -> Iterator[Part]:
+        """The problems of the model, or a refusal where its numbers are not those of its nu."""
+        try:
+            yield from self._parts(X, codes, class_weight)
+        except OtherShares as error:
+            self.refusals.append(str(error))
+
     def _parts(self, X: Any, codes: NDArray[Any], class_weight: Any) -> Iterator[Part]:
         """The problems of the model, with the multipliers that its file has or leads to.
 
@@ -130,6 +168,9 @@ class Verdict:
         """
         if self.model.is_regression:
             yield self._regression_part(X, codes)
+            return
+        if self.model.is_one_class:
+            yield one_class_part(self.model, X, rows=self._rows_of_kernel_model(X, codes))
             return
         if self.model.is_ranking:
             yield ranking_part(self.model, X, codes, self._query, C=self.C)
@@ -159,14 +200,16 @@ class Verdict:
 
     def _regression_part(self, X: Any, values: NDArray[Any]) -> Part:
         """The problem of a regressor."""
-        import numpy as np
+        rows = self._rows_of_kernel_model(X, np.zeros(len(values), np.int64))
+        return regression_part(self.model, X, values, C=self.C, rows=rows)
 
-        model, rows = self.model, None
-        if isinstance(model, SavedKernelModel):
-            rows = self._rows_of(model, X, np.zeros(len(values), np.int64))
-            if reason := doubt(model.kernel, X):
-                self.refusals.append(reason)
-        return regression_part(model, X, values, C=self.C, rows=rows)
+    def _rows_of_kernel_model(self, X: Any, codes: NDArray[Any]) -> NDArray[Any] | None:
+        """The rows of the support vectors of a model with a kernel, whose doubts are told."""
+        if not isinstance(self.model, SavedKernelModel):
+            return None
+        if reason := doubt(self.model.kernel, X):
+            self.refusals.append(reason)
+        return self._rows_of(self.model, X, codes)
 
     def _rows_of(self, vectors: SavedKernelModel, X: Any, codes: NDArray[Any]) -> NDArray[Any] | None:
         """The row of each support vector, as the file says or as found in the data."""
@@ -219,6 +262,7 @@ class Verdict:
             "tol": self.tol,
             "C": self.C,
             "hard_margin": math.isinf(self.C),
+            "nu": self.model.problem.get("nu"),
             "loss": self.model.problem["loss"],
             "kernel": kernel_described(self.model),
             "feature_map": features_as_json(getattr(self.model, "expansion", None)),
@@ -231,8 +275,14 @@ class Verdict:
     def _print_words(self) -> None:
         problem = self.model.problem
         what = f"{problem['loss'].replace('_', ' ')} loss, C = {self.C:g}"
+        if self.model.has_nu:
+            what = what if self.model.is_regression else f"{problem['loss']} loss"
+            what += f", nu = {problem['nu']:g}"
         if self.model.is_regression:
-            what = f"regression, {what}, epsilon = {problem['epsilon']:g}"
+            epsilon = "" if self.model.has_nu else f", epsilon = {problem['epsilon']:g}"
+            what = f"regression, {what}{epsilon}"
+        if self.model.is_one_class:
+            what = f"one class, {what}"
         if self.model.is_ranking:
             what = f"ranking, {what}"
         if math.isinf(self.C):
@@ -294,7 +344,7 @@ class Verdict:
                     ("relative gap", f"{claim.relative_gap:.3e}", f"{finding.relative_gap:.3e}"),
                 ],
             )
-        if self.model.certificates is not None:
+        if self.model.certificates is not None and not self.in_chunks:
             return
         start = f"Of {finding.name}, the" if finding.name else "The"
         typer.echo(

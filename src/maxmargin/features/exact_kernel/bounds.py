@@ -41,7 +41,8 @@ from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate, feasible
 from maxmargin.proof.model import Certificates
-from maxmargin.reductions.class_problems import ClassProblems, decomposition
+from maxmargin.reductions.class_problems import ClassProblems
+from maxmargin.reductions.decompositions import decomposition
 from maxmargin.tools.one_blas_thread import one_blas_thread
 
 KernelMap = Nystroem | RandomFourier | PolynomialSketch

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,16 +31,41 @@ def fingerprint(X: Any, y: Any) -> str:
         X = X.base
     if not sparse.issparse(X):
         X = np.asarray(X)
-    parts = [hashlib.blake2b(digest_size=_SIZE) for _ in range(3)]
-    for rows in _parts_of(X):
-        for part, numbers in zip(parts, rows, strict=True):
-            part.update(_portable(numbers))
-    whole = hashlib.blake2b(digest_size=_SIZE)
-    whole.update(_portable(np.array(X.shape, np.int64)))
-    for part in parts:
-        whole.update(part.digest())
-    whole.update(_label_bytes(np.asarray(y)))
-    return f"blake2b:{whole.hexdigest()}"
+    whole = RunningFingerprint()
+    whole.add(X)
+    return whole.of(X.shape[1], [np.asarray(y)])
+
+
+class RunningFingerprint:
+    """The same for rows that come piece by piece, and their labels after them."""
+
+    def __init__(self) -> None:
+        self._parts = [hashlib.blake2b(digest_size=_SIZE) for _ in range(3)]
+        self._rows = 0
+
+    def add(self, X: Any) -> None:
+        """Take the next rows."""
+        self._rows += X.shape[0]
+        for rows in _parts_of(X):
+            for part, numbers in zip(self._parts, rows, strict=True):
+                part.update(_portable(numbers))
+
+    def of(self, columns: int, labels: Iterable[NDArray[Any]]) -> str:
+        """The text, given the number of columns and all labels, piece by piece."""
+        whole = hashlib.blake2b(digest_size=_SIZE)
+        whole.update(_portable(np.array((self._rows, columns), np.int64)))
+        for part in self._parts:
+            whole.update(part.digest())
+        first = True
+        for piece in labels:
+            whole.update(_label_bytes(piece, first))
+            first = False
+        return f"blake2b:{whole.hexdigest()}"
+
+
+def fingerprint_of(X: Any, y: Any) -> str:
+    """The fingerprint of rows with labels, or without any: that is the one of labels that are all 0."""
+    return fingerprint(X, np.zeros(X.shape[0]) if y is None else y)
 
 
 def _parts_of(X: Any) -> Iterator[tuple[Vector, Indices, Indices]]:
@@ -72,11 +97,11 @@ def _nonzeros(rows: Any) -> tuple[Vector, Indices, Indices]:
     return values.astype(np.float64), columns.astype(np.int64), counts.astype(np.int64)
 
 
-def _label_bytes(y: NDArray[Any]) -> bytes:
+def _label_bytes(y: NDArray[Any], first: bool) -> bytes:
     if y.dtype.kind in "biuf":
-        return b"numbers" + _portable(y.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
+        return b"numbers" * first + _portable(y.astype(np.float64) + 0.0)  # -0.0 becomes 0.0
     texts = [str(label).encode() for label in y.tolist()]
-    return b"texts" + b"".join(b"%d:%b" % (len(text), text) for text in texts)
+    return b"texts" * first + b"".join(b"%d:%b" % (len(text), text) for text in texts)
 
 
 def _portable(numbers: NDArray[Any]) -> bytes:

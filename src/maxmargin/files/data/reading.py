@@ -18,8 +18,8 @@ from scipy import sparse
 if TYPE_CHECKING:
     from maxmargin.tables.encoding import Encoding
 
-FORMATS = ("libsvm", "npz", "csv", "parquet")
-_SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet"}
+FORMATS = ("libsvm", "npz", "csv", "parquet", "mmd")
+_SUFFIXES = {".npz": "npz", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".mmd": "mmd"}
 COMPRESSED = (".gz", ".bz2", ".zst")
 """Suffixes of compressed text, which come after that of the format."""
 _LONGEST_TEXT = 60
@@ -96,6 +96,8 @@ class DataSet:
     query: Any = None
     """The query of each row: ``qid:N`` of LIBSVM text, -1 for a line without; the array ``query`` of .npz;
     the column asked for of a table. None where no row has one."""
+    weight: Any = None
+    """The factor of each row on C, which packed data may have; None: all of them are 1."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,9 @@ def read(
 
     Args:
         path: LIBSVM text, also compressed (.gz, .bz2, .zst); .npz with ``X``, ``y`` or ``data``,
-            ``indices``, ``indptr``, ``shape``, ``y``; .csv, .tsv or .parquet with a label column.
-        format: "libsvm", "npz", "csv" or "parquet"; None goes by the name and the first bytes.
+            ``indices``, ``indptr``, ``shape``, ``y``; .csv, .tsv or .parquet with a label column; .mmd,
+            which ``pack`` writes.
+        format: "libsvm", "npz", "csv", "parquet" or "mmd"; None goes by the name and the first bytes.
         label: Name of a table's label column; None looks for label, target, y and class.
         query: Name of a table's column that says which rows are compared in a ranking; it is no feature.
         columns: Number of columns of X. LIBSVM text does not say; None takes the largest index.
@@ -221,9 +224,11 @@ def _reader(
     path: str, format: str | None
 ) -> tuple[Callable[[str, Options], DataSet], Callable[[str, Options], Iterator[DataSet]]]:
     """What reads such a file whole, and what reads it in chunks; imported only when a file is read."""
-    from maxmargin.files.data import libsvm, npz, tables
+    from maxmargin.files.data import libsvm, npz, packed, tables
 
     chosen = file_format(path, format)
+    if chosen == "mmd":
+        return packed.read_packed, packed.stream_packed
     if chosen == "npz":
         return npz.read_npz, npz.stream_npz
     if chosen == "libsvm":
@@ -246,7 +251,7 @@ def file_format(path: str, wanted: str | None = None) -> str:
         return "libsvm"
     with open_file(path) as file:
         magic = file.read(4)
-    return {b"PK\x03\x04": "npz", b"PAR1": "parquet"}.get(magic, "libsvm")
+    return {b"PK\x03\x04": "npz", b"PAR1": "parquet", b"maxm": "mmd"}.get(magic, "libsvm")
 
 
 def open_file(path: str) -> Any:
@@ -264,10 +269,22 @@ def open_file(path: str) -> Any:
 
 
 def checked(
-    X: Any, y: NDArray[Any] | None, first: int, options: Options, query: NDArray[Any] | None = None
+    X: Any,
+    y: NDArray[Any] | None,
+    first: int,
+    options: Options,
+    query: NDArray[Any] | None = None,
+    weight: NDArray[Any] | None = None,
 ) -> DataSet:
     """Rows whose values and labels are finite, with the columns asked for; ``first`` rows came before."""
     bad = _bad_rows(X, y)
+    if weight is not None:
+        wrong = ~(np.isfinite(weight) & (weight >= 0.0))
+        if wrong.any() and not options.skip_bad_lines:
+            place = int(np.argmax(wrong))
+            problem = f"row {first + place + 1} has the weight {weight[place]}"
+            raise DataError(problem, "Weights are finite and not negative: remove the row or correct it.")
+        bad |= wrong
     skipped = int(bad.sum())
     if skipped and not options.skip_bad_lines:
         problem = f"row {first + int(np.argmax(bad)) + 1} has a value or a label that is not finite"
@@ -275,9 +292,10 @@ def checked(
     if skipped:
         X, y = X[~bad], None if y is None else y[~bad]
         query = None if query is None else query[~bad]
+        weight = None if weight is None else weight[~bad]
     X, dropped = _with_columns(X, options)
     gaps = () if options.labelled else tuple((first + np.flatnonzero(bad)).tolist())
-    return DataSet(X, y, None, skipped, dropped, gaps, query=query)
+    return DataSet(X, y, None, skipped, dropped, gaps, query=query, weight=weight)
 
 
 def _bad_rows(X: Any, y: NDArray[Any] | None) -> NDArray[np.bool_]:

@@ -49,6 +49,7 @@ from maxmargin.proof.hard_margin import HardMarginCertificate
 from maxmargin.proof.model import Record, Trace
 from maxmargin.proof.ranking import RankingCertificate
 from maxmargin.reductions.joint_classes import constant_of, joined
+from maxmargin.tools.parameters import changed
 
 TYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -270,14 +271,20 @@ def _certificates(fields: dict[str, Any], parts: list[Any], others: Iterator[Any
     )
     if fields["decision"] == "ranking":
         kind = partial(RankingCertificate, width=fields["problem"].get("width"))
-    for proof, claim, w, alpha, margins, row_classes in zip(
-        fields["certificates"], fields["claims"], *parts, strict=True
+    shares = fields.get("shares") or [None] * len(fields["claims"])
+    if len(shares) != len(fields["claims"]):
+        raise ModelError("its shares are not one for each problem.")
+    for proof, claim, share, w, alpha, margins, row_classes in zip(
+        fields["certificates"], fields["claims"], shares, *parts, strict=True
     ):
         w_of_alpha = w if proof["w_is_w_of_alpha"] else next(others)
         point = w, proof["b"], claim.primal, alpha, claim.dual, claim.alpha_from, margins, w_of_alpha
         # What follows from the data, which are not here; see Certificate.without_problem.
         known = claim.kkt_violation, row_classes, proof["b_interval"], proof["proven"]
         certificate = kind(None, *point).with_known(*known)
+        if share is not None:
+            certificate = changed(certificate, shift=share.shift, total=share.total)
+        certificate.__dict__["of_one_class"] = fields["decision"] == "one_class"
         if fields["decision"] == "regression":
             certificate.__dict__["of_regression"] = True
         if fields["problem"].get("formulation") == "crammer_singer":

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from maxmargin.features.expansion import Expansion
 from maxmargin.files.models.preparation import STEP_NAMES
-from maxmargin.files.models.stored import Claim, ModelError, StoredModel
+from maxmargin.files.models.stored import Claim, ModelError, Share, StoredModel
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Status
@@ -37,9 +37,11 @@ for a damaged one."""
 WITH_TABLE = 3
 """What is added to the version of a model whose columns are made from those of a table."""
 REGRESSION = 6
-"""What is added to the version of a model of regression or ranking: older versions know only classes."""
+"""What is added to the version of a model of regression, ranking or one class: older ones know classes."""
 WITH_STEPS = 12
 """What is added to the version of a model that has scalers or feature maps before it."""
+WITH_SHARES = 24
+"""What is added to the version of a model with a nu."""
 _NUMBERS = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 _NUMBERS += ["float16", "float32", "float64"]
 _GAP_ROUNDING = 1e-9
@@ -309,6 +311,7 @@ _PLACE = _object(
     {"radius": _NUMBER, "low": _NUMBER, "high": _NUMBER, "scaling": _FINITE},
     lambda found, where: Neighbourhood(**found),
 )
+_SHARE = _object({"cost": _FINITE, "total": _FINITE, "shift": _FINITE}, lambda found, where: Share(**found))
 _VALUES = Kind(
     lambda value, where: np.array(_list_of(_FINITE).read(value, where), np.float64), np.ndarray.tolist
 )
@@ -431,6 +434,7 @@ _FIELDS = {
 _FIELDS |= {base + WITH_TABLE: fields | {"encoding": _TABLE} for base, fields in _FIELDS.items()}
 _FIELDS |= {base + REGRESSION: fields for base, fields in _FIELDS.items()}
 _FIELDS |= {base + WITH_STEPS: fields | {"preparation": _STEPS} for base, fields in _FIELDS.items()}
+_FIELDS |= {base + WITH_SHARES: fields | {"shares": _list_of(_SHARE)} for base, fields in _FIELDS.items()}
 _DESCRIPTIONS = {
     version: _object(fields, derived=_DERIVED, later=_LATER) for version, fields in _FIELDS.items()
 }
@@ -465,7 +469,11 @@ def read_description(text: str, version: int) -> dict[str, Any]:
     if fields["certificates"] is not None and fields["claims"] is None:
         raise ModelError("it has a proof but does not say of what.")
     fields["writer"] = fields.pop("library")
-    if (fields["decision"] in ("regression", "ranking")) != ((version - 1) % WITH_STEPS >= REGRESSION):
+    without_classes = fields["decision"] in ("regression", "ranking", "one_class")
+    of_shares = "nu" in fields["problem"]
+    if without_classes != ((version - 1) % WITH_STEPS >= REGRESSION) or of_shares != (
+        version > WITH_SHARES
+    ):
         raise ModelError("its version is not that of its task.")
     if "features" in fields:
         fields["expansion"] = fields.pop("features")

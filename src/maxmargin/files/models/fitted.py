@@ -11,9 +11,16 @@ from scipy import sparse
 
 from maxmargin.files.data.reading import printable
 from maxmargin.files.models.soundness import PROBLEM
-from maxmargin.files.models.stored import Claim, ModelError, SavedKernelModel, SavedModel, StoredModel
-from maxmargin.kernels.base import Function, Kernel, Precomputed
-from maxmargin.kernels.names import SHORT_NAMES, describe, from_description
+from maxmargin.files.models.stored import (
+    Claim,
+    ModelError,
+    SavedKernelModel,
+    SavedModel,
+    Share,
+    StoredModel,
+)
+from maxmargin.kernels.base import SHORT_NAMES, Function, Kernel, Precomputed
+from maxmargin.kernels.names import describe, from_description
 from maxmargin.proof.model import Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.joint_classes import constant_of, from_scores, of_classes, of_scores
@@ -39,17 +46,27 @@ def prepared(
     return saved if proof else replace(saved, certificates=None, traces=None)
 
 
+def _rows_of(proofs: Any, each: int) -> int | None:
+    """The rows that a fit has seen, of which a proof has so many for each; None where nobody knows."""
+    if not proofs:
+        return None
+    if proofs[0].knows_rows:
+        return len(proofs[0].alpha) // each
+    return getattr(proofs[0], "rows_read", None) or None
+
+
 def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
     if isinstance(data, str):
         return data
-    from maxmargin.files.data.fingerprints import fingerprint
+    from maxmargin.files.data.fingerprints import fingerprint_of
 
     X, y = data
-    if rows is not None and len(y) != rows:
+    count = X.shape[0] if y is None else len(y)
+    if rows is not None and count != rows:
         raise ValueError(
-            f"data must be the (X, y) of the fit, which had {rows} rows. Got {len(y)} rows instead."
+            f"data must be the (X, y) of the fit, which had {rows} rows. Got {count} rows instead."
         )
-    return fingerprint(X, y)
+    return fingerprint_of(X, y)
 
 
 def from_estimator(estimator: Any) -> StoredModel:
@@ -60,8 +77,10 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM, RankSVM
+    from maxmargin.estimators import SVC, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
+    from maxmargin.estimators.kernel_machine import KernelMachine
+    from maxmargin.estimators.one_class_region import OneClassRegion
 
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
     if hasattr(estimator, "steps"):
@@ -69,12 +88,9 @@ def from_estimator(estimator: Any) -> StoredModel:
 
         return from_pipeline(estimator)
     check_is_fitted(estimator)
-    if isinstance(estimator, NuSVC | NuSVR | OneClassSVM):
-        raise ModelError(
-            f"Models of {type(estimator).__name__} are not written to files. Use pickle instead."
-        )
-    with_kernel, ranking = isinstance(estimator, SVC | SVR), isinstance(estimator, RankSVM)
+    with_kernel, ranking = isinstance(estimator, SVC | KernelMachine), isinstance(estimator, RankSVM)
     regression = isinstance(estimator, CertifiedRegressor) and not ranking
+    one_class = isinstance(estimator, OneClassRegion)
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}
     )
@@ -85,7 +101,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     names = getattr(estimator, "feature_names_in_", None)
     stated = estimator._stated_problem
     fields: dict[str, Any] = {
-        "classes": np.empty(0) if regression or ranking else estimator.classes_,
+        "classes": np.empty(0) if regression or ranking or one_class else estimator.classes_,
         "intercept": np.array(estimator.intercept_, np.float64).reshape(-1),
         "problem": {name: stated.get(name, usual) for name, usual in PROBLEM.items()},
         "parameters": parameters_to_json(estimator),
@@ -100,7 +116,7 @@ def from_estimator(estimator: Any) -> StoredModel:
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
         "tol": stated["tol"],
-        "rows": len(proofs[0].alpha) // (2 if regression else 1) if proofs and of_rows else None,
+        "rows": _rows_of(proofs, 2 if regression else 1),
     }
     if fields["problem"]["formulation"] == "crammer_singer":
         own["coef"], fields["intercept"] = _of_each_class(own["coef"], fields["intercept"], fields)
@@ -111,6 +127,11 @@ def from_estimator(estimator: Any) -> StoredModel:
     if ranking:
         fields["problem"]["width"] = stated["width"]
         own["decision"] = "ranking"
+    if one_class:
+        own["decision"] = "one_class"
+    if stated.get("nu") is not None:
+        fields["problem"]["nu"] = stated["nu"]
+        fields["shares"] = _shares(estimator, proofs)
     if hasattr(estimator, "expansion_"):
         own["expansion"] = estimator.expansion_
     try:
@@ -159,6 +180,18 @@ def _of_svc(estimator: Any) -> dict[str, Any]:
     }
 
 
+def _shares(estimator: Any, proofs: list[Any] | None) -> list[Share]:
+    """What of each problem nu does not say: as a file told it, or as the fit has it."""
+    if (told := estimator.__dict__.get("_shares")) is not None:
+        return list(told)
+    outline: Any = estimator._outline
+    costs = [outline.cost(k) if hasattr(outline, "cost") else float(outline.C) for k in range(len(outline))]
+    return [
+        Share(cost, float(proof.total), float(proof.shift))
+        for cost, proof in zip(costs, proofs or (), strict=True)
+    ]
+
+
 def _places(estimator: Any) -> list[Neighbourhood] | None:
     """Where the best models are, as far as that is known."""
     from maxmargin.estimators.sureness import has_place, places_of
@@ -185,22 +218,16 @@ def _vectors(vectors: Any) -> Any:
 
 def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     """The fitted estimator; raises ModelError where one of that kind does not solve such a problem."""
-    from maxmargin.estimators import SVC, SVR, RankSVM
-    from maxmargin.estimators.certified_regressor import CertifiedRegressor
+    from maxmargin.estimators import SVC
+    from maxmargin.estimators.kernel_machine import KernelMachine
 
     if saved.preparation is not None:
         raise ModelError(
             f"there are steps before the model: {saved.preparation}. Load all of it with "
             "maxmargin.files.load_pipeline(path)."
         )
-    if issubclass(kind, RankSVM) != saved.is_ranking:
-        cure = "RankSVM.load" if saved.is_ranking else "the load of another class"
-        raise ModelError(f"it is a model of another task. Load it with {cure} instead.")
-    if issubclass(kind, CertifiedRegressor) != (saved.is_regression or saved.is_ranking):
-        cure = "LinearSVR.load or SVR.load" if saved.is_regression else "LinearSVC.load or SVC.load"
-        what = "regression" if saved.is_regression else "classification"
-        raise ModelError(f"it is a model of {what}. Load it with {cure} instead.")
-    with_kernel = issubclass(kind, SVC | SVR)
+    _refuse_other_tasks(saved, kind)
+    with_kernel = issubclass(kind, SVC | KernelMachine)
     known = _with_support_vectors(saved) if with_kernel else _linear(saved)
     if not saved.has_classes:
         return _regressor(known, kind)
@@ -221,6 +248,7 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
         "feature_names_in_": None if names is None else np.array(names, object),
         "_stated_problem": {**model.problem, "tol": model.tol},
         "_places": model.optimum,
+        "_shares": model.shares,
         "calibration_": model.calibration,
     }
     if isinstance(model, SavedKernelModel):
@@ -237,6 +265,45 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     return fitted_estimator
 
 
+def kinds_of(saved: StoredModel) -> tuple[type[Any], ...]:
+    """The estimators that solve the problem of a model: the linear one, and that with a kernel."""
+    from maxmargin.estimators import (
+        SVC,
+        SVR,
+        LinearOneClassSVM,
+        LinearSVC,
+        LinearSVR,
+        NuSVC,
+        NuSVR,
+        OneClassSVM,
+        RankSVM,
+    )
+
+    if saved.is_ranking:
+        return (RankSVM,)
+    if saved.is_one_class:
+        return (LinearOneClassSVM, OneClassSVM)
+    if saved.is_regression:
+        return (NuSVR,) if saved.has_nu else (LinearSVR, SVR)
+    return (NuSVC,) if saved.has_nu else (LinearSVC, SVC)
+
+
+def _refuse_other_tasks(saved: StoredModel, kind: type[Any]) -> None:
+    """Raise ModelError where an estimator of that kind solves another problem."""
+    from maxmargin.estimators import RankSVM
+    from maxmargin.estimators.certified_regressor import CertifiedRegressor
+    from maxmargin.estimators.one_class_region import OneClassRegion
+
+    tasks = {RankSVM: "ranking", OneClassRegion: "one_class", CertifiedRegressor: "regression"}
+    of_kind = next((task for one, task in tasks.items() if issubclass(kind, one)), "classification")
+    task = "classification" if saved.has_classes else saved.decision
+    if of_kind == task and saved.has_nu == hasattr(kind, "nu"):
+        return
+    what, cure = task.replace("_", " "), " or ".join(f"{one.__name__}.load" for one in kinds_of(saved))
+    with_nu = " with a nu" if saved.has_nu else ""
+    raise ModelError(f"it is a model of {what}{with_nu}. Load it with {cure} instead.")
+
+
 def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
     """The fitted estimator of a model without classes."""
     names = model.feature_names
@@ -250,11 +317,13 @@ def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
         "feature_names_in_": None if names is None else np.array(names, object),
         "_stated_problem": {**model.problem, "tol": model.tol},
         "_places": model.optimum,
+        "_shares": model.shares,
     }
     if isinstance(model, SavedKernelModel):
         fitted |= _svc_attributes(model) | {"class_weight_": None, "n_iter_": model.steps}
     else:
-        fitted |= {"coef_": model.coef[0], "n_features_in_": model.coef.shape[1]}
+        flat = model.coef if model.is_one_class else model.coef[0]
+        fitted |= {"coef_": flat, "n_features_in_": model.coef.shape[1]}
     estimator: Any = with_parameters(kind, model)
     vars(estimator).update({name: value for name, value in fitted.items() if value is not None})
     if isinstance(model, SavedKernelModel):
@@ -266,7 +335,7 @@ def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
 def _linear(saved: StoredModel) -> SavedModel:
     """A model that ``LinearSVC`` can be."""
     if not isinstance(saved, SavedModel):
-        kind = "SVR" if saved.is_regression else "SVC"
+        kind = kinds_of(saved)[-1].__name__
         raise ModelError(f"it is a model with a kernel. Load it with {kind}.load instead.")
     if len(saved.classes) > 2 and saved.decision != "one_vs_rest":
         raise ModelError(
@@ -282,7 +351,7 @@ def _with_support_vectors(saved: StoredModel) -> SavedKernelModel:
     if not isinstance(model, SavedKernelModel):
         raise ModelError(
             "it is a linear model without support vectors. Load it with "
-            f"{'LinearSVR' if saved.is_regression else 'LinearSVC'}.load, or predict with "
+            f"{kinds_of(saved)[0].__name__}.load, or predict with "
             "maxmargin.files.load_model(path).predict(X)."
         )
     return model
@@ -377,8 +446,12 @@ def _without_fixed(parameters: dict[str, Any], kind: type[Any]) -> dict[str, Any
 def _stated(model: StoredModel) -> dict[str, Any]:
     """The parameters that give the problem of a model."""
     problem = model.problem
-    stated = {name: problem[name] for name in ("C", "class_weight") if problem[name] is not None}
+    names = ("nu", "C", "class_weight") if model.is_regression else ("nu", "class_weight")
+    names = names if model.has_nu else ("C", "class_weight")
+    stated = {name: problem[name] for name in names if problem[name] is not None}
     if not isinstance(model, SavedKernelModel):
+        if model.is_one_class:
+            return stated
         form, scaling = problem["intercept"], problem["intercept_scaling"]
         stated |= {"fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
         stated |= {"penalty": problem["penalty"]} if problem["penalty"] != "l2" else {}

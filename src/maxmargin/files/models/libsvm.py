@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The model text of LIBSVM (``svm-train``, ``svm-predict``): C-SVC and epsilon-SVR, no precomputed kernel.
+"""The model text of LIBSVM (``svm-train``, ``svm-predict``), of all its types, but no precomputed kernel.
 
     svm_type c_svc
     kernel_type rbf                  linear, polynomial ((gamma <x, z> + coef0)^degree), rbf or sigmoid
@@ -12,11 +12,13 @@
     SV
     0.02 0 1:-0.5 3:1                y alpha against each other class; then the vector, counted from 1
 
-A regressor (``svm_type epsilon_svr``) has neither ``label`` nor ``nr_sv``, and one coefficient for each
-vector: the multiplier of the lower wall of its tube minus that of the upper one.
+A classifier with a nu (``nu_svc``) has the same lines; its multipliers are in units of its rho. A regressor
+(``epsilon_svr``, ``nu_svr``) has neither ``label`` nor ``nr_sv``, and one coefficient for each vector: the
+multiplier of the lower wall of its tube minus that of the upper one. One class (``one_class``) has the same
+lines as a regressor, and multipliers for coefficients.
 
-C is not in the file, but no multiplier is larger. Nor is epsilon, nor the number of columns: those after
-the last one of the support vectors count in the distances of a kernel all the same.
+C is not in the file, but no multiplier is larger. Nor is epsilon or nu, nor the number of columns: those
+after the last one of the support vectors count in the distances of a kernel all the same.
 """
 
 from __future__ import annotations
@@ -41,16 +43,18 @@ from maxmargin.files.models.text import (
     to_integer,
     to_number,
 )
-from maxmargin.kernels.base import Kernel, Linear
-from maxmargin.kernels.names import KINDS, describe
+from maxmargin.kernels.base import KINDS, Kernel, Linear
+from maxmargin.kernels.names import describe
 from maxmargin.types import Vector
 
 _KEYWORDS = {"svm_type", "kernel_type", "degree", "gamma", "coef0", "nr_class", "total_sv", "rho"}
 _KEYWORDS |= {"label", "probA", "probB", "prob_density_marks", "nr_sv"}
 _KERNELS = {"linear": "linear", "polynomial": "polynomial", "rbf": "gaussian", "sigmoid": "sigmoid"}
 """LIBSVM's names of kernels, and ours."""
-_REGRESSORS = ("epsilon_svr",)
-"""The types of files whose answers are numbers."""
+_WITHOUT_CLASSES = {"epsilon_svr": "regression", "nu_svr": "regression", "one_class": "one_class"}
+"""The types of files whose answers are numbers, and what they decide."""
+_WITH_NU = ("nu_svc", "nu_svr", "one_class")
+_KINDS = ("c_svc", "nu_svc", *_WITHOUT_CLASSES)
 _VALUES_AT_A_TIME = 4096
 """Values of a vector that are turned into text at once: w may have millions of them."""
 _ALWAYS_ALLOWED = 1 << 26
@@ -64,8 +68,9 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
     lines = Lines(file, size)
     header = lines.header(_KEYWORDS, end="SV")
     kernel = _kernel(header)
-    if header.word("svm_type") in _REGRESSORS:
+    if header.word("svm_type") in _WITHOUT_CLASSES:
         return _read_regressor(lines, header, kernel, size)
+    with_nu = header.word("svm_type") in _WITH_NU
     k = header.count("nr_class", 2)
     labels = header.labels("label", k)
     rho = np.array(header.numbers("rho", k * (k - 1) // 2))
@@ -88,7 +93,7 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         "intercept": -rho,
         "classes": labels,
         "decision": "one_vs_rest" if k == 2 else "one_vs_one",
-        "problem": dict(PROBLEM),
+        "problem": PROBLEM | ({"C": 1.0, "nu": None} if with_nu else {}),
         "writer": "LIBSVM",
         "format": "libsvm",
     }
@@ -100,11 +105,14 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
         open_ended=True,
         **common,
     )
-    return SavedModel(coef=_weights(model, size), support=model, **common) if linear else model
+    if not linear or with_nu:
+        return model
+    return SavedModel(coef=_weights(model, size), support=model, **common)
 
 
 def _read_regressor(lines: Lines, header: Header, kernel: Kernel, size: int) -> StoredModel:
-    """The rest of a file of regression."""
+    """The rest of a file of regression, or of one class."""
+    kind = header.word("svm_type")
     total = header.count("total_sv", 1)
     rho = np.array(header.numbers("rho", 1))
     lines.room_for(total, f"{total} support vectors")
@@ -112,15 +120,18 @@ def _read_regressor(lines: Lines, header: Header, kernel: Kernel, size: int) -> 
     linear = isinstance(kernel, Linear)
     if reason := unjustified(vectors.shape[1], size):
         raise ModelError(f"{reason} An index in it is far too large.")
+    stated: dict[str, Any] = {"loss": "epsilon_insensitive", "epsilon": None}
+    if kind == "one_class":
+        stated = {"intercept": "none", "C": 1.0}
     common: dict[str, Any] = {
         "intercept": -rho,
         "classes": np.empty(0),
-        "decision": "regression",
-        "problem": PROBLEM | {"loss": "epsilon_insensitive", "epsilon": None},
+        "decision": _WITHOUT_CLASSES[kind],
+        "problem": PROBLEM | stated | ({"nu": None} if kind in _WITH_NU else {}),
         "writer": "LIBSVM",
         "format": "libsvm",
     }
-    if linear:
+    if linear and kind not in _WITH_NU:
         return SavedModel(coef=np.ascontiguousarray(coefficients.T @ vectors), **common)
     return SavedKernelModel(
         kernel=kernel,
@@ -154,10 +165,10 @@ def _weights(model: SavedKernelModel, size: int) -> Vector:
 def _kernel(header: Header) -> Kernel:
     """The kernel that the header names, with its numbers."""
     kind = header.word("svm_type")
-    if kind not in ("c_svc", *_REGRESSORS):
+    if kind not in _KINDS:
         raise ModelError(
-            f"line {header.line('svm_type')}: the SVM is of the type {kind[:40]!r}. Only files of C-SVC "
-            "and epsilon-SVR can be read (svm-train -s 0 and -s 3)."
+            f"line {header.line('svm_type')}: the SVM is of the type {kind[:40]!r}. Those that can be read "
+            f"are {', '.join(_KINDS)}."
         )
     name, line = header.word("kernel_type"), header.line("kernel_type")
     if name == "precomputed":
@@ -208,7 +219,10 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
     """
     given = model if isinstance(model, SavedKernelModel) else _with_support_vectors(model)
     k, total = len(given.classes), given.coefficients.shape[1]
-    kind = "epsilon_svr" if given.is_regression else "c_svc"
+    names = {"regression": "svr", "one_class": "one_class"}
+    kind = names.get(given.decision, "svc")
+    if kind != "one_class":
+        kind = f"nu_{kind}" if given.has_nu else {"svr": "epsilon_svr", "svc": "c_svc"}[kind]
     start = f"svm_type {kind}\n{_kernel_header(given.kernel)}"
     if k > 2 and given.decision != "one_vs_one":
         raise ModelError(
@@ -221,7 +235,7 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         )
     rho = " ".join(repr(-b) for b in given.intercept.tolist())
     order: NDArray[np.intp] = np.arange(total)
-    if given.is_regression:
+    if not given.has_classes:
         header = f"{start}nr_class 2\ntotal_sv {total}\nrho {rho}\nSV\n"
     else:
         labels, counts = integer_labels(given.classes, "LIBSVM"), given.counts.tolist()
@@ -266,15 +280,20 @@ def _with_support_vectors(model: Any) -> SavedKernelModel:
             "A LIBSVM file of more than two classes holds the support vectors of every pair of classes, "
             f"and this model {reason}. Save it with format={cure} instead."
         )
+    problem = PROBLEM | ({"loss": "epsilon_insensitive", "epsilon": 0.0} if model.is_regression else {})
+    if model.is_one_class:
+        problem = model.problem
     return SavedKernelModel(
         kernel=Linear(),
         vectors=sparse.csr_matrix(model.coef),
         coefficients=np.ones((1, 1)),
-        counts=np.array([1]) if model.is_regression else np.array([0, 1]),
+        counts=np.array([0, 1]) if model.has_classes else np.array([1]),
         intercept=model.intercept,
         classes=model.classes,
         decision=model.decision,
-        problem=PROBLEM | ({"loss": "epsilon_insensitive", "epsilon": 0.0} if model.is_regression else {}),
+        problem=problem,
+        shares=model.shares,
+        format=model.format,
     )
 
 

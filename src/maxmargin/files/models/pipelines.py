@@ -165,9 +165,8 @@ def load_pipeline(path: str | os.PathLike[str]) -> Any:
     """
     from sklearn.pipeline import make_pipeline
 
-    from maxmargin.estimators import SVC, SVR, LinearSVC, LinearSVR, RankSVM
     from maxmargin.features import Monomials
-    from maxmargin.files.models.fitted import to_estimator
+    from maxmargin.files.models.fitted import kinds_of, to_estimator
     from maxmargin.files.models.saved import load_model
     from maxmargin.tables.transformer import Table
 
@@ -189,6 +188,6 @@ def load_pipeline(path: str | os.PathLike[str]) -> Any:
         monomials = Monomials(lazy=True)
         monomials.n_features_in_, monomials.expansion_, monomials.lazy_ = expansion.columns, expansion, True
         steps.append(monomials)
-    kinds: Any = (LinearSVR, SVR) if saved.is_regression else (LinearSVC, SVC)
-    kind = RankSVM if saved.is_ranking else kinds[isinstance(saved, SavedKernelModel)]
+    kinds = kinds_of(saved)
+    kind = kinds[-1 if isinstance(saved, SavedKernelModel) else 0]
     return make_pipeline(*steps, to_estimator(alone, kind))

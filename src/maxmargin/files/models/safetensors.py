@@ -3,10 +3,11 @@
 
 The header's ``__metadata__`` has four strings: ``format``, ``version`` (1: linear, 2: with a kernel, 3:
 linear in d features that are formed from the columns of the data; 4, 5, 6: the same where these columns are
-made from those of a table; 6 more where it is of regression or ranking; 12 more with scalers or feature
-maps before the model), ``model``, which is the JSON of all the rest (see description.py), and ``checksum``,
-BLAKE2b over these and the arrays (see arrays.py). The checksum tells an accident or an edited number; who
-signs a lie with a checksum of his own is found out by ``maxmargin certify``.
+made from those of a table; 6 more where it is of regression, ranking or one class; 12 more with scalers or
+feature maps before the model; 24 more with a nu), ``model``, which is the JSON of all the rest (see
+description.py), and ``checksum``, BLAKE2b over these and the arrays (see arrays.py). The checksum tells an
+accident or an edited number; who signs a lie with a checksum of his own is found out by ``maxmargin
+certify``.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from maxmargin.files.models.description import (
     REGRESSION,
     WITH_FEATURES,
     WITH_KERNEL,
+    WITH_SHARES,
     WITH_STEPS,
     WITH_TABLE,
     described,
@@ -34,7 +36,7 @@ from maxmargin.files.models.description import (
 from maxmargin.files.models.stored import ModelError, SavedKernelModel, StoredModel
 
 FORMAT = "maxmargin model"
-VERSION = WITH_FEATURES + WITH_TABLE + REGRESSION + WITH_STEPS
+VERSION = WITH_FEATURES + WITH_TABLE + REGRESSION + WITH_STEPS + WITH_SHARES
 """The newest version that can be read; a file has the oldest that can hold it."""
 _LONGEST_HEADER = 100_000_000
 """The most bytes of a header that readers of safetensors accept."""
@@ -51,6 +53,8 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         version += REGRESSION
     if model.preparation is not None:
         version += WITH_STEPS
+    if model.has_nu:
+        version += WITH_SHARES
     arrays = arrays_of(model)
     texts = {"format": FORMAT, "version": str(version), "model": described(model, version)}
     texts["checksum"] = _checksum(texts, {name: (a.type, a.shape, a.bytes()) for name, a in arrays.items()})

@@ -77,8 +77,8 @@ def save_model(
 ) -> None:
     """Write a model file, whole or not at all.
 
-    model : what ``load_model`` gives, a fitted LinearSVC, SVC, LinearSVR, SVR or RankSVM, or a pipeline
-        that ends with one, of a ``Table``, scikit-learn's scalers, one-hot encoders and column
+    model : what ``load_model`` gives, a fitted estimator of maxmargin, or a pipeline that ends with one,
+        of a ``Table``, scikit-learn's scalers, one-hot encoders and column
         transformers, and feature maps; ``load_pipeline`` gives it back
     format : "maxmargin", which keeps everything, or the text of "liblinear" or "libsvm", which keeps what
         is needed to predict and says of the problem only what that text has room for.
@@ -95,6 +95,13 @@ def save_model(
     found = fitted.prepared(model, data, proof)
     if found.is_ranking and format != "maxmargin":
         raise ModelError(f"Ranking is not written as text of {format}. Use format='maxmargin'.")
+    if format == "maxmargin" and found.has_nu and found.shares is None:
+        raise ModelError(
+            f"The text of {found.writer} does not say which nu the model was trained with, and a file of "
+            "maxmargin says it. Keep the text, or train anew."
+        )
+    if format == "liblinear" and found.has_nu and not found.is_one_class:
+        raise ModelError("LIBLINEAR has no model with a nu. Use format='libsvm' or format='maxmargin'.")
     if format == "maxmargin" and found.is_regression and found.problem["epsilon"] is None:
         raise ModelError(
             f"The text of {found.writer} does not say which epsilon the regressor was trained with, and a "

@@ -6,9 +6,13 @@ from __future__ import annotations
 from importlib import import_module
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "estimators.linear_one_class_svm": ("LinearOneClassSVM",),
     "estimators.linear_svc": ("LinearSVC",),
     "estimators.linear_svc_cv": ("LinearSVCCV",),
     "estimators.linear_svr": ("LinearSVR",),
+    "estimators.nu_svc": ("NuSVC",),
+    "estimators.nu_svr": ("NuSVR",),
+    "estimators.one_class_svm": ("OneClassSVM",),
     "estimators.rank_svm": ("RankSVM",),
     "estimators.logistic_regression": ("LogisticRegression",),
     "estimators.svc": ("SVC",),
@@ -19,16 +23,16 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "features.exact_kernel.error_estimate": ("ErrorEstimate",),
     "features.expansion": ("Expansion",),
     "kernels.base": ("Combination",),
+    "kernels.expansions": ("Among",),
     "kernels.cache_use": ("CacheUse",),
     "proof.certificate": ("Certificate", "Off", "SmallProof", "SmallProofs"),
     "proof.hard_margin": ("HardMarginCertificate",),
     "proof.model": ("Certificates", "PairCertificates", "Record", "Status", "Trace"),
     "proof.ranking": ("RankingCertificate",),
     "proof.sure": ("Neighbourhood",),
-    "reductions.class_problems": (
-        *("ClassProblems", "KernelProblems"),
-        *("TwoClasses", "OneAgainstRest", "OneAgainstOne"),
-    ),
+    "reductions.class_problems": ("ClassProblems", "KernelProblems"),
+    "reductions.decompositions": ("TwoClasses", "OneAgainstRest", "OneAgainstOne"),
+    "reductions.one_class": ("OneClass",),
     "reductions.ranking": ("Ranking",),
     "reductions.probabilities": ("Calibration", "Curve"),
     "reductions.regression": ("Regression",),
@@ -48,7 +52,7 @@ def skops_types() -> list[str]:
     network, is not among them.
     """
     from maxmargin import features
-    from maxmargin.kernels.names import KINDS
+    from maxmargin.kernels.base import KINDS
     from maxmargin.solvers import SOLVERS
 
     maps = [getattr(features, name) for name in features.__all__]

@@ -115,16 +115,18 @@ def _of_any_model(model: StoredModel, m: int, counted: str) -> Iterator[str]:
     """What is wrong with what all models have; ``counted`` says of what there are m, one per problem."""
     if model.intercept.shape != (m,) or not np.isfinite(model.intercept).all():
         yield f"intercept must hold {m} finite numbers, one for each problem."
+    tasks = {"regression": _of_regression, "ranking": _of_ranking, "one_class": _of_one_class}
     if model.has_classes:
         yield from _of_classes(model, m, counted)
     else:
-        yield from _of_regression(model, m) if model.is_regression else _of_ranking(model, m)
+        yield from tasks[model.decision](model, m)
     names = model.feature_names
     if names is not None and (
         len(names) != model.features or not all(isinstance(name, str) for name in names)
     ):
         yield f"there are {len(names)} feature names for {model.features} columns."
     yield from _of_problem(model.problem, model.decision)
+    yield from _of_shares(model, m)
     for name, count in (("rows", model.rows), ("steps", model.steps)):
         if count is not None and (type(count) is not int or count < 0):
             yield f"the number of {name} must be a whole number, not {count!r}."
@@ -187,9 +189,54 @@ def _of_ranking(model: StoredModel, m: int) -> Iterator[str]:
         yield "a ranking has a finite C and no class_weight."
 
 
+def _of_one_class(model: StoredModel, m: int) -> Iterator[str]:
+    """What is wrong with what only the region of one class has, or has not."""
+    if model.classes.shape != (0,) or m != 1:
+        yield f"the region of one class has one problem, and no classes, not {m} and {len(model.classes)}."
+    if getattr(model, "expansion", None) is not None:
+        yield "one class has no features that are formed from the columns of the data."
+    if model.problem.get("intercept") != "none" or model.problem.get("C") != 1.0:
+        yield "one class has no intercept but the shift of its targets, and C = 1."
+    if model.problem.get("class_weight") is not None:
+        yield "one class has no class_weight."
+
+
+def _of_shares(model: StoredModel, m: int) -> Iterator[str]:
+    """What is wrong with nu, and with what it does not say of each problem."""
+    problem, shares = model.problem, model.shares
+    if not model.has_nu:
+        if shares is not None:
+            yield "it has shares, and no nu."
+        return
+    nu = problem["nu"]
+    of_others = nu is None and model.format != "maxmargin"  # whose text does not have it
+    if not of_others and not (isinstance(nu, float) and 0 < nu <= 1):
+        yield f"the problem's nu must be a number above 0 and at most 1, not {nu!r}."
+    if problem["C"] == np.inf or problem["formulation"] != "separate" or problem["penalty"] != "l2":
+        yield "a model with a nu has a finite C, the l2 penalty and one problem for each intercept."
+    if problem["loss"] != ("epsilon_insensitive" if model.is_regression else "hinge"):
+        yield "a model with a nu minimises the hinge or the epsilon-insensitive loss."
+    if problem["intercept"] != ("none" if model.is_one_class else "exact"):
+        yield "a model with a nu has an exact intercept, and that of one class none."
+    if model.is_regression and problem["epsilon"] not in (0.0, None):
+        yield "where nu is given, epsilon is sought."
+    if shares is None:
+        if model.format == "maxmargin":
+            yield "it has a nu, and does not say what its multipliers add up to."
+        return
+    if len(shares) != m:
+        yield f"there are {len(shares)} shares for {m} problems."
+    for cost, total, shift in shares:
+        if not (0 < cost < np.inf and 0 < total < np.inf and np.isfinite(shift)):
+            yield "a share has a cost, a total or a shift that is not a number, or not above 0."
+    if model.is_one_class and shares[0].shift != float(model.intercept[0]):
+        yield "the intercept of one class must be the shift of its targets."
+
+
 _OF_TASKS: dict[str, tuple[str, list[str]]] = {
     "regression": ("epsilon", list(TUBE_LOSSES)),
     "ranking": ("width", list(RANKING_LOSSES)),
+    "one_class": ("nu", ["hinge"]),
 }
 """What the problem of a model without classes states besides, and its losses."""
 
@@ -198,6 +245,8 @@ def _of_problem(problem: dict[str, Any], decision: str) -> Iterator[str]:
     """What is wrong with what the model says it minimises."""
     own, losses = _OF_TASKS.get(decision, (None, list(LOSSES)))
     expected = set(PROBLEM) | ({own} if own is not None else set())
+    if decision != "ranking" and "nu" in problem:
+        expected.add("nu")
     if set(problem) != expected:
         yield f"the problem must state {', '.join(sorted(expected))}, not {', '.join(sorted(problem))}."
     for name, choices in (_CHOICES | {"loss": losses}).items():
@@ -243,15 +292,15 @@ def _of_proof(proof: Certificate, intercept: Any, *, signed: bool = False) -> It
         yield "row_classes hold a class of rows that does not exist."
     if not np.isfinite(proof.w_of_alpha).all():
         yield "w_of_alpha holds NaN or infinite values."
-    if proof.b != float(intercept):
-        yield f"the proof is about the intercept {proof.b!r}, the model has {float(intercept)!r}."
+    own = getattr(proof, "intercept", proof.b)  # a hard margin's has no shift
+    if own != float(intercept):
+        yield f"the proof is about the intercept {own!r}, the model has {float(intercept)!r}."
 
 
 def _of_coefficients(model: SavedKernelModel) -> Iterator[str]:
     table, counts = model.coefficients, model.counts
-    k = (
-        1 if model.is_regression else len(model.classes)
-    )  # all support vectors of a regressor are of one kind
+    # All support vectors of a regressor, or of one class, are of one kind.
+    k = len(model.classes) if model.has_classes else 1
     if table.ndim != 2 or table.dtype != np.float64 or not np.isfinite(table).all():
         yield "the coefficients must be a matrix of finite float64 numbers."
     lines = 1 if k == 2 else k - (model.decision == "one_vs_one")
@@ -319,7 +368,8 @@ def _of_csr(matrix: Any) -> Iterator[str]:
 def _of_kernel_settings(model: SavedKernelModel, m: int) -> Iterator[str]:
     problem, each, factors = model.problem, model.steps_each, model.class_factors
     hinge = "epsilon_insensitive" if model.is_regression else "hinge"
-    if problem["loss"] != hinge or problem["intercept"] != "exact" or problem["penalty"] != "l2":
+    form = "none" if model.is_one_class else "exact"
+    if problem["loss"] != hinge or problem["intercept"] != form or problem["penalty"] != "l2":
         yield "a kernel model minimises the hinge loss with an exact intercept and the l2 penalty."
     if problem["C"] == np.inf or problem["formulation"] != "separate":
         yield "a kernel model has a finite C and one problem for each intercept."

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,13 @@ from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Status, Trace
 from maxmargin.proof.sure import Neighbourhood
-from maxmargin.reductions.class_problems import Decomposition, OneAgainstRest, decomposition
+from maxmargin.reductions.decompositions import Decomposition, OneAgainstRest, decomposition
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.probabilities import Calibration
 from maxmargin.tables.encoding import Encoding
 from maxmargin.types import Vector
 
-Decision = Literal["one_vs_rest", "one_vs_one", "regression", "ranking"]
+Decision = Literal["one_vs_rest", "one_vs_one", "regression", "ranking", "one_class"]
 Format = Literal["maxmargin", "liblinear", "libsvm"]
 
 
@@ -57,13 +57,24 @@ class Claim:
         return relative_gap(self.primal, self.dual)
 
 
+class Share(NamedTuple):
+    """One problem with a nu: what nu does not say of it."""
+
+    cost: float
+    """The C of its rows."""
+    total: float
+    """What its multipliers add up to: nu times the sum of all costs."""
+    shift: float
+    """What its targets are lowered by: ``-rho``, or the epsilon of a regression."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoredModel(ABC):
     """A classifier or a regressor with what is known about it; a linear one, or one with a kernel.
 
-    A regressor has no classes, and one problem of two rows for each row of the training data. A ranking has
-    no classes, either, and one problem. All fields are checked against each other when it is made: an
-    unsound model raises ``ModelError``.
+    A regressor has no classes, and one problem of two rows for each row of the training data. A ranking and
+    the region of one class have no classes, either, and one problem. All fields are checked against
+    each other when it is made: an unsound model raises ``ModelError``.
     """
 
     intercept: Vector
@@ -74,8 +85,9 @@ class StoredModel(ABC):
     problem: dict[str, Any] = field(default_factory=dict[str, Any])
     """What was minimised: loss, C (None when the file does not say; inf: a hard margin), intercept ("none",
     "regularised", "exact"), intercept_scaling, class_weight, sample_weights (whether the fit had any: they
-    are not in the file), penalty ("l2", "l1") and formulation ("separate": one problem per intercept;
-    "crammer_singer")."""
+    are not in the file), penalty ("l2", "l1"), formulation ("separate": one problem per intercept;
+    "crammer_singer"); epsilon of a regression, width of a ranking, and nu where it stands for C or
+    epsilon."""
     parameters: dict[str, Any] = field(default_factory=dict[str, Any])
     """The estimator's parameters that JSON can hold; empty for the files of others."""
     feature_names: list[str] | None = None
@@ -92,6 +104,8 @@ class StoredModel(ABC):
     traces: list[Trace] | None = None
     optimum: list[Neighbourhood] | None = None
     """Where the best point of each problem is, as seen from that of the model; None: not known."""
+    shares: list[Share] | None = None
+    """What of each problem nu does not say; None where there is no nu, and for the files of others."""
     calibration: Calibration | None = None
     """What turns scores into probabilities; None: the model tells none."""
     status: Status | None = None
@@ -172,9 +186,19 @@ class StoredModel(ABC):
         return self.decision == "ranking"
 
     @property
+    def is_one_class(self) -> bool:
+        """Whether it tells rows inside a region from those outside."""
+        return self.decision == "one_class"
+
+    @property
+    def has_nu(self) -> bool:
+        """Whether a nu stands in the place of C or epsilon."""
+        return "nu" in self.problem
+
+    @property
     def has_classes(self) -> bool:
-        """Whether it predicts classes, and neither numbers nor scores."""
-        return not (self.is_regression or self.is_ranking)
+        """Whether it predicts classes, and neither numbers nor scores, nor inside and outside."""
+        return not (self.is_regression or self.is_ranking or self.is_one_class)
 
     @property
     def is_joint(self) -> bool:
@@ -244,12 +268,14 @@ class StoredModel(ABC):
         """The class of each row; one-vs-one by votes, and of equal votes the first class, as in LIBSVM.
 
         A model that was fitted with ``SVC(break_ties=True)`` takes the one with the largest score.
-        In regression, the number of each row; in ranking, its score.
+        In regression, the number of each row; in ranking, its score; of one class, 1 inside and -1 outside.
         """
         return self.classes_of(self.decision_function(X))
 
     def classes_of(self, scores: Vector) -> NDArray[Any]:
         """The classes that the answer of ``decision_function`` stands for; without classes, itself."""
+        if self.is_one_class:
+            return np.where(scores >= 0.0, 1, -1)
         if not self.has_classes:
             return scores
         return self.classes.take(self.places_of(scores))

@@ -34,6 +34,7 @@ from benchmarks import (
     proofs,
     reading,
     sceptic,
+    sceptic_page,
     search,
     small,
     sweep,
@@ -320,7 +321,7 @@ PAGES = {
             given.batches,
             work=sceptic.examine_family if given.kinds == "family" else sceptic.examine_numbers,
         ),
-        lambda given, found: sceptic.markdown(found),
+        lambda given, found: sceptic_page.markdown(found),
         lambda found: bool(found.total.findings),
     ),
     "search": Page(

@@ -15,10 +15,11 @@ import pytest
 
 from benchmarks import quick_fractions, sceptic, sceptic_cases
 from benchmarks.__main__ import PAGES
-from benchmarks.sceptic import Found, examine, examine_numbers, judge, markdown, smaller
+from benchmarks.sceptic import Found, examine, examine_numbers, judge, smaller
 from benchmarks.sceptic_cases import Case
 from benchmarks.sceptic_draws import KINDS, draw
 from benchmarks.sceptic_family import FAMILY, draw_family
+from benchmarks.sceptic_page import markdown
 from benchmarks.sceptic_runs import run
 from maxmargin.independent import arithmetic
 

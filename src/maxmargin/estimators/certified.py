@@ -263,7 +263,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         self.__dict__.pop("_shares", None)
         worst = models[int(np.argmax(models.relative_gaps))]
         gap = worst.certificate.relative_gap
-        self.solver_, self.status_ = worst.solver, worst.status
+        self.solver_, self.status_ = worst.solver, worst.status.at(worst.certificate)
         if gap <= self.tol:
             self.status_ = Status.CERTIFIED if models.proven else Status.NOT_PROVEN
         return "" if self.status_.certified else self.status_.sentence(gap, float(self.tol), worst.steps)

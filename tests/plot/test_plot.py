@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from maxmargin import (
     SVC,
     SVR,
+    LinearOneClassSVM,
     LinearSVC,
     LinearSVR,
     NuSVR,
@@ -351,5 +352,8 @@ def test_the_region_of_one_class_has_its_rows_inside_and_a_ring_for_each_support
     assert f"inside ({80 - outside})" in texts
     assert f"support vector ({len(model.support_)})" in texts
     assert "boundary" in texts
+    half = LinearOneClassSVM(nu=0.2).fit(rows + 3.0)
+    texts = [text.get_text() for text in plot.region(half, rows + 3.0).get_legend().get_texts()]
+    assert f"support vector ({len(half.certificate_.support)})" in texts
     with pytest.raises(ValueError, match="must be a fitted OneClassSVM"):
         plot.region(LinearSVC().fit(rows, rows[:, 0] > 0), rows)

@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from benchmarks import (
     along_costs,
     choice,
+    chunks,
     cluster,
     datasets,
     degree2,
@@ -34,6 +35,7 @@ from benchmarks import (
     proofs,
     reading,
     sceptic,
+    sceptic_page,
     search,
     small,
     sweep,
@@ -143,7 +145,7 @@ def _kernel(options: argparse.Namespace, command: str, console: Console) -> int:
 
 @dataclass(frozen=True)
 class Page:
-    """A command that measures something and writes one page, which has its name."""
+    """A command that measures something and writes one page."""
 
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
@@ -152,6 +154,8 @@ class Page:
     """From the options and what was measured."""
     failed: Callable[[Any], bool] = lambda found: False
     """Whether what was measured must not be."""
+    page: str = ""
+    """The name of the page; empty: that of the command."""
 
 
 def _write_page(options: argparse.Namespace, command: str, console: Console) -> int:
@@ -166,7 +170,7 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
             console.print(str(error), highlight=False, markup=False)
             return 1
     options.output.mkdir(parents=True, exist_ok=True)
-    file = options.output / f"{options.command}.md"
+    file = options.output / f"{page.page or options.command}.md"
     text = machine.with_note(page.markdown(options, found), command, warning)
     file.write_text(text, encoding="utf-8")
     console.print(f"Written: {file.name}.")
@@ -203,6 +207,11 @@ def _add_wide_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
 
 
+def _add_chunks_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=chunks.DATA, offered=chunks.DATA, losses=True)
+    parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
+
+
 def _add_path_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=along_costs.DATA, losses=True, repeat=3)
     parser.add_argument("--no-search", action="store_true", help="leave out the choice of C: minutes")
@@ -215,6 +224,12 @@ def _add_sceptic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--first", type=int, default=0, help="the number of the first fit")
     parser.add_argument("--processes", type=int, default=2, help="that fit and examine side by side")
     parser.add_argument("--batches", type=Path, help="a file that keeps what was found, to go on from")
+
+
+def _add_sceptic_kinds(parser: argparse.ArgumentParser) -> None:
+    _add_sceptic_options(parser)
+    words = "fits of the usual estimators, or of NuSVC, NuSVR, OneClassSVM, Crammer-Singer and RankSVM"
+    parser.add_argument("--kinds", choices=("usual", "family"), default="usual", help=words)
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
@@ -266,6 +281,13 @@ PAGES = {
         lambda given, tell: cluster.measure(given.repeat, not given.no_spark, tell),
         lambda given, found: cluster.markdown(found, given.repeat),
     ),
+    "chunks": Page(
+        "packed data read in chunks, beside SGDClassifier.partial_fit",
+        _add_chunks_options,
+        lambda given, tell: chunks.measure(given.data, given.loss, given.batches, tell),
+        lambda given, found: chunks.markdown(found),
+        page="scale",
+    ),
     "features": Page(
         "monomials, Nystroem, and bounds on the exact kernel",
         partial(_add_options, repeat=7),
@@ -304,11 +326,17 @@ PAGES = {
     ),
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",
-        _add_sceptic_options,
+        _add_sceptic_kinds,
         lambda given, tell: sceptic.measure(
-            given.minutes, given.seed, given.first, given.processes, tell, given.batches
+            given.minutes,
+            given.seed,
+            given.first,
+            given.processes,
+            tell,
+            given.batches,
+            work=sceptic.examine_family if given.kinds == "family" else sceptic.examine_numbers,
         ),
-        lambda given, found: sceptic.markdown(found),
+        lambda given, found: sceptic_page.markdown(found),
         lambda found: bool(found.total.findings),
     ),
     "search": Page(

@@ -54,6 +54,7 @@ def test_a_table_needs_no_labels(tmp_path, run, answer):
     assert (code, said["training"]["outside"] <= 8) == (0, True)
     code, out, err = run("certify", model, tmp_path / "usual.csv")
     assert (code, "fingerprint" in out + err) == (0, False)
+    assert run("certify", model, tmp_path / "usual.csv", "--independent")[0] == 0
     assert run("predict", model, tmp_path / "usual.csv")[0] == 0
 
 

@@ -83,6 +83,7 @@ FITS = {
     "regression with a kernel": (SVR(), measured(80, 4)),
     "regression with a kernel, of many rows": (SVR(gamma=0.1, C=10.0), measured(2100, 4)),
     "regression with a linear kernel": (SVR(kernel="linear", C=100.0), measured(1100, 5)),
+    "regression with a kernel, on a factor": (SVR(C=1e4, gamma=0.1, epsilon=0.01), measured(300, 3)),
     "pairs with a nu": (NuSVC(nu=0.2, n_jobs=1), drawn(80, 4, 3)),
     "a tube with a nu": (NuSVR(nu=0.3), measured(80, 4)),
     "one class": (OneClassSVM(nu=0.3), measured(80, 4)),

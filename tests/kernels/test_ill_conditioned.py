@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SVC, SVR, Problem, Solution, Status, certify, solve
-from maxmargin.core import ALL_CORES
+from maxmargin.core import ALL_CORES, Budget
 from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
 from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
@@ -138,6 +138,8 @@ def test_what_is_not_a_kernel_has_no_factor():
     values = random.normal(size=(40, 40))
     assert factor_of(values + values.T, 40) is None
     assert factor_of(np.full((3, 3), np.nan), 3) is None
+    assert factor_of(np.eye(3), 3) is not None
+    assert factor_of(np.eye(3), 3, Budget(0.0, 1)) is None
     assert factor_of(np.array([[1e-300, 1e150], [1e150, 1.0]]), 2) is None
 
 

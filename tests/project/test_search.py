@@ -155,3 +155,10 @@ def test_regressions_with_a_singular_kernel_end_soon(number):
         model = draw(31, number).fitted()
     assert model.status_.name in ("CERTIFIED", "VALUES_ROUNDED")
     assert time.process_time() - before < 5.0
+
+
+@pytest.mark.parametrize("number", [4114, 4709, 9069])
+def test_a_tube_that_holds_every_value_leaves_nothing(number):
+    # Sums of C_i that cancel would leave a regularised b of 1e-16, beside which 0 proves nothing.
+    proof = draw(43, number).fitted().certificate_
+    assert proof.primal == proof.dual == proof.b == 0.0

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -264,10 +264,6 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
     def _nu(self) -> float | None:
         """The share of the rows that may be on the wrong side, where it is given in the place of C."""
         return None
-
-    def _at_gamma(self, gamma: float) -> Self:
-        """The same estimator, not fitted, with another gamma."""
-        return type(self)(**self.get_params(deep=False) | {"gamma": gamma})
 
     def _set_fitted(self, problems: KernelProblems, X: Any, models: Models) -> str:
         """Everything that the models tell; returns what is to be warned of, if anything."""

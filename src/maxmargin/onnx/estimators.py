@@ -20,6 +20,7 @@ from maxmargin.estimators import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    RankSVM,
 )
 from maxmargin.kernels.base import Precomputed
 from maxmargin.onnx.graph import DOUBLE, INT64, Graph, Value, Write, is_text
@@ -130,6 +131,7 @@ REGRESSORS: dict[type[Any], Write] = {
     LinearSVR: _linear_regressor,
     SVR: _kernel_regressor,
     NuSVR: _kernel_regressor,
+    RankSVM: _linear_regressor,
     SVRCV: _chosen(_kernel_regressor),
 }
 """The same of those whose answers are numbers."""

@@ -59,6 +59,18 @@ class Status(Enum):
         "near the margin can be kept, loosen tol, or scale the features."
     )
 
+    AT_ZERO = (
+        "Budget spent: after {steps} steps the best objective is 0 as far as rounding tells, as it is "
+        "where w = 0 is best, and no gap is a share of that: {gap:.1e} is above tol = {tol:.1e}. How far "
+        "the model is from the best is certificate_.gap. Use a smaller nu, or another kernel."
+    )
+
+    def at(self, certificate: Certificate) -> Status:
+        """The status of a run that nothing is left to gain for, where its objective may be 0."""
+        around = certificate.total is not None and certificate.dual <= 0.0 <= certificate.primal
+        ended = self in (Status.RULE_FIRED, Status.VALUES_ROUNDED)
+        return Status.AT_ZERO if around and ended else self
+
     @classmethod
     def within_tol(cls, certificate: Certificate) -> Status:
         """The status of a run that ended with a gap within tol."""

@@ -71,6 +71,8 @@ class Finding:
     claim: Claim | None = None
     rounding: float = ROUNDING
     """How far recomputed values may be from those claimed, relatively."""
+    lost: float = 0.0
+    """And how far besides: what rounding takes from terms that cancel."""
     reasons: list[str] = field(default_factory=list[str])
     """Why what is claimed does not hold; empty if it does."""
 
@@ -335,6 +337,7 @@ def judge_proof(part: Part, tol: float | None) -> Finding:
         part.alpha_from,
         part.claim,
         _rounding(part),
+        _lost_in_sums(part),
     )
     finding.reasons.extend(_contradictions(finding))
     if tol is not None and not finding.relative_gap <= tol * (1 + ROUNDING) + ROUNDING**1.5:
@@ -398,7 +401,30 @@ def _certified(part: Part) -> tuple[Certificate, float]:
     point = Solution(w=part.w, b=part.b, alpha=part.alpha, width=part.width)
     if part.hard:
         return certify_hard_margin(part.problem, point), primal_at(part.problem, part.w, part.b)
-    return certify(part.problem, point), part.problem.primal(part.w, part.b, part.shift)
+    certificate, value = certify(part.problem, point), part.problem.primal(part.w, part.b, part.shift)
+    if certificate.b == part.b and getattr(certificate, "shift", 0.0) == part.shift:
+        value = min(value, certificate.primal)  # of the same point, and where it pays in twofold precision
+    return certificate, value
+
+
+def _lost_in_sums(part: Part) -> float:
+    """What rounding may take from the values of a problem with a nu, whose terms cancel.
+
+    The term of the shift is negative, and may be far larger than the sum of all. Twice what the bounds on
+    rounding of both values are: once for what is claimed, and once for what is recomputed.
+    """
+    problem = part.problem
+    if problem.total is None:
+        return 0.0
+    margins = problem.margins(part.w, part.b, part.shift)
+    upper = problem.primal_of(part.w, part.b, margins, shift=part.shift)
+    plain = problem.plain_value(part.w, part.b, margins, part.shift)
+    of_norm = problem.rows.squared_norm(part.w) - problem.rows.plain_squared_norm(part.w)
+    lost = max(upper - plain, 0.0) + abs(of_norm)
+    if part.alpha is not None:
+        combined = problem.rows.combine(part.alpha * problem.y)
+        lost += abs(problem.dual_size(part.alpha, combined) - problem.plain_dual_size(combined))
+    return 2.0 * lost
 
 
 def _rounding(part: Part) -> float:
@@ -409,7 +435,7 @@ def _rounding(part: Part) -> float:
 
 
 def _slack(finding: Finding, claim: Claim) -> float:
-    return finding.rounding * min(abs(finding.primal), abs(claim.primal))
+    return finding.rounding * min(abs(finding.primal), abs(claim.primal)) + finding.lost
 
 
 def _contradictions(finding: Finding) -> Iterator[str]:
@@ -473,7 +499,8 @@ def judge_alone(
         best = certificate
     dual = max(certificate.dual, best.dual)
     best_known = min(certificate.primal, best.primal, primal)
-    finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, _rounding(part))
+    slack = _rounding(part), _lost_in_sums(part)
+    finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, *slack)
     finding.reasons.extend(unconfirmed(finding, tol, max_time))
     return finding
 

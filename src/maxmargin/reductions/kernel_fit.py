@@ -229,7 +229,7 @@ class KernelLadder:
     def _columns_of(self, attempt: Attempt, most: int) -> Columns | None:
         """The problem on the data themselves, where the kernel is their inner product; else a factor.
 
-        None where the matrix is not that of a kernel, or the factor is hardly smaller.
+        None where the matrix is not that of a kernel, the factor is hardly smaller, or time is over.
         """
         plain = attempt.plain()
         if plain is not None:
@@ -238,7 +238,9 @@ class KernelLadder:
             return None
         rows = kernel_rows(attempt.problem)
         every = np.arange(rows.count)
-        return factor_of(rows.block(every, every), min(rows.count, most))
+        budget = attempt.budget
+        matrix = rows.block(every, every, budget)
+        return None if budget.spent else factor_of(matrix, min(rows.count, most), budget)
 
 
 class KernelFit:

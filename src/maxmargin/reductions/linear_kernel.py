@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from maxmargin.core import Budget
+from maxmargin.core import ALL_CORES, Budget
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.problem.twin_rows import TwinRows
@@ -68,13 +68,13 @@ class Factor(NamedTuple):
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def factor_of(matrix: Matrix, most: int) -> Factor | None:
+def factor_of(matrix: Matrix, most: int, budget: Budget = ALL_CORES) -> Factor | None:
     """A factor of the kernel matrix with as few columns as rounding allows, at most so many; else None.
 
     Cholesky's factor with pivots, of the matrix scaled to a diagonal of 1: small values beside very large
     ones keep their digits. It is made some columns at a time, from the rows whose diagonal is still the
     largest; of these, only such as the others of the block leave large. Values that no kernel has beside
-    this diagonal overflow and have no factor.
+    this diagonal overflow and have no factor, and there is none once the budget is spent.
     """
     diagonal = np.einsum("ii->i", matrix)
     if not (np.isfinite(matrix).all() and (diagonal >= 0.0).all()):
@@ -86,6 +86,8 @@ def factor_of(matrix: Matrix, most: int) -> Factor | None:
     left = diagonal / scale**2
     pivots = np.empty(0, np.int64)
     while (largest := float(left.max(initial=0.0))) > _LEFT_OUT:
+        if budget.spent:
+            return None
         some = np.argsort(-left, kind="stable")[:_BLOCK]
         have = len(pivots)
         with one_blas_thread():

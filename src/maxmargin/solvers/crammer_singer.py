@@ -154,7 +154,8 @@ class CrammerSinger(Solver[State]):
         before, now = state.relative_gap, gap / (state.dual + gap) if gap > 0.0 else 0.0
         state.decay = now / before if 0.0 < now < before < np.inf else 1.0
         state.relative_gap = now
-        state.finished = violation <= _ROUNDING and visits.are_all
+        # Where nothing moves, a multiplier may still lack a rounding for C, which counts as a violation.
+        state.finished = (violation <= _ROUNDING or ascent == 0.0) and visits.are_all
         visits.after_sweep(active, violation, -violation, 0.0, now)
         if violation <= _ROUNDING:
             visits.all_again(now)

@@ -101,9 +101,9 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
                 f"Got {solver!r} instead."
             )
         solver = SOLVERS[solver]()
-    refusal = _refusal(solver, problem)
-    if refusal is not None:
-        raise ValueError(refusal)
+    refused = refusal(solver, problem)
+    if refused is not None:
+        raise ValueError(refused)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
     then = _rotated if getattr(second, "resort", False) else None
     if isinstance(solver, ClassInteriorPoint) and reason:
@@ -186,7 +186,7 @@ def _for_all_classes(problem: Problem) -> tuple[AnySolver, str]:
     return CrammerSinger(), "crammer_singer: all classes are in one problem."
 
 
-def _refusal(solver: AnySolver, problem: Problem) -> str | None:
+def refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
     if isinstance(problem, RankingProblem) and not isinstance(solver, RankingNewton):
         return f"{solver.name} takes rows, and not pairs of them. Use solver='auto' for a ranking."
@@ -228,7 +228,7 @@ def _rotated(problem: Problem, state: Any) -> Way | None:
     if rotated.accepts(problem) is None:
         return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)
     solver = affordable(problem)
-    if solver is None or _refusal(solver, problem) is not None:
+    if solver is None or refusal(solver, problem) is not None:
         return _active_set(problem, state)
     return Way(solver, _resort_to(solver), _active_set)
 
@@ -242,7 +242,7 @@ def _active_set(problem: Problem, state: Any) -> Way | None:
     """The last way, for few rows: it knows which of them are inside their walls."""
     solver, rows = ActiveSet(), problem.rows
     few = rows.count <= min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
-    return Way(solver, _resort_to(solver)) if few and _refusal(solver, problem) is None else None
+    return Way(solver, _resort_to(solver)) if few and refusal(solver, problem) is None else None
 
 
 def _resort_to(solver: AnySolver, where: str = "") -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -63,7 +63,7 @@ def train_regressor(
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         training_set = reading.read_for_training(paths.data, bars.reading(paths.data.name))
-        values = _numbers(training_set.data.y, paths.data)
+        values = numbers_to_predict(training_set.data.y, paths.data)
         options.check_columns(training_set, paths.model_format)
         seconds["read"] = clock.lap()
         held_out = None
@@ -91,7 +91,7 @@ def train_regressor(
     if paths.test is not None:
         tested = _test(paths, reading, quiet=as_json)
         seconds["test"] = clock.lap()
-    found = _Trained(estimator, paths, training_set, values, warned, seconds, held_out, tested)
+    found = Trained(estimator, paths, training_set, values, warned, seconds, held_out, tested)
     return found.tell(as_json=as_json)
 
 
@@ -126,7 +126,8 @@ def epsilon_of(model: Any) -> float:
     return float(model.epsilon_ if hasattr(model, "nu") else model.epsilon)
 
 
-def _numbers(labels: Any, path: Path) -> NDArray[Any]:
+def numbers_to_predict(labels: Any, path: Path) -> NDArray[Any]:
+    """The numbers that labels are; refuses others."""
     values = numbers_of(labels)
     if values is None:
         raise Failure(
@@ -205,7 +206,7 @@ def _in_words(where: str, found: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class _Trained:
+class Trained:
     """A regressor, what it was trained on, and what it is off by."""
 
     estimator: Regressor
@@ -216,6 +217,12 @@ class _Trained:
     seconds: dict[str, float]
     held_out: dict[str, Any] | None
     tested: dict[str, Any] | None
+    choice: Any = None
+    """How its values were chosen, if they were."""
+
+    def tested_on(self, paths: RegressionFiles, reading: options.TrainingData, *, quiet: bool) -> Trained:
+        """The same, with what it is off by on the test data, if there are any."""
+        return self if paths.test is None else replace(self, tested=_test(paths, reading, quiet=quiet))
 
     @cached_property
     def on_training(self) -> dict[str, Any]:
@@ -266,6 +273,7 @@ class _Trained:
             answer |= {"table": encoding_as_json(data.encoding), "training": self.on_training}
             answer |= {"error_of_the_median": self.constant[1], "held_out": self.held_out}
             answer |= {"test": self.tested, "solver": model.solver_, "seconds": self.seconds}
+            answer |= {} if self.choice is None else {"choice": self.choice.as_json()}
             print_json(answer | {"peak_memory_bytes": memory})
             return code
         low, high = float(self.values.min()), float(self.values.max())
@@ -275,6 +283,8 @@ class _Trained:
             typer.echo(words)
         if data.skipped:
             typer.echo(f"{counted(data.skipped, 'malformed line')} left out.")
+        if self.choice is not None:
+            self.choice.print_words()
         for words in self.doubts:
             typer.echo(f"Warning: {' '.join(words.split())}", err=True)
         typer.echo(sentence, err=code != DONE)

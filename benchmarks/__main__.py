@@ -34,6 +34,7 @@ from benchmarks import (
     proofs,
     reading,
     sceptic,
+    sceptic_page,
     search,
     small,
     sweep,
@@ -217,6 +218,12 @@ def _add_sceptic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batches", type=Path, help="a file that keeps what was found, to go on from")
 
 
+def _add_sceptic_kinds(parser: argparse.ArgumentParser) -> None:
+    _add_sceptic_options(parser)
+    words = "fits of the usual estimators, or of NuSVC, NuSVR, OneClassSVM, Crammer-Singer and RankSVM"
+    parser.add_argument("--kinds", choices=("usual", "family"), default="usual", help=words)
+
+
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
     _add_sceptic_options(parser)
     parser.add_argument("--show", type=int, help="make the fit of this number again, and nothing else")
@@ -304,11 +311,17 @@ PAGES = {
     ),
     "sceptic": Page(
         "proofs of random fits, recomputed in exact arithmetic",
-        _add_sceptic_options,
+        _add_sceptic_kinds,
         lambda given, tell: sceptic.measure(
-            given.minutes, given.seed, given.first, given.processes, tell, given.batches
+            given.minutes,
+            given.seed,
+            given.first,
+            given.processes,
+            tell,
+            given.batches,
+            work=sceptic.examine_family if given.kinds == "family" else sceptic.examine_numbers,
         ),
-        lambda given, found: sceptic.markdown(found),
+        lambda given, found: sceptic_page.markdown(found),
         lambda found: bool(found.total.findings),
     ),
     "search": Page(

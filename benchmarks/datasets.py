@@ -35,8 +35,8 @@ SELECTABLE = (
     "heart_scale",
     "abalone",
     "cpusmall",
+    "housing_scale",
     "letter_scale",
-    "news20_counts",
     "pendigits",
     "skin_nonskin",
 )
@@ -53,10 +53,11 @@ class DataSet:
     name: str
     X: Any
     """CSR with 32-bit indices, or a dense matrix; float32 or float64."""
-    y: NDArray[np.int64]
+    y: NDArray[Any]
+    """Whole numbers, but for targets that are none."""
 
     @property
-    def classes(self) -> NDArray[np.int64]:
+    def classes(self) -> NDArray[Any]:
         return np.unique(self.y)
 
     @property
@@ -100,7 +101,7 @@ def find(name: str, part: str = "train") -> Path:
 def load(name: str, dtype: str | None = None, part: str = "train") -> DataSet:
     """A part of a data set, "train" or "test", converted to ``dtype`` if one is given."""
     with np.load(find(name, part)) as archive:
-        y = archive["y"].astype(np.int64)
+        y = archive["y"].astype(np.float64 if name == "housing_scale" else np.int64)
         if "X" in archive:
             X: Any = archive["X"]
         else:

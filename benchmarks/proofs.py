@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -131,7 +132,12 @@ _LEFT_OUT = """\
 `LinearSVC(loss, C=1).leave_one_out(X, y)` on all cores, the intercept exact
 ([how](../certificate.md#leaving-one-row-out)): with `max_time` five times what the fit takes, the best of
 {repeat} runs, and without a limit. The last look at the clock is before a step that cannot be cut short, so
-that the time may be above the limit."""
+that the time may be above the limit.
+
+Rows that are *left* after all that is decided without a fit take fits of their own. None of these is done
+with less than one certificate, which is two passes over all values; *floor* is the time of that many, as
+the table above has it, on one of {cores} cores each. Where it is above five fits, no fits decide
+all rows within that time."""
 
 
 def markdown(found: tuple[list[Cost], list[LeftOut]], repeat: int) -> str:
@@ -153,7 +159,11 @@ def markdown(found: tuple[list[Cost], list[LeftOut]], repeat: int) -> str:
     ]
     if left:
         heads = ["data, loss", "fit", "within five fits", "open rows", "took", "all of it", "accuracy"]
-        parts += [_LEFT_OUT.format(repeat=repeat), table(heads, [_line(each) for each in left])]
+        heads += ["left", "floor"]
+        cores = os.cpu_count() or 1
+        proven = {(each.data, each.loss): each.bounded / cores for each in costs}
+        lines = [[*_line(each), *_floor(each, proven[each.data, each.loss])] for each in left]
+        parts += [_LEFT_OUT.format(repeat=repeat, cores=cores), table(heads, lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -168,6 +178,12 @@ def _line(each: LeftOut) -> list[str]:
         f"{1e3 * whole.seconds:.3g} ms, {whole.seconds / each.fit:.1f} fits",
         _accuracy(whole),
     ]
+
+
+def _floor(each: LeftOut, certificate: float) -> list[str]:
+    """The rows that are left for fits, and what their certificates alone would take."""
+    rows = sum(each.whole.decided.get(name, 0) for name in ("by a fit", "open"))
+    return [f"{rows:,}", f"{rows * certificate / each.fit:.1f} fits"]
 
 
 def _accuracy(found: Any) -> str:

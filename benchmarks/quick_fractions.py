@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from benchmarks import sceptic, sceptic_cases, separation
-from maxmargin.independent import arithmetic, places, rows, values
+from benchmarks import exact_family, sceptic, sceptic_cases, sceptic_family, sceptic_runs, separation
+from maxmargin.independent import arithmetic, places, ranking, rows, values
 
-_MODULES = (arithmetic, rows, values, places, separation, sceptic, sceptic_cases)
+_MODULES = (arithmetic, rows, values, places, ranking, separation, sceptic)
+_MODULES += (sceptic_cases, sceptic_runs, sceptic_family, exact_family)
 _BITS = 240
 """Binary places at which the ends of intervals are cut off, outwards, as in ``arithmetic``."""
 _FAR = 700

@@ -18,15 +18,19 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from benchmarks import machine
-from benchmarks.report import table
-from benchmarks.sceptic_cases import KINDS, Case, Claim, draw, run
+from benchmarks.exact_family import ShiftedProof
+from benchmarks.sceptic_cases import Case, Claim
+from benchmarks.sceptic_draws import draw
+from benchmarks.sceptic_family import draw_family
+from benchmarks.sceptic_runs import run
 from benchmarks.separation import separates
 from maxmargin.independent.arithmetic import root_above
 from maxmargin.independent.places import Place, wrong_place
@@ -54,8 +58,10 @@ FINDINGS = {
     "warning": "a warning that is no part of the interface",
     "too long": "a fit and its check took more than a minute",
 }
-_AT_A_TIME = 200
+AT_A_TIME = 200
 """Fits of a batch: what a process makes before it tells what it found."""
+_TASKS = 25
+"""Batches of a process: a minute or so."""
 LONGEST = 60
 """Seconds of a processor for one fit and its check."""
 _MARGIN = Fraction(1, 10**9)
@@ -143,12 +149,14 @@ def judge(claim: Claim) -> Iterator[Fault]:
     elif claim.hard:
         yield from _judge_hard(claim)
     else:
-        proof = Proof(claim.problem, claim.w, claim.b, claim.alpha)
+        proof = claim.prove(claim.problem, claim.w, claim.b, claim.alpha)
+        usual, shifted = isinstance(proof, Proof), isinstance(proof, ShiftedProof)
         # The lemma's bound often suffices, and another one that is better takes as long again.
-        if any(_judge_values(claim, *proof.primal, max(proof.lemma_bound, ZERO))):
+        quick = max(proof.lemma_bound, ZERO) if usual and not shifted else proof.lemma_bound
+        if any(_judge_values(claim, *proof.primal, quick)):
             yield from _judge_values(claim, *proof.primal, proof.lower_bound)
         if claim.place is not None:
-            for reason in wrong_place(proof, claim.place):
+            for reason in wrong_place(proof, claim.place) if usual else proof.wrong_place(claim.place):
                 yield Fault("wrong place", 0.0, f"{reason}: {claim.place}")
             yield from _judge_rows(claim, claim.place, proof)
 
@@ -157,6 +165,11 @@ def _judge_rows(claim: Claim, place: Place, proof: Proof) -> Iterator[Fault]:
     """What is wrong with what is said of rows; the place of the best model is taken as it is told."""
     if claim.scores is None or not all(map(math.isfinite, place[:3])):
         return
+    settled = claim.settled
+    if isinstance(proof, ShiftedProof) and settled is not None:
+        for text in proof.open_rows(place, settled):
+            yield Fault("open row", 0.0, text)
+        settled = None
     rows, radius = claim.problem.rows, Fraction(place.radius)
     square = Fraction(place.scaling) ** 2
     for i, score in enumerate(proof.scores):
@@ -165,10 +178,10 @@ def _judge_rows(claim: Claim, place: Place, proof: Proof) -> Iterator[Fault]:
         told = claim.scores[0][i], claim.scores[1][i]
         if not (told[0] <= low and high <= told[1]):
             yield Fault("narrow bounds", 0.0, f"row {i}, {told} and not {_shown(low)}, {_shown(high)}")
-        if claim.settled is None or claim.problem.costs[i] == 0:
+        if settled is None or claim.problem.costs[i] == 0:
             continue
         ends = sorted((claim.problem.y[i] * low, claim.problem.y[i] * high))
-        if (claim.settled[0][i] and not ends[0] > 1) or (claim.settled[1][i] and not ends[1] < 1):
+        if (settled[0][i] and not ends[0] > 1) or (settled[1][i] and not ends[1] < 1):
             yield Fault("open row", 0.0, f"row {i}, margin from {_shown(ends[0])} to {_shown(ends[1])}")
 
 
@@ -252,12 +265,15 @@ def smaller(case: Case, name: str) -> Case:
     while row < len(case.y):
         less = case.without(row)
         labels = less.y if less.weights is None else less.y[less.weights > 0]
-        both = case.kind == "regression" or len(np.unique(labels)) == len(np.unique(case.y))
+        both = case.kind in _WITHOUT_CLASSES or len(np.unique(labels)) == len(np.unique(case.y))
         if both and any(fault.name == name for fault in examine(less, Found())):
             case = less
         else:
             row += 1
     return case
+
+
+_WITHOUT_CLASSES = ("regression", "nu regression", "one class", "ranking")
 
 
 class TooLong(BaseException):
@@ -279,7 +295,12 @@ def in_time() -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
-def examine_numbers(seed: int, numbers: range) -> Found:
+def examine_family(seed: int, numbers: range) -> Found:
+    """What the fits of these numbers came to, of the members of the family."""
+    return examine_numbers(seed, numbers, draw_family)
+
+
+def examine_numbers(seed: int, numbers: range, draw: Callable[[int, int], Case] = draw) -> Found:
     """What the fits of these numbers came to."""
     start, found = time.process_time(), Found()
     seen: list[tuple[Fault, Any]] = []
@@ -346,7 +367,7 @@ class Batches:
 
     def open_from(self, seed: int, first: int) -> Iterator[int]:
         """The first numbers of batches that have not been made yet."""
-        return (begin for begin in count(first, _AT_A_TIME) if (seed, begin) not in self.done)
+        return (begin for begin in count(first, AT_A_TIME) if (seed, begin) not in self.done)
 
     @property
     def seeds(self) -> list[int]:
@@ -382,11 +403,13 @@ def measure(
     stopped: list[int] = []
     before = [signal.signal(n, lambda n, _: stopped.append(n)) for n in (signal.SIGINT, signal.SIGTERM)]
     waiting: dict[Any, int] = {}
-    with ProcessPoolExecutor(processes, initializer=_begin) as pool:
+    # What gmpy2 and the fits leave behind grows by some megabytes a second: processes begin anew.
+    pool_of = partial(ProcessPoolExecutor, processes, initializer=_begin)
+    with pool_of(mp_context=get_context("spawn"), max_tasks_per_child=_TASKS) as pool:
         while True:
             while not stopped and time.monotonic() < end and len(waiting) < processes:
                 begin = next(begins)
-                job = pool.submit(work, seed, range(begin, begin + _AT_A_TIME))
+                job = pool.submit(work, seed, range(begin, begin + AT_A_TIME))
                 waiting[job] = begin
             if not waiting:
                 break
@@ -400,64 +423,3 @@ def measure(
     for _, text in batches.total.shown:
         print(text)
     return batches
-
-
-_PAGE = """\
-# The sceptic
-
-Random fits of 4 to 40 rows and 1 to 6 columns, over data from 1e-12 to 1e12, columns and rows of
-different scales, data far from 0, rows that occur twice, C from 1e-8 to 1e8, all losses, kernels and
-forms of the intercept, weights, float32 and sparse data, regression, hard margins and whole paths. For each
-certificate, P is computed at the model's own w and b, and the lower bound from its multipliers, in exact
-arithmetic: fractions of whole numbers, and intervals for exponentials and logarithms
-([how](../certificate_checker.md)). Nothing is allowed for rounding. A claim that classes cannot be
-separated is checked by a linear program in fractions. Where the best model can be, between which numbers
-its scores of the rows of the fit are, and which rows are settled, is compared with what exact arithmetic
-proves of it. Each finding is printed as lines of Python that show it again.
-
-{fits:,} fits with {claims:,} certificates were made and examined in {time} of processor time, in
-batches of {batch}, with seed {seeds}. A fit is ended after 0.02 s, one of 20 after 0.1 s, and one of 500
-after 1 s.
-{facts}."""
-
-
-_MENDED = """\
-What runs like this one found before is mended, and each case is a test
-(`tests/proof/test_exact_certificates.py`); batches with a finding were made again afterwards. Of the last
-ones: predictions for rows in single precision whose inner products overflow there were not a number; and
-the exact checker could not follow two radii that are true, since it took the square root of 0 for 1e-73,
-and bounded the intercept by the model's objective where that of w = 0 is smaller."""
-
-
-def markdown(batches: Batches) -> str:
-    """The whole page."""
-    found = batches.total
-    hours = found.seconds / 3600.0
-    parts = [
-        _PAGE.format(
-            fits=sum(found.fits.values()),
-            claims=sum(found.claims.values()),
-            time=f"{hours:.1f} hours" if hours >= 1.0 else f"{60.0 * hours:.1f} minutes",
-            batch=_AT_A_TIME,
-            seeds=" and ".join(map(str, batches.seeds)),
-            facts=", ".join(f"{name} {value}" for name, value in machine.facts().items()),
-        )
-    ]
-    lines = [
-        [words, *(str(found.findings[name, kind]) for kind in KINDS)] for name, words in FINDINGS.items()
-    ]
-    parts += ["## What was found", table(["", *KINDS], lines), _MENDED]
-    counted = [
-        ["fits", *(f"{found.fits[kind]:,}" for kind in KINDS)],
-        ["certificates", *(f"{found.claims[kind]:,}" for kind in KINDS)],
-        ["of these within tol", *(f"{found.certified[kind]:,}" for kind in KINDS)],
-    ]
-    ends = sorted({status for _, status in found.statuses})
-    counted += [
-        [f"fits that ended: {end}", *(f"{found.statuses[kind, end]:,}" for kind in KINDS)] for end in ends
-    ]
-    parts += ["## How the fits ended", table(["", *KINDS], counted)]
-    if found.refused:
-        refused = [[f"{count:,}", f"{words} ..."] for words, count in found.refused.most_common(12)]
-        parts += ["## What was refused, by the first words of the message", table(["fits", ""], refused)]
-    return "\n\n".join(parts) + "\n"

@@ -83,6 +83,7 @@ LIBLINEAR = {
     b"1 2 3 \n4 5 6 \n7 8 9 \n",
     "crammer_singer": b"solver_type MCSVM_CS\nnr_class 2\nlabel 1 2\nnr_feature 1\nbias -1\nw\n1 -1 \n",
     "l1": b"solver_type L1R_LR\nnr_class 2\nlabel 1 2\nnr_feature 1\nbias 0\nw\n1\n2\n",
+    "one_class": b"solver_type ONECLASS_SVM\nnr_class 2\nnr_feature 2\nbias -1\nrho 0.5\nw\n1 \n-0.5 \n",
     "regression": b"solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 1\nbias -1\nw\n1 \n",
     "count": b"solver_type L2R_LR\nnr_class 2\nlabel 0 1\n"
     b"nr_feature 9223372036854775807\nbias -1\nw\n0.5 \n",
@@ -261,7 +262,7 @@ def _feature_models() -> dict[str, bytes]:
 def _kernel_models() -> dict[str, bytes]:
     from scipy import sparse
 
-    from maxmargin.estimators import SVC, NuSVC, NuSVR, OneClassSVM
+    from maxmargin.estimators import SVC, LinearOneClassSVM, NuSVC, NuSVR, OneClassSVM
     from maxmargin.kernels import Gaussian, Linear
 
     random = np.random.default_rng(0)
@@ -283,6 +284,7 @@ def _kernel_models() -> dict[str, bytes]:
         "nu_pairs": (NuSVC(**usual, nu=0.5), X, y),
         "nu_regression": (NuSVR(**usual, nu=0.4), X, X[:, 0] + y),
         "one_class": (OneClassSVM(**usual, nu=0.4), X, None),
+        "one_class_linear": (LinearOneClassSVM(**usual, nu=0.4), X, None),
         "kernel_given": (SVC(**usual, kernel="precomputed"), X @ X.T, y),
     }
     contents = {}

@@ -20,6 +20,7 @@ from maxmargin.proof.certificate import _DualPoint, _twofold
 from maxmargin.reductions.small_problems import solve_small
 
 ROWS, COLUMNS = 9, 5
+TARGETS = np.linspace(-2.0, 3.0, ROWS).tolist()
 SCALES = {
     "usual": 1.0,
     "far from 0": 1e8,
@@ -32,6 +33,21 @@ FORMS = {
     "logistic": {"loss": "logistic", "intercept": "exact", "C": 1e2},
     "perceptron": {"loss": "perceptron", "intercept": "none", "C": 1e6},
 }
+MORE_FORMS = {
+    "regression": {"loss": "hinge", "intercept": "exact", "C": 1e2, "targets": TARGETS},
+    "squared regression": {
+        "loss": "squared_hinge",
+        "intercept": "regularised",
+        "C": 1.0,
+        "targets": TARGETS,
+    },
+    "l1": {"loss": "squared_hinge", "intercept": "exact", "C": 1e2, "penalty": "l1"},
+    "l1, logistic": {"loss": "logistic", "intercept": "regularised", "C": 1e3, "penalty": "l1"},
+    "groups": {"loss": "hinge", "intercept": "none", "C": 10.0, "group": 3},
+    "nu": {"loss": "hinge", "intercept": "exact", "C": 1.0, "targets": [0.0] * ROWS, "total": 3.0},
+    "one class": {"loss": "hinge", "intercept": "none", "C": 1.0, "targets": [0.0] * ROWS, "total": 4.0},
+}
+"""Without a kernel; those with a total through one, which they are solved with."""
 KERNELS = (Linear(), Polynomial(3, 0.5, 1.0), Gaussian(0.5))
 
 
@@ -45,7 +61,7 @@ def data(scale):
 
 def stated(form, **more):
     """The problem in words of JSON."""
-    return {"loss": form["loss"], "intercept": form["intercept"], "C": form["C"], **more}
+    return {**form, **more}
 
 
 def bounds_of(problem, words):
@@ -73,6 +89,13 @@ def all_bounds():
             yield from bounds_of(
                 Problem.of(Rows(X, check_finite=False), y, **form), stated(form, scale=scale, kernel=None)
             )
+        for name, form in MORE_FORMS.items():
+            with_total = "total" in form
+            kernel = Polynomial(2, 1.0, 1.0) if with_total else None
+            rows = Rows(X, check_finite=False) if kernel is None else KernelRows(X, kernel)
+            signs = np.ones(ROWS) if name in ("groups", "one class") else y
+            words = stated(form, scale=scale, kernel=None if kernel is None else describe(kernel))
+            yield from bounds_of(Problem.of(rows, signs, **form), words | {"y": signs.tolist()})
         form = FORMS["hinge"]
         for kernel in KERNELS:
             words = stated(form, scale=scale, kernel=describe(kernel))
@@ -83,7 +106,7 @@ def all_bounds():
 
 def told():
     for way, words, proof in all_bounds():
-        point = {"w": proof.w.tolist(), "b": proof.b, "alpha": proof.alpha.tolist()}
+        point = {"w": proof.w.tolist(), "b": proof.b, "alpha": proof.alpha.tolist(), "shift": proof.shift}
         yield {"way": way, **words, **point, "primal": proof.primal, "dual": proof.dual}
 
 

@@ -24,7 +24,7 @@ import maxmargin.files.models.saved as saved
 from maxmargin.command_line import app
 from maxmargin.estimators.certified import CertifiedClassifier
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
-from maxmargin.estimators.one_class_svm import OneClassSVM
+from maxmargin.estimators.one_class_region import OneClassRegion
 from maxmargin.independent.checker import check
 from written_files import parts_of
 
@@ -52,8 +52,8 @@ class SavedModels:
             @functools.wraps(fit)
             def remembered_fit(estimator, X, y=None, sample_weight=None, **options):
                 fitted = fit(estimator, X, y, sample_weight, **options)
-                if isinstance(estimator, OneClassSVM):
-                    y = np.zeros(X.shape[0])
+                if isinstance(estimator, OneClassRegion):
+                    y = np.zeros(estimator.shape_fit_[0])
                 if y is not None:  # Chunks bring it along, and are not written again
                     self._data[estimator] = X, y, sample_weight
                 return fitted
@@ -68,13 +68,13 @@ class SavedModels:
                 self.counts[self._look_at(model, Path(path))] += 1
                 self.seconds += time.process_time() - start
 
-        for kind in (CertifiedClassifier, CertifiedRegressor, OneClassSVM):
+        for kind in (CertifiedClassifier, CertifiedRegressor, OneClassRegion):
             kind.fit = remembered(kind.fit)
         saved.save_model = judged_save
 
     def _look_at(self, model, path):
         """What became of one: it was judged, or why not."""
-        known = isinstance(model, CertifiedClassifier | CertifiedRegressor | OneClassSVM)
+        known = isinstance(model, CertifiedClassifier | CertifiedRegressor | OneClassRegion)
         data = self._data.get(model) if known else None
         if data is None:
             return "fitted elsewhere: their data are not known"

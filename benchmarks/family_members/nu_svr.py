@@ -10,7 +10,7 @@ from sklearn import svm
 from sklearn.preprocessing import scale
 
 from benchmarks.family import Case, Peer
-from benchmarks.family_members.with_nu import CACHE, objective, seen, some_rows
+from benchmarks.family_members.with_kernel import CACHE, objective, seen, some_rows
 from maxmargin import NuSVR
 from maxmargin.problem.shares import nu_regression_problem
 
@@ -34,6 +34,6 @@ def cases(data: list[str] | None) -> Iterator[Case]:
             X,
             y,
             lambda tol, own=own: NuSVR(tol=tol, random_state=0, **own),
-            [Peer("LIBSVM", lambda tol, own=own: svm.NuSVR(tol=tol, **own))],
+            [Peer("LIBSVM", lambda tol, own=own: svm.NuSVR(tol=tol, **own), 5.0)],
             partial(objective, problem),
         )

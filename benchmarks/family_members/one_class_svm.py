@@ -9,7 +9,7 @@ from functools import partial
 from sklearn import svm
 
 from benchmarks.family import Case, Peer
-from benchmarks.family_members.with_nu import CACHE, objective, seen, some_rows
+from benchmarks.family_members.with_kernel import CACHE, objective, seen, some_rows
 from maxmargin import OneClassSVM
 from maxmargin.problem.shares import one_class_problem
 
@@ -37,6 +37,6 @@ def cases(data: list[str] | None) -> Iterator[Case]:
             X,
             None,
             lambda tol, own=own: OneClassSVM(tol=tol, random_state=0, **own),
-            [Peer("LIBSVM", lambda tol, own=own: svm.OneClassSVM(tol=tol, **own))],
+            [Peer("LIBSVM", lambda tol, own=own: svm.OneClassSVM(tol=tol, **own), 5.0)],
             partial(objective, problem),
         )

@@ -10,6 +10,7 @@
 #include "bindings/data.hpp"
 #include "bindings/losses.hpp"
 #include "bindings/modules.hpp"
+#include "linear/points.hpp"
 
 namespace maxmargin {
 namespace {
@@ -92,24 +93,25 @@ void bind_left_out(nb::module_& m) {
         hinges_of_points(data.rows(), data.per_row(labels), data.per_row(costs), span(points),
                          data.row_numbers(left_out), per_row(out, length(left_out)), budget);
       });
-  define_loop(m, "pulls_of_points",
-              {"data", "loss", "labels", "costs", "lengths", "margins", "per_range", "points", "left_out",
-               "out", "sizes", "moved", "budget"},
-              [](const AnyData& data, const std::string& loss, const ConstVector& labels,
-                 const ConstVector& costs, const ConstVector& lengths, const ConstVector& margins,
-                 const ConstVector& per_range, const ConstTable& points, const ConstIndices& left_out,
-                 const Table& out, const Vector& sizes, const Vector& moved, const Budget& budget) {
-                data.require_columns(points.shape(0));
-                require(points.shape(1) == left_out.size() && out.shape(0) == points.shape(0) &&
-                            out.shape(1) == points.shape(1),
-                        "a column for every point is needed");
-                const StartingRows about{data.per_row(labels), data.per_row(costs), data.per_row(lengths),
-                                         data.per_row(margins), data.per_row(per_range)};
-                const Integer count = length(left_out);
-                pulls_of_points(data.rows(), any_loss(loss), about, span(points),
-                                data.row_numbers(left_out), span(out), per_row(sizes, count),
-                                per_row(moved, count), budget);
-              });
+  define_loop(
+      m, "pulls_of_points",
+      {"data", "loss", "labels", "costs", "lengths", "margins", "per_range", "among", "points", "left_out",
+       "out", "sizes", "moved", "budget"},
+      [](const AnyData& data, const std::string& loss, const ConstVector& labels, const ConstVector& costs,
+         const ConstVector& lengths, const ConstVector& margins, const ConstVector& per_range,
+         const ConstIndices& among, const ConstTable& points, const ConstIndices& left_out,
+         const Table& out, const Vector& sizes, const Vector& moved, const Budget& budget) {
+        data.require_columns(points.shape(0));
+        require(points.shape(1) == left_out.size() && out.shape(0) == points.shape(0) &&
+                    out.shape(1) == points.shape(1),
+                "a column for every point is needed");
+        const StartingRows about{data.per_row(labels), data.per_row(costs), data.per_row(lengths),
+                                 data.per_row(margins), data.per_row(per_range)};
+        const Integer count = length(left_out);
+        pulls_of_points(data.rows(), any_loss(loss), about, data.row_numbers(among), span(points),
+                        data.row_numbers(left_out), span(out), per_row(sizes, count), per_row(moved, count),
+                        budget);
+      });
   define_loop(m, "squared_lengths_through", {"data", "which", "table", "out", "budget"},
               [](const AnyData& data, const ConstIndices& which, const ConstTable& table, const Vector& out,
                  const Budget& budget) {

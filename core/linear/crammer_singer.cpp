@@ -13,6 +13,7 @@ namespace {
 
 constexpr Integer kFew = 64;        // classes of which a row may change the multipliers one by one
 constexpr double kNothing = 1e-15;  // what rounding leaves of a change, in units of the scores
+constexpr double kLittle = 1e-3;    // and at most this share of C, which may be smaller than that
 
 // The numbers of one row, for the classes that are still looked at; the own class is the first of them.
 struct Block {
@@ -33,24 +34,25 @@ struct Block {
 };
 
 struct Water {
-  double level;  // theta, where sum_k max(0, D_k - theta) = volume
+  double level;  // theta, below the highest of D, where sum_k max(0, D_k - theta) = volume
   double above;  // how many D_k are above it
 };
 
 // The level by Michelot's method: what is below the level of those that are left cannot be above the last.
-MAXMARGIN_INLINE Water level_of(const double* heights, Integer classes, double highest, double volume) {
-  double level = highest - volume, above = -1;
+// Heights count from the highest, which is 0: a volume that is small beside the scores keeps its digits.
+MAXMARGIN_INLINE Water level_of(const double* heights, Integer classes, double volume) {
+  double level = -volume, above = -1;
   for (;;) {
     double sum = 0, count = 0;
 #pragma omp simd reduction(+ : sum, count)
     for (Integer k = 0; k < classes; ++k) {
       const bool is_above = heights[k] > level;
-      sum += is_above ? heights[k] - highest : 0.0;
+      sum += is_above ? heights[k] : 0.0;
       count += is_above ? 1.0 : 0.0;
     }
     if (count == above || count == 0) return {level, std::max(above, 1.0)};
     above = count;
-    const double next = highest + (sum - volume) / count;
+    const double next = (sum - volume) / count;
     if (!(next > level)) return {level, count};
     level = next;
   }
@@ -163,8 +165,10 @@ ClassSweep sweep_over(Rows rows, const ClassExamples& examples, std::span<Intege
     }
     sweep.gap += std::max(0.0, C * (largest - own_score) + share);
     sweep.violation = std::max(sweep.violation, least < INFINITY ? largest - least : 0.0);
-    const Water water = level_of(D, some, highest, A * C);  // 3
-    const double inverse = A > 0 ? 1 / A : 0.0, nothing = kNothing * size * inverse;
+#pragma omp simd
+    for (Integer a = 0; a < some; ++a) D[a] -= highest;
+    const Water water = level_of(D, some, A * C);  // 3
+    const double inverse = A > 0 ? 1 / A : 0.0, nothing = std::min(kNothing * size * inverse, kLittle * C);
     const double nearly_all = -C * (1 - 16 * kNothing);  // all but for rounding
     double own = 0, moved = 0;
 #pragma omp simd reduction(+ : own) reduction(max : moved)

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Problems without one of their rows. The hinge: the row's multiplier is taken away, and those of rows near
-// the margin follow. What they are worth in the end bounds the margin that the row has without itself. And
-// passes over all rows for many points at once, each of which belongs to a problem of its own.
+// the margin follow. What they are worth in the end bounds the margin that the row has without itself.
 #pragma once
 
 #include <span>
 
 #include "data/any_rows.hpp"
 #include "machine/budget.hpp"
-#include "passes/any_loss.hpp"
 
 namespace maxmargin {
 
@@ -55,30 +53,5 @@ struct Departure {
 void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint& from,
                std::span<const Leaving> leaving, Integer most_events, std::span<Departure> ends,
                std::span<double> points, const Budget& budget);
-
-// For the points (w_p, b_p) that are the columns of `points`, over all rows but left_out_p:
-// out_p = sum_i C_i max(0, 1 - y_i (<w_p, x_i> + b_p)).
-void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::span<const double> costs,
-                      std::span<const double> points, std::span<const Integer> left_out,
-                      std::span<double> out, const Budget& budget);
-
-// What there is to know of rows, besides their values, and where margins are at the start.
-struct StartingRows {
-  std::span<const double> labels, costs, lengths;  // the last of z = x or (x, 1)
-  std::span<const double> margins;
-  std::span<const double> per_range;  // one over how far a margin may move; 0 for any distance
-};
-
-// For all points, and over all rows but the one that is left out: the sums of a_i y_i z_i with
-// a_i = -C_i loss'(m_i), which are the columns of `out`, of a_i |z_i|, and the most that a margin has
-// moved.
-void pulls_of_points(const AnyRows& rows, AnyLoss loss, const StartingRows& about,
-                     std::span<const double> points, std::span<const Integer> left_out,
-                     std::span<double> out, std::span<double> sizes, std::span<double> moved,
-                     const Budget& budget);
-
-// out_k = |T'z|^2 for the rows of `which`, with z = x or (x, 1), as long as T has lines.
-void squared_lengths_through(const AnyRows& rows, std::span<const Integer> which, std::span<const double> T,
-                             Integer size, std::span<double> out, const Budget& budget);
 
 }  // namespace maxmargin

@@ -233,6 +233,24 @@ void Objective::make_feasible(std::span<double> alpha) const {
   if (group > 1) share_costs(alpha, costs.data(), group);
 }
 
+namespace {
+
+// Whether b = 0 is the best regularised one: rows pull up and down with their C_i, or hold it at a kink.
+bool holds_zero(std::span<const double> kinks, std::span<const double> labels,
+                std::span<const double> costs) {
+  double up = 0, down = 0, held_up = 0, held_down = 0;
+  for (std::size_t i = 0; i < kinks.size(); ++i) {
+    const bool wants_more = labels[i] > 0;
+    up += wants_more && kinks[i] > 0 ? costs[i] : 0.0;
+    down += !wants_more && kinks[i] < 0 ? costs[i] : 0.0;
+    held_up += wants_more && kinks[i] == 0 ? costs[i] : 0.0;
+    held_down += !wants_more && kinks[i] == 0 ? costs[i] : 0.0;
+  }
+  return down <= up + held_up && up <= down + held_down;
+}
+
+}  // namespace
+
 BestIntercept Objective::best_intercept(std::span<const double> scores) const {
   if (has_shift() && intercept == Intercept::exact) {
     // Rows of sign y see y b + e alone, so that each sign has its own level.
@@ -274,6 +292,8 @@ std::pair<double, double> Objective::best_intercepts(std::span<const double> sco
         kinks[i] = kink * labels[i] - scores[i];
         positive += labels[i] > 0 ? costs[i] : 0.0;
       }
+      // Where rows of neither sign pull at b = 0 it is best: a difference of sums might miss it.
+      if (ridge > 0 && holds_zero({kinks.get(), scores.size()}, labels, costs)) return {0, 0};
       return weighted_quantile({kinks.get(), scores.size()}, costs, positive, ridge);
     } else {
       if (target == nullptr) return smooth_intercepts<Loss>(scores);

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators import SVCCV as SVCCV
     from maxmargin.estimators import SVR as SVR
     from maxmargin.estimators import SVRCV as SVRCV
+    from maxmargin.estimators import LinearOneClassSVM as LinearOneClassSVM
     from maxmargin.estimators import LinearSVC as LinearSVC
     from maxmargin.estimators import LinearSVCCV as LinearSVCCV
     from maxmargin.estimators import LinearSVR as LinearSVR
@@ -60,6 +61,7 @@ _HOME = {
     "InseparabilityProof": "proof.inseparable",
     "InseparableError": "proof.inseparable",
     "Intercept": "problem",
+    "LinearOneClassSVM": "estimators",
     "LinearSVC": "estimators",
     "LinearSVCCV": "estimators",
     "LinearSVR": "estimators",

@@ -125,7 +125,7 @@ def test_a_class_that_is_missing_from_chunks_and_empty_parts():
 
 def test_limits_end_a_fit_with_what_is_proven():
     X, y, _ = data()
-    with pytest.warns(ConvergenceWarning, match="2 steps"):
+    with pytest.warns(ConvergenceWarning, match="2 passes"):
         model = LinearSVC(max_iter=1, tol=1e-12).fit(Chunks((X, y), memory=300_000))
     assert model.certificate_.relative_gap > 1e-12
     calls = []
@@ -173,6 +173,22 @@ def test_what_a_model_of_chunks_can_do_besides(tmp_path):
         loaded = LinearSVC.load(tmp_path / "model.mm")
         assert np.array_equal(loaded.predict(X), model.predict(X))
         assert load_model(tmp_path / "model.mm").claims[0].primal == each_of(model.certificate_)[0].primal
+
+
+def test_what_needs_the_rows_says_that_chunks_keep_none(tmp_path):
+    X, y, _ = data()
+    model = LinearSVC().fit(Chunks((X, y), rows=500))
+    model.save(tmp_path / "model.mm")
+    loaded = LinearSVC.load(tmp_path / "model.mm")
+    for call in ("is_sure", "decision_bounds", "leave_one_out"):
+        given = (X, y) if call == "leave_one_out" else (X,)
+        with pytest.raises(ValueError, match=r"fitted in passes over Chunks.*Use fit\(X, y\) in memory"):
+            getattr(model, call)(*given)
+        with pytest.raises(ValueError, match=r"loaded from a file.*Use fit\(X, y\) again"):
+            getattr(loaded, call)(*given)
+    model.fit(X, y)
+    assert model.is_sure(X).any()
+    model.leave_one_out(X, y)
 
 
 def test_what_chunks_do_not_know_is_refused():

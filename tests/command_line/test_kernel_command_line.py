@@ -428,7 +428,7 @@ def test_wrong_input_is_named_with_the_cure_and_exits_with_2(run, folder, tmp_pa
         ([*with_kernel, "--loss", "logistic"], "--loss must be hinge"),
         ([*with_kernel, "--intercept", "none"], "--intercept must be exact"),
         ([*with_kernel, "--model-format", "liblinear"], "LIBLINEAR has no kernels"),
-        ([*with_kernel, "-C", "inf"], "-C must"),
+        ([*with_kernel, "-C", "-inf"], "-C must"),
         ([*with_kernel, "--solver", "newton"], "newton"),
         (["train", data, "-o", out, "--gamma", "1"], "--gamma is for kernels"),
         (["train", data, "-o", out, "--cache-size", "1"], "--cache-size is for kernels"),

@@ -72,7 +72,7 @@ def test_a_table_with_a_column_of_queries(files, run):
         (["--task", "ranking", "--kernel", "gaussian"], "--kernel is not for --task ranking"),
         (["--task", "ranking", "--intercept", "exact"], "--intercept is not for --task ranking"),
         (["--task", "ranking", "--loss", "logistic"], "--loss must be one of squared_hinge, hinge"),
-        (["--task", "ordering"], "--task must be classification, regression or ranking"),
+        (["--task", "ordering"], "--task must be classification, regression, ranking or one-class"),
         (["--query", "session"], "--query is for --task ranking"),
     ],
 )

@@ -8,6 +8,7 @@ import io
 import pickle
 import signal
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -37,14 +38,24 @@ def objective(model, X, y, C, *, squared=False):
 
 def test_names_and_defaults_are_the_same_but_for_those_of_the_page():
     other = {}
-    for ours, theirs in ((maxmargin.LinearSVC, svm.LinearSVC), (maxmargin.SVC, svm.SVC)):
-        mine = inspect.signature(ours).parameters
-        for name, parameter in inspect.signature(theirs).parameters.items():
-            assert mine[name].kind == parameter.kind, name
-            if mine[name].default != parameter.default:
-                other[ours.__name__, name] = mine[name].default, parameter.default
-    other.pop(("SVC", "probability"), None)  # it says "deprecated" of itself, and means False
-    assert other == {("LinearSVC", "max_iter"): (-1, 1000), ("SVC", "cache_size"): (1000.0, 200)}
+    page = (Path(__file__).parents[2] / "docs" / "from_scikit_learn.md").read_text()
+    table = page.split("## Parameter by parameter")[1].split("## What is new")[0]
+    for name in ("LinearSVC", "LinearSVR", "SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"):
+        mine = inspect.signature(getattr(maxmargin, name)).parameters
+        theirs = inspect.signature(getattr(svm, name)).parameters
+        for parameter in {*mine, *theirs}:
+            assert f"`{parameter}`" in table, parameter
+        for parameter, usual in theirs.items():
+            if parameter not in mine:
+                other[name, parameter] = None
+            elif mine[parameter].default != usual.default:
+                other[name, parameter] = mine[parameter].default
+    kernels = ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM")
+    expected = {(name, "cache_size"): 1000.0 for name in kernels} | {("NuSVC", "class_weight"): None}
+    expected |= {(name, "max_iter"): -1 for name in ("LinearSVC", "LinearSVR")}
+    for name in ("SVC", "NuSVC"):
+        other.pop((name, "probability"), None)  # it says "deprecated" of itself, and means False
+    assert other == expected
 
 
 def test_the_intercept_is_free_and_theirs_on_request():

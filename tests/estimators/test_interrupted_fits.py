@@ -21,10 +21,15 @@ from maxmargin import (
     SVC,
     SVCCV,
     SVR,
+    LinearOneClassSVM,
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Problem,
+    RankSVM,
     Status,
     path,
     solve,
@@ -78,6 +83,14 @@ FITS = {
     "regression with a kernel": (SVR(), measured(80, 4)),
     "regression with a kernel, of many rows": (SVR(gamma=0.1, C=10.0), measured(2100, 4)),
     "regression with a linear kernel": (SVR(kernel="linear", C=100.0), measured(1100, 5)),
+    "regression with a kernel, on a factor": (SVR(C=1e4, gamma=0.1, epsilon=0.01), measured(300, 3)),
+    "pairs with a nu": (NuSVC(nu=0.2, n_jobs=1), drawn(80, 4, 3)),
+    "a tube with a nu": (NuSVR(nu=0.3), measured(80, 4)),
+    "one class": (OneClassSVM(nu=0.3), measured(80, 4)),
+    "one class, without a kernel": (LinearOneClassSVM(nu=0.05), (1.0 + drawn(80, 4, 2)[0], None)),
+    "all classes in one problem": (LinearSVC(multi_class="crammer_singer"), drawn(60, 5, 4)),
+    "few columns": (LinearSVC(penalty="l1", C=0.1), drawn(60, 20, 2)),
+    "a ranking": (RankSVM(), measured(60, 5)),
 }
 
 
@@ -138,7 +151,9 @@ def test_an_interrupt_at_any_statement_leaves_a_fitted_estimator(name):
             assert set(model.predict(X)) <= answers
         assert len(list(each_of(model.certificate_))) == proofs
         for proof in each_of(model.certificate_):
-            assert 0.0 <= proof.dual <= proof.primal * (1.0 + 1e-9) or not np.isfinite(proof.primal)
+            assert proof.dual >= 0.0 or estimator.get_params().get("nu") is not None
+            excess = proof.dual - proof.primal
+            assert excess <= 1e-9 * abs(proof.primal) or not np.isfinite(proof.primal)
         assert interrupts._holding is None
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert statuses <= {Status.CERTIFIED, Status.INTERRUPTED, Status.STEPS_SPENT}

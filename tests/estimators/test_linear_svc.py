@@ -26,7 +26,12 @@ from scikit_learn import assert_passes
 
 
 @parametrize_with_checks(
-    [LinearSVC(), LinearSVC(loss="hinge", regularize_intercept=True), LinearSVC(penalty="l1")]
+    [
+        LinearSVC(),
+        LinearSVC(loss="hinge", regularize_intercept=True),
+        LinearSVC(penalty="l1"),
+        LinearSVC(multi_class="crammer_singer"),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     assert_passes(check, estimator)

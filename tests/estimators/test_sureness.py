@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import SVC, LinearSVC, LinearSVCCV
+from maxmargin import SVC, SVR, LinearSVC, LinearSVCCV, LinearSVR
 from maxmargin.files import load_model
 from maxmargin.proof.sure import NOWHERE, Neighbourhood, score_bounds
 from maxmargin.reductions.decompositions import OneAgainstOne, OneAgainstRest, TwoClasses
@@ -71,6 +71,54 @@ def test_the_best_scores_are_inside_and_sure_rows_keep_their_class(name, classes
         widths.append(np.median(high - low))
     assert widths[2] < widths[0] or widths[0] < 1e-5
     assert best.is_sure(new).mean() > 0.9
+
+
+REGRESSORS = {
+    "tube": (LinearSVR(C=1.0, epsilon=0.1), {}),
+    "tube, squared": (
+        LinearSVR(loss="squared_epsilon_insensitive", epsilon=0.1),
+        {"solver": "dual_coordinate_ascent"},
+    ),
+    "tube, regularised": (
+        LinearSVR(C=0.3, epsilon=0.2, regularize_intercept=True),
+        {"solver": "dual_coordinate_ascent"},
+    ),
+    "tube, gaussian": (SVR(C=1.0, epsilon=0.1), {}),
+}
+
+
+def bounds_and_scores(model, rows):
+    """Bounds on the best model's scores, and the model's own; of a regressor, its predictions."""
+    if hasattr(model, "prediction_bounds"):
+        return model.prediction_bounds(rows), model.predict(rows)
+    return model.decision_bounds(rows), model.decision_function(rows)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", [*CASES, *REGRESSORS])
+def test_the_answers_at_1e_12_lie_inside(name, classes):
+    """Not the optimum is compared, but a fit that is next to it, without an allowance.
+
+    Exactly, s* is inside the bounds of both fits, so that a score s of the second is inside those of the
+    first but for |s - s*|, which is at most the width of its own. Rough fits that are compared here are far
+    wider, and hold s as well.
+    """
+    X, y, new = drawn(len(name), classes, shift=1.0)
+    model, slow = (CASES | REGRESSORS)[name]
+    pairs = {"decision_function_shape": "ovo"} if name in ("gaussian", "polynomial") else {}
+    if name in REGRESSORS:
+        y = X @ [1.0, -0.5, 0.2] + 0.3 * y
+    best = fitted(model, X, y, tol=1e-12, max_iter=100_000, **pairs)
+    (own_low, own_high), score = bounds_and_scores(best, new)
+    assert ((own_low <= score) & (score <= own_high)).all()
+    compared = 0
+    for steps in (1, 5, 50):
+        rough = fitted(model, X, y, tol=1e-4, max_iter=steps, **slow, **pairs)
+        if rough.certificate_.relative_gap > 1e3 * max(best.certificate_.relative_gap, 1e-13):
+            (low, high), _ = bounds_and_scores(rough, new)
+            assert ((low <= score) & (score <= high)).all()
+            compared += 1
+    assert compared
 
 
 @pytest.mark.parametrize("form", [{}, {"regularize_intercept": True}, {"fit_intercept": False}])

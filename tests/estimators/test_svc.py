@@ -24,7 +24,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from combinations import every_pair
-from maxmargin import SVC, Problem, Solution, Status, certify, kernels
+from maxmargin import SVC, DoubtfulModelWarning, Problem, Solution, Status, certify, kernels
 from maxmargin.estimators.named_kernels import find_kernel
 from maxmargin.estimators.summary import fitted_summary
 from maxmargin.files import load_model
@@ -454,7 +454,7 @@ def test_feature_names_and_labels_of_any_kind():
     ("parameter", "value", "message"),
     [
         ("C", 0, r"The 'C' parameter of SVC must be a float in the range \(0, inf\). Got 0 inst"),
-        ("C", np.inf, "Got inf instead"),
+        ("C", -np.inf, "Got -inf instead"),
         ("kernel", "rbff", "'poly', 'rbf', 'chi2'"),
         ("kernel", 3, "or a maxmargin.kernels object"),
         ("gamma", "auto_scale", "'scale', 'auto'"),
@@ -654,3 +654,46 @@ def test_predictions_do_not_overflow_in_single_precision(layout):
     single, double = (model.decision_function(layout(rows)) for rows in (X, X.astype(np.float64)))
     assert np.isfinite(single).all()
     np.testing.assert_allclose(single, double, rtol=1e-6)
+
+
+def test_an_infinite_c_is_one_that_no_multiplier_reaches():
+    X, y = load_iris(return_X_y=True)
+    apart = SVC(C=np.inf).fit(X[:100], y[:100])
+    assert apart.certificate_.alpha.max() < 1e9
+    np.testing.assert_array_equal(apart.predict(X), SVC(C=1e10).fit(X[:100], y[:100]).predict(X))
+    same = np.vstack([X[:20], X[:20]]), np.repeat([0, 1], 20)
+    with pytest.warns(DoubtfulModelWarning, match="C = inf asks that no row costs anything"):
+        SVC(C=np.inf, max_time=1.0).fit(*same)
+
+
+def test_a_function_is_called_with_all_rows_of_the_training():
+    X, y = load_iris(return_X_y=True)
+    asked = []
+
+    def kernel(A, B):
+        asked.append(len(B))
+        return A @ B.T
+
+    model = SVC(kernel=kernel).fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(X), SVC(kernel="linear").fit(X, y).decision_function(X), atol=0.05
+    )
+    assert set(asked) == {len(X)}
+
+
+def test_what_converters_look_for_is_there():
+    X, y = load_iris(return_X_y=True)
+    model = SVC(probability=True).fit(X[:100], y[:100])
+    with pytest.warns(FutureWarning, match="`probA_` was deprecated"):
+        slope = model.probA_
+    with pytest.warns(FutureWarning, match="`probB_` was deprecated"):
+        offset = model.probB_
+    scores = model.decision_function(X[:100])
+    np.testing.assert_allclose(
+        1.0 / (1.0 + np.exp(slope * scores + offset)), model.predict_proba(X[:100])[:, 1]
+    )
+    np.testing.assert_array_equal(model._dual_coef_, -model.dual_coef_)
+    np.testing.assert_array_equal(model._intercept_, -model.intercept_)
+    model.n_support_[0] += 1
+    with pytest.raises(ValueError, match="internal representation of SVC was altered"):
+        model.predict(X)

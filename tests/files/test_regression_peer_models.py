@@ -121,7 +121,7 @@ LIBLINEAR = "solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 2\nbias 1\nw\n0.
         (LIBSVM, "total_sv 2", "total_sv 3", "ends"),
         (LIBSVM, "rho 0.25", "rho 0.25 1", "rho"),
         (LIBSVM, "0.5 1:1", "nan 1:1", "line 8"),
-        (LIBSVM, "epsilon_svr", "one_class", "C-SVC and epsilon-SVR"),
+        (LIBSVM, "epsilon_svr", "zeta_svr", "of the type .zeta_svr."),
         (LIBLINEAR, "nr_class 2", "nr_class 3", "should say 2"),
         (LIBLINEAR, "L2LOSS_SVR", "L9LOSS_SVR", "or a regressor"),
     ],

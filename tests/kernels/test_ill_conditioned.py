@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import SVC, Problem, Solution, Status, certify, solve
-from maxmargin.core import ALL_CORES
-from maxmargin.kernels import Gaussian, KernelRows, Polynomial
+from maxmargin import SVC, SVR, Problem, Solution, Status, certify, solve
+from maxmargin.core import ALL_CORES, Budget
+from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
+from maxmargin.problem.regression import regression_problem
 from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
 from maxmargin.solvers.kernel.active_sets import ActiveSets
 from oracles import active_sets as oracle
@@ -27,20 +29,34 @@ def unscaled(n, d, seed, spread=2.0):
     return X * np.exp(spread * random.normal(size=d)), y
 
 
+def bent(n, d, seed, spread=2.0):
+    """Columns whose scales differ, and values that are no plane of them."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, d))
+    y = X @ random.normal(size=d) + (X**2) @ random.normal(size=d) + 0.1 * random.normal(size=n)
+    return X * np.exp(spread * random.normal(size=d)), y
+
+
 # ---- active sets -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.3), Polynomial(degree=3, gamma=0.5, coef0=1.0)])
-def test_every_step_is_the_oracle_s(kernel):
+@pytest.mark.parametrize("epsilon", [None, 0.0, 0.2])
+def test_every_step_is_the_oracle_s(kernel, epsilon):
     X, y = clouds(n=40, d=3, seed=4)
-    K = kernel(X)
-    problem = Problem.of(KernelRows(X, kernel), y, 2.0)
-    low, high = np.minimum(2.0 * y, 0.0), np.maximum(2.0 * y, 0.0)
+    K, rows = kernel(X), KernelRows(X, kernel)
+    if epsilon is None:
+        problem = Problem.of(rows, y, 2.0)
+        low, high, e = np.minimum(2.0 * y, 0.0), np.maximum(2.0 * y, 0.0), np.zeros(40)
+    else:
+        y = X[:, 0] ** 2 + 0.3 * y
+        problem = regression_problem(rows, y, 2.0, epsilon=epsilon)
+        low, high, e = np.full(40, -2.0), np.full(40, 2.0), np.full(40, epsilon)
     solver = ActiveSets(systems=3)
     state = solver.init(problem, None)
     for _ in range(4):
         before, r, b = state.beta.copy(), state.proximal, state.b
-        target, ended = oracle.proximal_step(K, y, low, high, before, r, b, 3)
+        target, ended = oracle.proximal_step(K, y, e, low, high, before, r, b, 3)
         ours, ours_ended = solver._solve(state, ALL_CORES)
         assert ended == ours_ended
         if ended:  # else it is balanced afterwards
@@ -63,11 +79,32 @@ def test_active_sets_end_where_pairs_do():
     assert solve(problem, ActiveSets(), tol=1e-5, start=start).status is Status.CERTIFIED
 
 
+def test_active_sets_know_the_kink_of_a_tube():
+    X, y = bent(300, 12, seed=3)
+    rows = KernelRows(X, Polynomial(degree=3, gamma=0.1, coef0=1.0))
+    problem = regression_problem(rows, y, 10.0, epsilon=2.0)
+    pairs, sets = (solve(problem, solver, tol=1e-5) for solver in ("working_set", ActiveSets()))
+    assert pairs.status is sets.status is Status.CERTIFIED
+    assert sets.certificate.primal == pytest.approx(pairs.certificate.primal, rel=2e-5)
+    assert 0 < np.count_nonzero(sets.w) < 300
+
+
 def test_active_sets_end_where_rows_go_round_in_circles():
     X, y = clouds(n=300, d=3, seed=9)
     model = solve(Problem.of(KernelRows(X, Gaussian(0.5)), y, 10.0), ActiveSets(), tol=0.0)
     assert model.status is Status.RULE_FIRED
     assert model.certificate.relative_gap < 1e-2
+
+
+def test_active_sets_survive_a_diagonal_next_to_0():
+    """As rounding leaves of exp(0) where a chi-squared kernel's sums are around 1e18."""
+    K = np.full((8, 8), 3.3e-308)
+    K[range(6), range(6)] = 1.0
+    y = np.array([1.0, -1.0] * 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = solve(Problem.of(KernelRows(K, Precomputed()), y, 360.0), ActiveSets())
+    assert model.certificate.dual <= model.certificate.primal < math.inf
 
 
 def test_active_sets_refuse_more_rows_than_they_can_factor(monkeypatch):
@@ -101,6 +138,9 @@ def test_what_is_not_a_kernel_has_no_factor():
     values = random.normal(size=(40, 40))
     assert factor_of(values + values.T, 40) is None
     assert factor_of(np.full((3, 3), np.nan), 3) is None
+    assert factor_of(np.eye(3), 3) is not None
+    assert factor_of(np.eye(3), 3, Budget(0.0, 1)) is None
+    assert factor_of(np.array([[1e-300, 1e150], [1e150, 1.0]]), 2) is None
 
 
 def test_columns_of_a_factor_prove_the_kernel_problem():
@@ -122,6 +162,37 @@ def test_polynomials_of_badly_scaled_columns_are_certified(degree, spread, C):
     X, y = unscaled(1100, 5, seed=degree, spread=spread)
     model = SVC(kernel="poly", degree=degree, coef0=1.0, C=C).fit(X, y)
     assert model.status_ is Status.CERTIFIED
+
+
+@pytest.mark.parametrize(("degree", "C", "epsilon"), [(3, 100.0, 0.1), (4, 1e4, 0.0), (4, 0.1, 1.0)])
+def test_regressions_on_badly_scaled_columns_are_certified_soon(degree, C, epsilon):
+    X, y = bent(400, 5, seed=degree)
+    before = time.process_time()
+    model = SVR(kernel="poly", degree=degree, coef0=1.0, C=C, epsilon=epsilon).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert time.process_time() - before < 5.0
+
+
+def test_a_regression_of_whole_numbers_at_a_large_c_is_certified_soon():
+    # Values that occur several times, and no tube: pairs of rows alone took more than a minute.
+    random = np.random.default_rng(0)
+    X = random.integers(0, 256, (200, 1)).astype(np.float64)
+    y = np.sin(0.05 * X[:, 0]) + 0.1 * random.normal(size=200)
+    before = time.process_time()
+    model = SVR(C=62_500.0, epsilon=0.0, gamma=0.00634).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+    assert time.process_time() - before < 5.0
+
+
+def test_a_regression_whose_values_are_rounded_says_so_and_soon():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 2)) + 300.0
+    before = time.process_time()
+    model = SVR(kernel="poly", degree=4, gamma=1.0, coef0=1.0, C=10.0)
+    with pytest.warns(ConvergenceWarning, match="rounding in float64"):
+        model.fit(X, random.normal(size=40))
+    assert model.status_ is Status.VALUES_ROUNDED
+    assert time.process_time() - before < 5.0
 
 
 def test_where_rounding_is_in_the_way_it_is_said_and_soon():

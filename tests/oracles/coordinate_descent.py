@@ -39,7 +39,9 @@ def coordinate_descent(
             if by_columns:
                 descend(model, sweeps, 0.1 * off)  # 6
             else:
-                descend(model, 10 * sweeps, min(0.01, off) * off)
+                for _ in range(20):
+                    if descend(model, sweeps, min(0.1, off) * off) or not jump(model):  # 5
+                        break
             z, c = w.copy(), model.intercept()
             z[W] = model.z[: len(W)]
             slope = np.abs(z).sum() + cost_of_b * abs(c) - np.abs(w).sum() - cost_of_b * abs(b)
@@ -126,9 +128,27 @@ def descend(model, most, enough):
         done += 1
         if visited == len(order):
             if not largest > enough:
-                return
+                return True
             goal, visited = max(enough, 0.1 * largest), kept or len(order)
         elif not largest > goal:
             visited = len(order)
         else:
             visited = kept or len(order)
+    return False
+
+
+def jump(model):
+    """Those that are not 0 solve their system; what changes its sign becomes 0, if that is better."""
+    some = np.flatnonzero(model.z)
+    if not len(some):
+        return False
+    H, z = model.H[np.ix_(some, some)], model.z[some]
+    slope = np.array([model.slope(j) for j in some]) + model.t[some] * np.sign(z)
+    step = np.linalg.solve(H, -slope)
+    crosses = (z + step) * z <= 0.0
+    change = np.where(crosses, -z, step)
+    if not slope @ change + change @ H @ change / 2.0 < 0.0:
+        change = np.min(-z[crosses] / step[crosses]) * step
+        change[np.abs(z + change) < 1e-12 * np.abs(z)] = -z[np.abs(z + change) < 1e-12 * np.abs(z)]
+    model.z[some] = z + change
+    return True

@@ -28,28 +28,15 @@ MISSING: dict[str, str] = {}
 """Tests, or patterns of several, that fail for something that is not offered."""
 
 SOLVED = "it is solved, and proven, within the few steps that are allowed"
-FREE = "the intercept is free, and so is not 0 where w is"
 NOT_DEPRECATED = "probabilities are not deprecated here"
 DIFFERENT = {
-    r"TestBounds.test_l1_min_c\[fit-intercept-squared_hinge-.*\]": FREE,
-    r"TestSparse.test_sparse_liblinear_intercept_handling": FREE,
-    r"TestSvm.test_dense_liblinear_intercept_handling": FREE,
     r"TestSparse.test_timeout\[.*\]": SOLVED,
     r"TestSvm.test_libsvm_convergence_warnings": SOLVED,
     r"TestSvm.test_linear_svm_convergence_warnings": SOLVED,
     r"TestSvm.test_probability_raises_futurewarning\[.*-(Nu)?SVC-(Nu)?SVC\]": NOT_DEPRECATED,
-    r"TestSvm.test_svc_nusvc_probA_probB_deprecated\[(Nu)?SVC\]": NOT_DEPRECATED,
-    r"TestSvm.test_tweak_params": "it changes a private copy of dual_coef_ that LIBSVM needs",
-    r"TestSvm.test_svc_raises_error_internal_representation": "it changes a private number of LIBSVM's",
     r"TestSvm.test_bad_input\[.*\]": "a model of dense rows scores sparse ones as well",
     r"TestSvm.test_linearsvc_parameters\[False-l2-hinge\]": "every loss is solved whatever dual says",
-    r"TestSvm.test_svc_nonfinite_params": "the message says which value is too large, and what to do",
     r"TestSvm.test_svr_errors": "a function that is not a kernel is refused in fit, and not in predict",
-    r"TestSvm.test_custom_kernel_not_array_input\[SV[CR]\]": (
-        "the kernel of the test is wrong for matrices that are not square; ours is asked for values of the "
-        "support vectors alone"
-    ),
-    r"TestSvm.test_svm_with_infinite_C\[.*-SV[CR]-.*\]": "hard margins are offered by LinearSVC alone",
 }
 """Those that fail because we do otherwise, and why that is right."""
 
@@ -112,7 +99,7 @@ def test_the_lists_are_about_tests_that_exist_and_few_differ(request):
     for pattern in MISSING | DIFFERENT:
         assert any(re.fullmatch(pattern, name) for name in names), pattern
     differ = [name for name in names if any(re.fullmatch(pattern, name) for pattern in DIFFERENT)]
-    assert len(differ) <= 28
+    assert len(differ) <= 12
     of_ours, of_theirs = set(), set()
     for item in items:
         text = inspect.getsource(item.function) + item.name
@@ -127,7 +114,10 @@ def test_patching_is_told_and_taken_back(caplog):
     with caplog.at_level("INFO", "maxmargin"):
         maxmargin.patch()
         maxmargin.patch()
-        assert (svm.SVC, svm.LinearSVC) == (maxmargin.SVC, maxmargin.LinearSVC)
+        assert svm.SVC is maxmargin.SVC
+        assert issubclass(svm.LinearSVC, maxmargin.LinearSVC)
+        assert svm.LinearSVC().regularize_intercept
+        assert svm.LinearSVR().regularize_intercept
         maxmargin.unpatch()
         maxmargin.unpatch()
     assert (svm.SVC, svm.LinearSVC) == theirs

@@ -20,7 +20,20 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-from maxmargin import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM, Problem, RowClass, Trace, plot, solve
+from maxmargin import (
+    SVC,
+    SVR,
+    LinearOneClassSVM,
+    LinearSVC,
+    LinearSVR,
+    NuSVR,
+    OneClassSVM,
+    Problem,
+    RowClass,
+    Trace,
+    plot,
+    solve,
+)
 from maxmargin import path as path_along
 from maxmargin.features import Squares
 
@@ -305,11 +318,11 @@ def test_tube_tells_rows_within_it_from_others(columns):
     random = np.random.default_rng(0)
     X = random.normal(size=(50, columns))
     y = 3.0 * X[:, 0] + random.normal(size=50)
-    for model in (LinearSVR(epsilon=0.8), make_pipeline(StandardScaler(), SVR(epsilon=0.8))):
+    for model in (LinearSVR(epsilon=0.8), make_pipeline(StandardScaler(), SVR(epsilon=0.8)), NuSVR(nu=0.3)):
         predicted = model.fit(X, y).predict(X)
         ax = plot.tube(model, X, y)
         within, outside = ax.collections[1:]
-        inside = np.abs(y - predicted) <= 0.8
+        inside = np.abs(y - predicted) <= getattr(model, "epsilon_", 0.8)
         across = X[:, 0] if columns == 1 else predicted
         np.testing.assert_allclose(within.get_offsets(), np.column_stack([across, y])[inside])
         assert len(outside.get_offsets()) == np.count_nonzero(~inside) > 0
@@ -339,5 +352,8 @@ def test_the_region_of_one_class_has_its_rows_inside_and_a_ring_for_each_support
     assert f"inside ({80 - outside})" in texts
     assert f"support vector ({len(model.support_)})" in texts
     assert "boundary" in texts
+    half = LinearOneClassSVM(nu=0.2).fit(rows + 3.0)
+    texts = [text.get_text() for text in plot.region(half, rows + 3.0).get_legend().get_texts()]
+    assert f"support vector ({len(half.certificate_.support)})" in texts
     with pytest.raises(ValueError, match="must be a fitted OneClassSVM"):
         plot.region(LinearSVC().fit(rows, rows[:, 0] > 0), rows)

@@ -3,13 +3,29 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import SVC, LinearSVC, Problem, solve, solve_hard_margin
+from maxmargin import (
+    SVC,
+    SVR,
+    DoubtfulModelWarning,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Problem,
+    RankSVM,
+    solve,
+    solve_hard_margin,
+)
 from maxmargin.proof.model import each_of
 from maxmargin.solvers import LINEAR_SOLVERS
 from maxmargin.tools.parameters import bytes_of
@@ -116,3 +132,53 @@ def test_kernels_have_an_answer_within_the_limits(kernel):
             model = SVC(kernel=kernel, C=C, max_time=1.0, max_iter=200).fit(scale * X, y)
         for proof in each_of(model.certificate_):
             assert np.isfinite(proof.primal)
+
+
+FAMILY = {
+    "SVR": SVR(),
+    "SVR without a tube": SVR(epsilon=0.0, kernel="linear"),
+    "LinearSVR": LinearSVR(),
+    "squared LinearSVR": LinearSVR(loss="squared_epsilon_insensitive"),
+    "NuSVC": NuSVC(nu=0.2),
+    "NuSVR": NuSVR(),
+    "OneClassSVM": OneClassSVM(),
+    "RankSVM": RankSVM(),
+    "l1": LinearSVC(penalty="l1"),
+    "l1, logistic": LogisticRegression(penalty="l1"),
+    "all classes at once": LinearSVC(multi_class="crammer_singer"),
+}
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_whole_family_has_an_answer_or_names_the_cure(name):
+    X, y = drawn(24, 3)
+    y[:3] = 0, 1, 2  # three classes
+    given = y == 1 if name == "NuSVC" else y + X[:, 0] if "SVR" in name else y
+    extremes = [("C", 1e300), ("C", 1e-300), ("C", 1e-20), ("X", 1e150), ("X", 1e-150)]
+    extremes += [("y", 1e150), ("y", 1e-150), ("epsilon", 1e300), ("epsilon", 1e-300)]
+    for what, size in extremes:
+        model = clone(FAMILY[name])
+        if what in ("C", "epsilon"):
+            if what not in model.get_params():
+                continue
+            model.set_params(**{what: size})
+        elif what == "y" and "SVR" not in name:
+            continue
+        values = np.asarray(given, float) * (size if what == "y" else 1.0)
+        before, refusal = time.process_time(), ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", DoubtfulModelWarning)
+            warnings.simplefilter("error", RuntimeWarning)
+            try:
+                model.fit(X * (size if what == "X" else 1.0), values)
+            except ValueError as error:
+                refusal = str(error)
+        assert time.process_time() - before < 5.0, (what, size)
+        if refusal:
+            assert any(cure in refusal for cure in ("Use a smaller", "Scale", "Divide y", "Multiply y"))
+            assert size != 1e-20
+        else:
+            assert np.isfinite(model.predict(X)).all()
+            assert all(np.isfinite(proof.primal) for proof in each_of(model.certificate_))
+            assert model.status_.certified or size != 1e-20

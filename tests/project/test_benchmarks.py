@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import scale
 
-from benchmarks import along_costs, datasets, machine, proofs, small, wide
+from benchmarks import along_costs, datasets, family, family_members, machine, proofs, small, wide
 from benchmarks.__main__ import PAGES, main
 from maxmargin import Problem, solve
 
@@ -36,6 +36,39 @@ def test_the_path_page_has_a_line_for_each_loss(tmp_path):
     assert "python -m benchmarks path --data a9a" in page
     assert str(tmp_path) not in page
     assert "GridSearchCV" not in page
+
+
+def test_a_run_of_the_family_goes_on_from_its_file(tmp_path, monkeypatch, tumours):
+    fits = []
+
+    class Fitted:
+        """Its value is how far its tolerance leaves it from 1."""
+
+        def __init__(self, tol):
+            self.tol = tol
+
+        def fit(self, X, y):
+            fits.append(self.tol)
+
+    peers = [family.Peer("peer", Fitted, 1e9), family.Peer("loose", Fitted, 2.0, (0.1,))]
+
+    def cases(data):
+        yield family.Case(
+            "member", "tumours", "C = 1", tumours.X, tumours.y, Fitted, peers, lambda fit: 1.0 + fit.tol
+        )
+
+    monkeypatch.setitem(family_members.MEMBERS, "l1", cases)
+    options = ["family", "--member", "l1", "--repeat", "2", "--output", str(tmp_path)]
+    options += ["--batches", str(tmp_path / "fits.json")]
+    assert main([*options, "--minutes", "0"]) == 0
+    assert fits == []
+    assert main(options) == main(options) == 0
+    # The best once, ours twice, the peer until it is good enough, and that one twice; nothing again.
+    assert fits == [1e-5, 1e-3, 1e-3, 0.1, 1e-2, 1e-3, 1e-3, 0.1]
+    peer, loose = [line for line in (tmp_path / "family.md").read_text().splitlines() if "tumours" in line]
+    assert "peer at 0.001" in peer
+    assert "**" in peer  # the goal is missed
+    assert "not reached" in loose
 
 
 def test_steps_along_the_costs_are_those_of_single_fits(tumours):

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import search, search_cases
 from benchmarks.__main__ import PAGES, main
@@ -134,3 +137,28 @@ def test_few_rows_of_badly_scaled_columns_are_certified(number):
     model = draw(1, number).fitted()
     assert model.status_.certified
     assert model.solver_.startswith(("interior_point, on the rows' singular vectors", "active_set"))
+
+
+@pytest.mark.parametrize("number", [4149, 1939, 7199, 2594, 1604])
+def test_regressions_on_badly_scaled_columns_are_certified(number):
+    # At a large C rounding ends the other methods early.
+    model = draw(31, number).fitted()
+    assert model.status_.certified
+    assert model.solver_.startswith("interior_point, on the rows' singular vectors")
+
+
+@pytest.mark.parametrize("number", [5209, 5699, 9189, 364])
+def test_regressions_with_a_singular_kernel_end_soon(number):
+    before = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = draw(31, number).fitted()
+    assert model.status_.name in ("CERTIFIED", "VALUES_ROUNDED")
+    assert time.process_time() - before < 5.0
+
+
+@pytest.mark.parametrize("number", [4114, 4709, 9069])
+def test_a_tube_that_holds_every_value_leaves_nothing(number):
+    # Sums of C_i that cancel would leave a regularised b of 1e-16, beside which 0 proves nothing.
+    proof = draw(43, number).fitted().certificate_
+    assert proof.primal == proof.dual == proof.b == 0.0

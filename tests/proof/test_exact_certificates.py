@@ -84,6 +84,14 @@ def small_numbers():
     return Case("regression", X, 1e-9 * np.array([1.0, -3.0, 2.5, 1.0]), {"C": 100.0, "epsilon": 1e-12})
 
 
+def far_rows_with_nu():
+    """Rows of many scales, whose multipliers at the optimum a rho that is not quite known leaves open."""
+    X = 1e3 * np.array([[2e9, -1e9, 0.0], [-1.5e5, 1e5, -1.5e5], [-1.0, -0.3, -1.0], [-71.0, 71.0, 47.0]])
+    X = np.vstack([X, [0.0, -13365.8, 6682.9]])
+    options = {"kernel": "linear", "nu": 0.5, "random_state": 0, "n_jobs": 1}
+    return Case("nu classification", X, np.array([-1, -1, 1, 1, -1]), options)
+
+
 CASES = {
     "rounding of margins, times C": whole_columns(15, 1e8, 1.0),
     "the same at 1e7": whole_columns(23, 1e7, 1.0),
@@ -95,6 +103,7 @@ CASES = {
     "a radius of 1e-68": tiny_radius(),
     "a regression of small numbers": small_numbers(),
     "products beyond single precision": beyond_single_precision(),
+    "rows that a rho which moves leaves open": far_rows_with_nu(),
 }
 
 

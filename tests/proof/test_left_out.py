@@ -86,6 +86,30 @@ def test_bounds_are_as_close_as_the_proof_says():
     assert (high <= proof.margins + 1e-5).all()
 
 
+def test_rows_that_cross_the_margin_far_away_are_found(monkeypatch):
+    """Rare columns: without one of their few rows, others cross the margin on the way to the optimum."""
+    random = np.random.default_rng(0)
+    X = (random.random((200, 20)) < 0.5 / np.arange(1, 21) ** 0.7).astype(float)
+    y = np.where(X @ random.normal(size=20) + 0.5 * random.normal(size=200) > 0, 1.0, -1.0)
+    problem = Problem.of(X, y, C=1.0, loss="squared_hinge")
+    without = SmoothWithoutRows(problem, solve(problem, tol=1e-10).certificate, 0.5)
+    which = np.flatnonzero(without.bent.multipliers > 0.3)[:50]
+    low, high = without.closer_bounds(which, np.full(len(which), np.nan), core.ALL_CORES)
+    near = without._looked_at(which, without.point[:, np.newaxis] + 1e-3)
+    assert len(near.among) < len(y)
+    told = np.flatnonzero(np.isfinite(low))
+    assert len(told) > 0.85 * len(which)
+    assert np.median((high - low)[told]) < 1e-9
+    monkeypatch.setattr("maxmargin.proof.left_out._FEW", 0)
+    fewer = without.closer_bounds(which, np.full(len(which), np.nan), core.ALL_CORES)
+    assert np.isfinite(fewer.low).sum() < len(told)
+    for k in told[::4]:
+        costs = problem.costs.copy()
+        costs[which[k]] = 0.0
+        best = solve(replace(problem, costs=costs), tol=1e-13).certificate
+        assert low[k] - 1e-5 <= best.margins[which[k]] <= high[k] + 1e-5
+
+
 def test_too_many_columns_are_left_alone():
     problem = Problem.of(np.eye(4, MOST_COLUMNS + 1), [1, -1, 1, -1], loss="squared_hinge")
     low, high = SmoothWithoutRows(problem, solve(problem).certificate, 0.1).bounds(np.arange(4))

@@ -183,6 +183,18 @@ def test_a_warm_up_that_ends_early_makes_the_second_more_expensive():
     assert solver._costs(problem, state, None).second > 1e9
 
 
+def test_more_multipliers_inside_than_columns_are_not_separable_rows():
+    problem = Problem.of(*overlapping(400, 30, seed=8), 1000.0)
+    solver = HandOver(AugmentedLagrangian(), costs=costing(1e9))
+    state = solver.init(problem, None)
+    while state.inner.stage > 0 or len(state.gaps) < state.least_sweeps:
+        state.separable = True  # as a warm-up that ended early would have it
+        state = solver.step(problem, state, ALL_CORES)
+    while len(state.gaps) % 4:
+        state = solver.step(problem, state, ALL_CORES)
+    assert not state.separable
+
+
 def test_an_ascent_that_goes_on_needs_no_last_resort():
     problem = Problem.of(*overlapping(300, 20, seed=9), 1.0)
     solver = HandOver(AugmentedLagrangian(resort=True), costs=costing(0.0))
@@ -229,6 +241,9 @@ def test_costs_grow_with_the_work():
     assert math.isfinite(second_order_cost(problem, 0.0))
     assert active_set_cost(problem, 40) > active_set_cost(problem, 20)
     assert active_set_cost(problem, 51) == math.inf  # more of them than columns
+    long = {loss: Problem.of(*clouds(n=200, d=50, seed=4), loss=loss) for loss in SECOND}
+    assert active_set_cost(long["hinge"], 40) == math.inf  # most rows depend on the others
+    assert math.isfinite(active_set_cost(long["squared_hinge"], 40))
     assert math.isfinite(interior_point_cost(problem))
 
 

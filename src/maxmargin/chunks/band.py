@@ -214,6 +214,11 @@ class BandMethod(Method):
     name = "band"
     reason = "rows near the margin are kept in memory, the others folded into means"
     alpha_from = "the rows near the margin and the means of the others"
+    derived = ("sampled",)
+
+    def restored(self) -> None:
+        """The sample's rows come from the sample."""
+        self.sampled = self.sample_rows()
 
     def begin(self) -> None:
         """Start from the sample."""

@@ -14,12 +14,13 @@ import numpy as np
 from maxmargin.chunks.added_ascent import AddedAscent
 from maxmargin.chunks.band import BandMethod
 from maxmargin.chunks.certificate import ChunkCertificate
+from maxmargin.chunks.checkpoint import Checkpoint
 from maxmargin.chunks.memory import Memory
-from maxmargin.chunks.method import Method, Setting
+from maxmargin.chunks.method import Method, Point, Setting
 from maxmargin.chunks.newton import Newton
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import Stated, answers
-from maxmargin.chunks.survey import Facts, survey_of
+from maxmargin.chunks.survey import Facts, Sample, survey_of
 from maxmargin.core import Budget, default_threads
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import refuse_extremes
@@ -50,6 +51,16 @@ class Wanted:
     """Bytes; None: half of what is free."""
     threads: int = field(default_factory=default_threads)
     told: Told | None = None
+    checkpoint: Checkpoint | None = None
+    """Where the state is kept after every pass, and gone on from."""
+    starts: tuple[Point, ...] = ()
+    """A point for each problem to begin with; none: those of a sample."""
+
+    @property
+    def problem(self) -> str:
+        """What is minimised, in words: a state of another problem is none of this one."""
+        named = "loss", "C", "intercept", "intercept_scaling", "class_weight", "seed"
+        return ", ".join(f"{name}={getattr(self, name)!s}" for name in named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +90,13 @@ class _Run:
         self.passes, self.wanted, self.budget = passes, wanted, budget
         self.started = time.perf_counter()
         memory = Memory.of(wanted.memory)
-        self.facts, sample = survey_of(passes, memory.sample_bytes, wanted.seed)
+        kept = None if wanted.checkpoint is None else wanted.checkpoint.load(wanted.problem)
+        if kept is None:
+            self.facts, sample = survey_of(passes, memory.sample_bytes, wanted.seed)
+        else:
+            self.facts, sample = Facts(**kept["facts"]), Sample(**kept["sample"])
         self.passes_made = 1
-        facts = self.facts
+        facts, self.sample = self.facts, sample
         codes = np.searchsorted(facts.labels, sample.y)
         stated = _problems(wanted, facts)
         band_rows = memory.band_rows(facts, len(stated))
@@ -94,15 +109,47 @@ class _Run:
         self.statuses: list[Status | None] = [None] * len(self.methods)
         for one in self.methods:
             refuse_extremes(sum(one.class_costs), facts.largest_length)
+        for one, start in zip(self.methods, wanted.starts, strict=False):
+            one.start = start if len(start[0]) == facts.columns else None
+        self.begun: set[int] = set()
+        if kept is not None:
+            self._go_on(kept)
+        else:
+            self._keep()
+
+    def _keep(self) -> None:
+        """Write the state to the disk, if it is to be kept."""
+        if self.wanted.checkpoint is None:
+            return
+        state = {
+            "facts": self.facts,
+            "sample": self.sample,
+            "passes": self.passes_made,
+            "seconds": time.perf_counter() - self.started,
+            "methods": {k: self.methods[k].state() for k in sorted(self.begun)},
+            "traces": [[tuple(record) for record in trace.records] for trace in self.traces],
+        }
+        self.wanted.checkpoint.save(self.wanted.problem, state)
+
+    def _go_on(self, kept: dict[str, Any]) -> None:
+        """Take a state from the disk."""
+        self.passes_made = kept["passes"]
+        self.started -= kept["seconds"]
+        for k, state in kept["methods"].items():
+            self.methods[k].restore(state)
+            self.begun.add(k)
+            if self.methods[k].relative_gap <= self.wanted.tol:
+                self.statuses[k] = Status.CERTIFIED
+        for trace, records in zip(self.traces, kept["traces"], strict=True):
+            trace.records.extend(Record(*record) for record in records)
 
     def go(self) -> None:
         """Pass after pass, until every problem has ended."""
-        begun: set[int] = set()
         while going := self._going():
             for k in going:
-                if k not in begun:
+                if k not in self.begun:
                     self.methods[k].begin()
-                    begun.add(k)
+                    self.begun.add(k)
             totals = self._pass(going)
             if totals is None:
                 self._end(going)
@@ -111,6 +158,7 @@ class _Run:
             for k, total in zip(going, totals, strict=True):
                 self.methods[k].tell(total)
                 self._record(k)
+            self._keep()
             if self._told(going):
                 for k in self._going():
                     self.statuses[k] = Status.STOPPED
@@ -158,7 +206,7 @@ class _Run:
         elif method.stuck or (
             len(records) > method.patience and gap > 0.9 * records[-1 - method.patience].relative_gap
         ):
-            self.statuses[k] = Status.RULE_FIRED
+            self.statuses[k] = Status.NO_GAIN
 
     def _told(self, which: list[int]) -> bool:
         if self.wanted.told is None:

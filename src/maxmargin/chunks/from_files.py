@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from scipy import sparse
@@ -35,6 +35,8 @@ class FileParts:
         self.is_packed = len(self.paths) == 1 and self._format(self.paths[0]) == "mmd"
         self.most_bytes: int | None = None
         """Bytes of a part of packed data, at most; None: blocks as they are."""
+        self.progress: Callable[[int, int], None] | None = None
+        """Called now and then in each pass with the bytes read and the bytes of all files."""
         self._state = state_of(self.paths)
         self._verified = False
         if self.is_packed:
@@ -63,9 +65,12 @@ class FileParts:
 
     def _packed(self) -> Iterator[Any]:
         with about(self.paths[0]), open_file(self.paths[0]) as file:
-            packed = Packed(file)
+            packed, done = Packed(file), 0
             for X, y, weight, _ in packed.pieces(self._rows_of_a_part(packed), not self._verified):
                 yield X, y, weight
+                done += len(y)
+                if self.progress is not None:
+                    self.progress(packed.size * done // packed.rows, packed.size)
         self._verified = True
 
     def _rows_of_a_part(self, packed: Packed) -> int:
@@ -80,8 +85,15 @@ class FileParts:
         options = self.options
         if options["columns"] is None and any(self._format(path) == "libsvm" for path in self.paths):
             options["columns"] = self._widest()
+        done, total = 0, self.nbytes
         for number, path in enumerate(self.paths):
-            for data in stream(path, **options):
+
+            def told(read: int, _: int, before: int = done) -> None:
+                if self.progress is not None:
+                    self.progress(before + read, total)
+
+            done += os.path.getsize(path)
+            for data in stream(path, progress=told, **options):
                 with about(path):
                     self._check_names(data.feature_names, first=number == 0)
                     yield data.X, data.y, data.weight

@@ -45,6 +45,8 @@ class Method(ABC):
     """The origin of the dual point, in words."""
     patience: ClassVar[int] = 12
     """Passes after which a gap that has not fallen by a tenth is all that the method can do."""
+    derived: ClassVar[tuple[str, ...]] = ()
+    """Attributes that ``restored`` makes from the others."""
 
     def __init__(self, stated: Stated, setting: Setting) -> None:
         self.stated, self.setting = stated, setting
@@ -61,6 +63,24 @@ class Method(ABC):
         """The sum of the costs of rows with label 1, and with label -1."""
         self.stuck = False
         """Whether the method has nothing left to try."""
+        self.start: Point | None = None
+        """Where to begin; None: at the best point of the sample."""
+
+    def state(self) -> dict[str, Any]:
+        """What a run that goes on from here has to know: numbers, tuples and arrays."""
+        others = ("stated", "setting", *self.derived)
+        return {name: value for name, value in vars(self).items() if name not in others}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from such a state."""
+        vars(self).update(state)
+        columns = self.setting.facts.columns
+        if np.shape(self.point[0]) != (columns,) or np.shape(self.w_of_alpha) != (columns,):
+            raise ValueError("This state is that of other columns. Delete it to begin anew.")
+        self.restored()
+
+    def restored(self) -> None:  # noqa: B027 (nothing to do for most)
+        """Make what is ``derived``."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -109,7 +129,9 @@ class Method(ABC):
         return value
 
     def sample_point(self) -> Point:
-        """The best point of the sample's problem, each row of which stands for several."""
+        """The best point of the sample's problem, each row of which stands for several; or ``start``."""
+        if self.start is not None:
+            return self.start
         rows, y, costs = self.sample_rows()
         if not (costs[y > 0].any() and costs[y < 0].any()):
             return np.zeros(self.setting.facts.columns), 0.0

@@ -14,7 +14,9 @@ from scipy import sparse
 from maxmargin.chunks.chunk import Chunk
 
 if TYPE_CHECKING:
+    from maxmargin.chunks.checkpoint import Checkpoint
     from maxmargin.chunks.from_files import FileParts
+    from maxmargin.chunks.survey import Facts
 
 CHUNK_BYTES = 1 << 24
 """Bytes of a chunk of which nobody has said how many rows it has: 16 MB, read in some milliseconds, and far
@@ -48,6 +50,9 @@ class Chunks:
         Columns of X, where LIBSVM text does not say: without it the first pass over such files looks.
     label : str, optional
         The label column of tables.
+    checkpoint : path, optional
+        A file that keeps the state of a fit after every pass, whole or not at all. A fit of the same data
+        and problem goes on from it; after one of others it is refused.
     **options
         For files, the other arguments of ``maxmargin.files.read``.
 
@@ -73,6 +78,7 @@ class Chunks:
         memory: int | None = None,
         columns: int | None = None,
         label: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> None:
         for name, value in (("rows", rows), ("memory", memory), ("columns", columns)):
@@ -81,6 +87,18 @@ class Chunks:
         self.chunk_rows, self.memory = rows, memory
         self._parts, self.rows = _started_again(source, columns, label, options)
         self._columns = columns
+        self._checkpoint = checkpoint
+        self.facts: Facts | None = None
+        """What a fit has found out about the rows."""
+
+    @property
+    def kept_in(self) -> Checkpoint | None:
+        """Where the state of a fit is kept; None where it is not."""
+        if self._checkpoint is None:
+            return None
+        from maxmargin.chunks.checkpoint import Checkpoint
+
+        return Checkpoint(self._checkpoint, None if self.files is None else self.files.identity)
 
     @property
     def files(self) -> FileParts | None:

@@ -12,6 +12,7 @@ import typer
 from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
+from maxmargin.command_line.shared.in_chunks import Chunking, can_be_judged_in_chunks
 from maxmargin.command_line.shared.progress import Bars
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ def certify(
             help="Judge with a checker in exact arithmetic that shares no code with the rest: slow.",
         ),
     ] = False,
+    chunking: Chunking,
     reading: options.Reading,
     as_json: options.Json = False,
 ) -> int:
@@ -138,6 +140,9 @@ def certify(
 
     Neither file is trusted. Models without proof and those of LIBLINEAR and LIBSVM are measured instead:
     at most, and at least, so far above the optimum. Models with a kernel are taken as well.
+
+    Data that need more than --memory, and several files, are read in chunks: linear classifiers are then
+    judged in passes over the data.
 
     With --independent, a checker of its own recomputes the values as fractions, without any rounding.
 
@@ -157,11 +162,18 @@ def certify(
             )
         return _judge_independently(model, data, reading, as_json=as_json)
     judging.check()
-    options.check_readable(data)
     saved = files.load_model(model)
     verdict, weight = judging.verdict(saved, model, data), judging.weights(saved, model)
+    if can_be_judged_in_chunks(saved) and chunking.reason(data, reading) is not None:
+        chunks = chunking.chunks(data, reading, reading.columns or saved.width, None)
+        with Bars(quiet=as_json) as bars:
+            verdict.look_at_chunks(chunks, weight, judging.max_time, bars)
+            bars.finish()
+        return verdict.tell(as_json=as_json)
+    options.check_readable(data)
     with Bars(quiet=as_json) as bars:
-        data_set = reading.read(data, bars.reading(data.name), saved.encoding)
+        labelled = not saved.is_one_class
+        data_set = reading.read(data, bars.reading(data.name), saved.encoding, labelled=labelled)
         bars.waiting("recomputing the proof")
         verdict.look_at(data_set, weight, judging.max_time, bars)
         bars.finish()

@@ -41,6 +41,13 @@ def choose(
     data: options.DataFile,
     output: Annotated[Path, options.MODEL_OUTPUT],
     *,
+    task: Annotated[
+        str, typer.Option(help="classification, or regression: the labels are numbers.")
+    ] = "classification",
+    epsilons: Annotated[
+        int | None,
+        typer.Option(help="How many values of epsilon, in regression.", min=1, show_default="3"),
+    ] = None,
     low: Annotated[
         float | None, typer.Option(help="The smallest C.", show_default="1e-4, or less where that is best")
     ] = None,
@@ -100,6 +107,8 @@ def choose(
     Example: maxmargin choose data.svm -o model.mm --low 0.01 --high 100 --values 20 --folds 10
 
     Example: maxmargin choose churn.csv --label churn -o model.mm --kernel gaussian
+
+    Example: maxmargin choose prices.csv --label price --task regression -o model.mm
     """
     import numpy as np
     from sklearn.model_selection import StratifiedKFold
@@ -111,6 +120,27 @@ def choose(
     if picture is not None:
         check_picture("--picture", picture)
         options.check_writable(picture, data, test, output)
+    if task not in ("classification", "regression"):
+        raise Failure(f"--task must be classification or regression. Got {task!r} instead.")
+    if epsilons is not None and task != "regression":
+        raise Failure("--epsilons is for --task regression. Add that, or leave --epsilons out.")
+    if task == "regression":
+        from maxmargin.command_line.shared import choose_regression as regression
+        from maxmargin.command_line.shared.regression import RegressionFiles
+
+        regression.refuse(
+            picture=picture, class_weight=class_weight, loss=loss, intercept=intercept != "exact"
+        )
+        own = kernel.given(needs_kernel=True)
+        if gammas is not None and not own:
+            raise Failure("--gammas is for kernels. Got no kernel. Add --kernel gaussian, or leave it out.")
+        common: dict[str, Any] = {"tol": tol or (1e-3 if own else 1e-4), "max_iter": max_iter}
+        common["solver"] = configured(solver, option) or "auto"
+        limit = options.seconds_or_none(max_time)
+        tried = (low, high, values or (5 if own else 10), gammas, epsilons, folds, seed, limit, common)
+        paths = RegressionFiles(data, output, test, True)
+        found = regression.RegressionSearch(own, *tried)
+        return regression.choose_regressor(paths, found, reading, as_json=as_json)
     if kernel.kernel is not None:
         if picture is not None or intercept != "exact" or loss not in (None, "hinge"):
             raise Failure(

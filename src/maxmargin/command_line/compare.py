@@ -48,10 +48,21 @@ def compare(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The picture, PNG or SVG by its suffix.")
     ] = Path("compare.png"),
+    task: Annotated[
+        str, typer.Option(help="classification, or regression: the labels are numbers.")
+    ] = "classification",
     C: Annotated[float, typer.Option("-C", help="Weight of the losses.")] = 1.0,
     loss: Annotated[
-        str, typer.Option(help="hinge, which every solver has, squared_hinge or logistic.")
-    ] = "hinge",
+        str | None,
+        typer.Option(
+            help="hinge, which every solver has, squared_hinge or logistic; in regression "
+            "epsilon_insensitive or its square.",
+            show_default="hinge, epsilon_insensitive",
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float, typer.Option(help="In regression, how far a prediction may be off at no cost.")
+    ] = 0.0,
     intercept: Annotated[str, typer.Option(help="exact, regularised or none.")] = "exact",
     positive: Annotated[
         str | None,
@@ -79,6 +90,8 @@ def compare(
     Example: maxmargin compare data.svm --kernel gaussian --gamma 0.5
 
     Example: maxmargin compare data.svm --solver pegasos --solver subgradient --option polish=0
+
+    Example: maxmargin compare prices.csv --label price --task regression --epsilon 0.5
     """
     from maxmargin.kernels.names import describe
 
@@ -87,11 +100,16 @@ def compare(
     own = kernel.given(needs_kernel=features is None)
     asked = asked_features(features, own)
     solvers = {name: _certified_evenly(one) for name, one in _entrants(solver, option, own).items()}
+    loss = loss or ("epsilon_insensitive" if task == "regression" else "hinge")
     stated = {"C": C, "loss": loss, "intercept": intercept}
-    _check(stated)
+    _check(task, stated, epsilon, positive)
     with Bars(quiet=as_json) as bars:
         data_set = reading.read_for_training(data, bars.reading(data.name)).data
-        problem, against, expansion = _problem(data_set, positive, own, asked, stated)
+        if task == "regression":
+            problem = _regression(data_set, data, own, asked, stated | {"epsilon": epsilon})
+            against, expansion = f", epsilon = {epsilon:g}", None
+        else:
+            problem, against, expansion = _problem(data_set, positive, own, asked, stated)
         _ = problem.rows.squared_norms  # shared by all solvers, so that the first one does not pay for it
         limits: dict[str, Any] = {
             "tol": tol,
@@ -123,12 +141,25 @@ def compare(
     return DONE
 
 
-def _check(stated: dict[str, Any]) -> None:
+def _check(task: str, stated: dict[str, Any], epsilon: float, positive: str | None) -> None:
     """Refuse a problem that is stated wrongly at once, and not after an hour of reading."""
     import numpy as np
 
+    from maxmargin.problem.regression import TUBE_LOSSES, regression_problem
     from maxmargin.proof.of_files import rows_of
 
+    if task not in ("classification", "regression"):
+        raise Failure(f"--task must be classification or regression. Got {task!r} instead.")
+    if task == "regression":
+        if stated["loss"] not in TUBE_LOSSES or positive is not None:
+            raise Failure(
+                f"With --task regression --loss must be one of {', '.join(TUBE_LOSSES)}, and there is no "
+                f"--class. Got {stated['loss']!r} and {positive!r} instead."
+            )
+        regression_problem(rows_of(np.zeros((1, 1))), [1.0], **stated, epsilon=epsilon)
+        return
+    if epsilon:
+        raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
     maxmargin.Problem.of(rows_of(np.zeros((1, 1))), [1.0], **stated)
 
 
@@ -155,6 +186,24 @@ def _problem(
     seen = KernelProblems(labels, codes, rows_of(X), options.kernel_of(kernel, data.X), kind, **stated)
     seen.may_leave_out = 0.0  # solvers are to be compared on all pairs of rows
     return seen.problem(k), against, None
+
+
+def _regression(
+    data: files.DataSet, path: Path, kernel: dict[str, Any], asked: Monomials | None, stated: dict[str, Any]
+) -> maxmargin.Problem:
+    """The problem of a regression."""
+    from maxmargin.command_line.shared.regression import numbers_to_predict
+    from maxmargin.kernels.kernel_rows import KernelRows
+    from maxmargin.problem.regression import regression_problem
+    from maxmargin.problem.rows import RowSpace
+    from maxmargin.proof.of_files import rows_of
+
+    if asked is not None:
+        raise Failure("--features is for --task classification. Leave it out.")
+    rows: RowSpace = rows_of(data.X)
+    if kernel:
+        rows = KernelRows(rows_of(data.X), options.kernel_of(kernel, data.X))
+    return regression_problem(rows, numbers_to_predict(data.y, path), **stated)
 
 
 def _one_class(texts: list[str], codes: NDArray[Any], wanted: str | None) -> tuple[int, str]:
@@ -219,15 +268,17 @@ def race(
     **limits: Any,
 ) -> tuple[dict[str, maxmargin.Model], list[str]]:
     """The models of the solvers that take the problem, and why the others do not."""
+    from maxmargin.solving.ways import refusal
+
     models: dict[str, maxmargin.Model] = {}
-    refusals = {name: solver.accepts(problem) for name, solver in solvers.items()}
+    refusals = {name: refusal(solver, problem) for name, solver in solvers.items()}
     for name in (name for name in solvers if refusals[name] is None):
         show = bars.solving(name, tol=tol, max_time=max_time)
         model = maxmargin.solve(problem, solvers[name], tol=tol, max_time=max_time, callback=show, **limits)
         if model.interrupted:
             raise KeyboardInterrupt
         models[name] = model
-    return models, [refusal for refusal in refusals.values() if refusal is not None]
+    return models, [reason for reason in refusals.values() if reason is not None]
 
 
 def _certified_evenly(solver: AnySolver) -> AnySolver:

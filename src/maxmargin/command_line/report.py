@@ -61,10 +61,10 @@ def report(
     judging.check()
     options.check_files(output, model, data, test)
     saved = files.load_model(model)
-    if not saved.has_classes:
+    if saved.is_ranking:
         raise Failure(
-            f"report writes about classes, and {model} predicts numbers. maxmargin info and maxmargin "
-            "certify take it."
+            f"report does not write about rankings, and {model} is one. maxmargin predict tells its nDCG, "
+            "maxmargin certify recomputes its proof, and maxmargin info says the rest."
         )
     weights = judging.weights(saved, model)
     with Bars(quiet=as_json) as bars:
@@ -94,7 +94,7 @@ def report(
 def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: Bars) -> Sample:
     from maxmargin.report.facts import Sample, Source
 
-    found = reading.read(path, bars.reading(path.name), model.encoding)
+    found = reading.read(path, bars.reading(path.name), model.encoding, labelled=not model.is_one_class)
     return Sample(Source(path.name, path), aligned(found, model, path), found.y, found.skipped)
 
 
@@ -124,10 +124,16 @@ def _checks(
 
 
 def _print_words(facts: Facts, output: Path, size: int) -> None:
+    from maxmargin.report.numbers import Numbers
+
     typer.echo(facts.no_proof if facts.verdict is None else facts.verdict.conclusion)
     where = "the training data" if facts.is_training_data else "the data given"
     for name, measures in ((where, facts.measures), ("the test data", facts.tested)):
         if measures is not None and measures.accuracy is not None:
             share = f"{100 * measures.accuracy:.2f} %, {measures.right} of {measures.rows} rows"
             typer.echo(f"Accuracy on {name}: {share}.")
+        if isinstance(measures, Numbers) and measures.mean_absolute_error is not None:
+            typer.echo(f"On {name} numbers are off by {measures.mean_absolute_error:.6g} in the mean.")
+        if isinstance(measures, Numbers) and measures.model.is_one_class:
+            typer.echo(f"Of {name}, {measures.outside} of {measures.rows} rows are outside.")
     typer.echo(f"Report: {output}, {bytes_in_words(size)}.")

@@ -15,6 +15,7 @@ from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
 from maxmargin.command_line.shared.features import asked_features, expanded
+from maxmargin.command_line.shared.in_chunks import TrainingChunks, is_several
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
 from maxmargin.telling.progress import Clock
@@ -47,8 +48,8 @@ def train(
     task: Annotated[
         str,
         typer.Option(
-            help="classification; regression: the labels are numbers; or ranking: they are relevances of "
-            "the rows of a query."
+            help="classification; regression: the labels are numbers; ranking: they are relevances of the "
+            "rows of a query; or one-class: they do not matter, and a region is sought."
         ),
     ] = "classification",
     C: Annotated[
@@ -76,6 +77,14 @@ def train(
             show_default="0; with a kernel 0.1",
         ),
     ] = None,
+    nu: Annotated[
+        float | None,
+        typer.Option(
+            help="The share of the rows that may be outside, for one-class; with a kernel, of those on the "
+            "wrong side in the place of C, or outside of the tube in the place of epsilon.",
+            show_default="0.5 for one-class",
+        ),
+    ] = None,
     solver: Annotated[
         str | None, typer.Option(help="auto, or a solver's name.", show_default="auto")
     ] = None,
@@ -86,7 +95,10 @@ def train(
         float | None, typer.Option(help="Relative gap to reach.", show_default="1e-4; with a kernel 1e-3")
     ] = None,
     max_time: Annotated[
-        float | None, typer.Option(help="Seconds of training; inf: no limit.", show_default="60")
+        float | None,
+        typer.Option(
+            help="Seconds of training; inf: no limit.", show_default="60; no limit for data in chunks"
+        ),
     ] = None,
     max_iter: Annotated[
         int | None,
@@ -130,13 +142,14 @@ def train(
     ] = False,
     device: options.Device = None,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
+    chunking: TrainingChunks,
     reading: options.TrainingData,
     as_json: options.Json = False,
 ) -> int:
     """Train a model, prove how close to the best it is, and write it with the proof.
 
     Several classes are trained one against the rest, with a kernel in pairs. Ctrl-C writes the best
-    certified model so far.
+    certified model so far. Data that need more than --memory, folders and patterns are read in chunks.
 
     Exit code 0: the gap is certified; 3: it is not, the model is written all the same; 2: wrong input;
     130: interrupted.
@@ -144,6 +157,8 @@ def train(
     Example: maxmargin train churn.csv --label churn -o model.mm --hold-out 0.2
 
     Example: maxmargin train data.svm -o model.mm -C 0.5 --test test.svm
+
+    Example: maxmargin train big.mmd -o model.mm --memory 2GB --checkpoint big.state
 
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
 
@@ -155,6 +170,8 @@ def train(
 
     Example: maxmargin train pages.svm --task ranking -C 0.01 -o model.mm
 
+    Example: maxmargin train usual.csv --task one-class --nu 0.05 --kernel gaussian -o model.mm
+
     Example: maxmargin train data.svm -o model.mm --features monomials:2,scaling=kernel,gamma=0.5
     """
     import numpy as np
@@ -164,7 +181,8 @@ def train(
     target = output or resume
     if target is None:
         raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
-    options.check_files(target, data, test)
+    several = is_several(data)
+    options.check_files(target, None if several else data, test)
     reading.check(data)
     if model_format not in _MODEL_FORMATS:
         raise Failure(
@@ -178,8 +196,9 @@ def train(
     chosen = configured(solver, option, cache_size=kernel.cache_size)
     given = {"C": C, "loss": loss, "solver": chosen, "tol": tol, "max_time": max_time}
     given |= {"max_iter": max_iter, "random_state": seed, "n_jobs": reading.threads}
-    if task not in ("classification", "regression", "ranking"):
-        raise Failure(f"--task must be classification, regression or ranking. Got {task!r} instead.")
+    tasks = ("classification", "regression", "ranking", "one-class")
+    if task not in tasks:
+        raise Failure(f"--task must be {', '.join(tasks[:-1])} or {tasks[-1]}. Got {task!r} instead.")
     if task != "ranking" and reading.query is not None:
         raise Failure("--query is for --task ranking. Add that, or leave --query out.")
     if task == "ranking":
@@ -199,6 +218,7 @@ def train(
             option=option,
             kernel=kernel.given(needs_kernel=True),
             device=device,
+            nu=nu,
         )
         return ranking.train_ranking(
             ranking.RankingFiles(data, target, test, not no_proof),
@@ -206,6 +226,26 @@ def train(
             reading,
             as_json=as_json,
         )
+    if task == "one-class":
+        from maxmargin.command_line.shared import one_class
+
+        one_class.refuse_for_one_class(
+            class_weight=class_weight,
+            multi_class=multi_class,
+            hold_out=hold_out,
+            resume=resume,
+            features=features,
+            epsilon=epsilon,
+            intercept=intercept,
+            penalty=penalty,
+            device=device,
+            C=C,
+            loss=loss,
+        )
+        given = {name: value for name, value in given.items() if name not in ("C", "loss")} | {"nu": nu}
+        regions = one_class.OneClassFiles(data, target, test, not no_proof, model_format)
+        given |= kernel.given(needs_kernel=True)
+        return one_class.train_one_class(regions, given, reading, as_json=as_json)
     if task == "regression":
         from maxmargin.command_line.shared import regression
 
@@ -213,13 +253,43 @@ def train(
             class_weight=class_weight, resume=resume, features=features, penalty=penalty
         )
         given |= {} if intercept is None else options.intercept_options(intercept)
-        given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon}
+        given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon, "nu": nu}
         paths = regression.RegressionFiles(data, target, test, not no_proof, hold_out, model_format)
         return regression.train_regressor(paths, given, reading, as_json=as_json)
     given |= _multi_class(multi_class, loss, intercept, kernel.kernel)
     if epsilon is not None:
         raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
+    in_chunks = chunking.reason(data, reading)
+    if chunking.checkpoint is not None and in_chunks is None:
+        raise Failure("--checkpoint is for data that are read in chunks, and these fit. Leave it out.")
+    # Without being asked to, only what can be read in chunks is.
+    asked_for_memory = kernel.kernel, features, resume, hold_out, penalty, solver, multi_class
+    if in_chunks is not None and (
+        several or chunking.memory is not None or asked_for_memory == (None,) * len(asked_for_memory)
+    ):
+        from maxmargin.command_line.shared import trained_in_chunks
+
+        trained_in_chunks.refuse_in_chunks(
+            in_chunks,
+            reading,
+            data,
+            kernel=kernel.kernel,
+            features=features,
+            resume=resume,
+            hold_out=hold_out,
+            penalty=None if penalty == "l2" else penalty,
+            solver=None if solver == "auto" else solver,
+            multi_class=None if multi_class == "ovr" else multi_class,
+        )
+        given |= {} if intercept is None else options.intercept_options(intercept)
+        given |= {"solver": None, "C": 1.0 if C is None else C, "tol": 1e-4 if tol is None else tol}
+        given["loss"] = loss or usual_loss(solver, model_format)
+        chunk_files = trained_in_chunks.ChunkFiles(data, target, test, model_format, not no_proof)
+        return trained_in_chunks.train_in_chunks(
+            chunk_files, given, class_weight, chunking, reading, in_chunks, as_json=as_json
+        )
     earlier = None if resume is None else files.load_model(resume)
+    _refuse_nu(nu, C, earlier, kernel.kernel, class_weight)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
     asked = asked_features(features, own)
     _refuse_features(earlier, asked is not None, model_format)
@@ -230,7 +300,7 @@ def train(
                 f"With a kernel --penalty must be l2. Got {penalty!r} instead. Leave --penalty or --kernel "
                 "out."
             )
-        given = given | own | {"loss": None, "device": device}
+        given = given | own | {"loss": None, "device": device, "nu": nu}
     else:
         if device == "cuda":
             raise Failure(
@@ -317,6 +387,8 @@ def _estimator(
         changes["max_time"] = options.seconds_or_none(changes["max_time"])
     with_kernel = "kernel" in changes or _has_kernel(earlier)
     kind: type[maxmargin.LinearSVC | maxmargin.SVC] = maxmargin.SVC if with_kernel else maxmargin.LinearSVC
+    if "nu" in changes or (earlier is not None and earlier.has_nu):
+        kind = maxmargin.NuSVC
     if earlier is None:
         estimator = kind(**((_KERNEL_DEFAULTS if with_kernel else _DEFAULTS) | changes))
     else:
@@ -324,6 +396,21 @@ def _estimator(
         estimator = to_estimator(alone, kind).set_params(**changes, warm_start=True)
     estimator._check_parameters()  # now, and not after an hour of reading
     return estimator
+
+
+def _refuse_nu(
+    nu: float | None, C: float | None, earlier: files.StoredModel | None, kernel: Any, class_weight: Any
+) -> None:
+    """Refuse a nu where there is no kernel, and where there is a C."""
+    if nu is not None and kernel is None and not _has_kernel(earlier):
+        raise Failure("--nu needs a kernel for classification. Add --kernel, or give -C instead.")
+    with_nu = nu is not None or (earlier is not None and earlier.has_nu)
+    if with_nu and C is not None:
+        raise Failure("--nu stands in the place of C. Leave -C or --nu out.")
+    if with_nu and class_weight is not None:
+        raise Failure("--class-weight is not for --nu. Leave it out, or give -C in the place of --nu.")
+    if earlier is not None and nu is not None and not earlier.has_nu:
+        raise Failure("--resume goes on from a model with a C. Train anew without --resume.")
 
 
 def _has_kernel(model: files.StoredModel | None) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from maxmargin.estimators.linear_one_class_svm import LinearOneClassSVM
 from maxmargin.estimators.linear_svc import LinearSVC
 from maxmargin.estimators.linear_svc_cv import LinearSVCCV
 from maxmargin.estimators.linear_svr import LinearSVR
@@ -21,6 +22,7 @@ __all__ = [
     "SVCCV",
     "SVR",
     "SVRCV",
+    "LinearOneClassSVM",
     "LinearSVC",
     "LinearSVCCV",
     "LinearSVR",

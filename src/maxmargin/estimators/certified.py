@@ -196,6 +196,23 @@ class Certified(ShowsProof):
 
         save_model(self, path, format=format, data=data, proof=proof)
 
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        test: tuple[Any, Any] | None = None,
+    ) -> None:
+        """Write one HTML page about the fitted model, its proof and its data, whole or not at all.
+
+        X, y : the training data, on which the proof is recomputed; of other data the page says that it
+        does not hold on them. One class needs no y. test : rows and labels that the model has not seen.
+        """
+        from maxmargin.report.of_estimators import report_on
+
+        report_on(self, path, X, y, test)
+
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The fitted estimator of a file that ``save``, LIBLINEAR or LIBSVM wrote.
@@ -246,7 +263,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         self.__dict__.pop("_shares", None)
         worst = models[int(np.argmax(models.relative_gaps))]
         gap = worst.certificate.relative_gap
-        self.solver_, self.status_ = worst.solver, worst.status
+        self.solver_, self.status_ = worst.solver, worst.status.at(worst.certificate)
         if gap <= self.tol:
             self.status_ = Status.CERTIFIED if models.proven else Status.NOT_PROVEN
         return "" if self.status_.certified else self.status_.sentence(gap, float(self.tol), worst.steps)
@@ -393,18 +410,6 @@ class CertifiedClassifier(ClassifierMixin, Certified):
     @abstractmethod
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
         """Fit to ``tol``; whether Ctrl-C came meanwhile."""
-
-    def report(
-        self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
-    ) -> None:
-        """Write one HTML page about the fitted model, its proof and its data, whole or not at all.
-
-        X, y : the training data, on which the proof is recomputed; of other data the page says that it
-        does not hold on them. test : rows and labels that the model has not seen.
-        """
-        from maxmargin.report.of_estimators import report_on
-
-        report_on(self, path, X, y, test)
 
 
 def is_logged() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,24 @@ if TYPE_CHECKING:
     from maxmargin.chunks.source import Chunks
     from maxmargin.estimators.linear_svc import LinearSVC
 
+_SENTENCES = {
+    Status.STEPS_SPENT: (
+        "Budget spent: {steps} passes were made over the data, and the relative gap is {gap:.1e}, above "
+        "tol = {tol:.1e}. Raise max_iter, loosen tol, or scale the features."
+    ),
+    Status.TIME_SPENT: (
+        "Budget spent: max_time ran out after {steps} passes over the data with a relative gap of "
+        "{gap:.1e}, above tol = {tol:.1e}. Raise max_time or loosen tol; Chunks(..., checkpoint=...) go on "
+        "from here."
+    ),
+    Status.INTERRUPTED: (
+        "Budget spent: interrupted after {steps} passes over the data. The best certified model so far is "
+        "kept, with a relative gap of {gap:.1e} (tol = {tol:.1e}); Chunks(..., checkpoint=...) go on from "
+        "here."
+    ),
+}
+"""Why a fit in passes ended, where the usual sentence would speak of steps."""
+
 
 def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any) -> Interrupts:
     """``LinearSVC.fit`` for chunks that this process reads."""
@@ -30,7 +49,10 @@ def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any)
         )
     passes = LocalPasses(chunks, estimator._threads())
     with held_back() as interrupts:
-        take_fitted(estimator, fit_in_passes(passes, wanted_of(estimator, chunks.memory)))
+        wanted = replace(wanted_of(estimator, chunks.memory), checkpoint=chunks.kept_in)
+        fitted = fit_in_passes(passes, wanted)
+        chunks.facts = fitted.facts
+        take_fitted(estimator, fitted)
         if chunks.feature_names is not None:
             estimator.feature_names_in_ = np.array(chunks.feature_names, dtype=object)
     return interrupts
@@ -106,6 +128,7 @@ def take_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
     estimator.trace_ = models.traces if several else models.traces[0]
     for name in ("_outline", "_places"):
         estimator.__dict__.pop(name, None)
+    estimator._in_passes = True
     weight = estimator.class_weight
     estimator._stated_problem = {
         "loss": str(estimator.loss),
@@ -124,5 +147,6 @@ def take_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
     if gap <= estimator.tol:
         estimator.status_ = Status.CERTIFIED
     else:
-        sentence = estimator.status_.sentence(gap, float(estimator.tol), fitted.passes)
+        words = _SENTENCES.get(estimator.status_, estimator.status_.value)
+        sentence = words.format(gap=gap, tol=float(estimator.tol), steps=fitted.passes)
         warnings.warn(sentence, ConvergenceWarning, stacklevel=5)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from maxmargin.core import Budget
-from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.named_kernels import (
     SeesThroughKernel,
@@ -29,32 +27,13 @@ from maxmargin.proof.model import Model, Status
 from maxmargin.reductions.one_class import OneClass
 from maxmargin.reductions.one_kernel_problem import OneKernelProblem
 from maxmargin.reductions.regression import Regression
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import AnyNumber, Natural, check_options
+from maxmargin.tools.parameters import check_options
 from maxmargin.types import Vector
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class KernelMachine(SeesThroughKernel, OneProblem):
-    """An estimator with one problem on rows that are seen through a kernel, and the parameters of such."""
-
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    tol: takes.Tolerance = 1e-3
-    shrinking: takes.Flag = True
-    cache_size: takes.Megabytes = 1000.0
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
-    random_state: takes.RandomState = None
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
+    """An estimator with one problem on rows that are seen through a kernel."""
 
     def _fit_once(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()

@@ -13,7 +13,6 @@ All fits of a gamma read the same rows and the same values: a fold is a vector o
 from __future__ import annotations
 
 import math
-import os
 import time
 import warnings
 from abc import abstractmethod
@@ -21,7 +20,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,13 +28,15 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from maxmargin.core import Budget
-from maxmargin.estimators.certified import ShowsProof, check_solver
+from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.answers_by_best import AnswersByBest
+from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.folds import SAME_MEAN, Fold
-from maxmargin.estimators.named_kernels import find_gamma
-from maxmargin.proof.model import Status, each_of
+from maxmargin.estimators.named_kernels import KernelParameters, find_gamma
+from maxmargin.proof.model import each_of
 from maxmargin.solvers import sizes
 from maxmargin.tools.interrupts import held_back
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -68,21 +69,15 @@ class Line(Protocol):
         """The ``Outcome`` of every fold."""
 
 
-class KernelSearch(ShowsProof):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelSearch(AnswersByBest, KernelParameters):
     """A kernel machine whose C, gamma and the like are chosen by cross-validation."""
 
-    Cs: Any
-    gammas: Any
-    kernel: Any
-    tol: float
-    cache_size: float
-    verbose: int
-    max_time: float | None
-    callback: Any
-    cv: Any
-    scoring: str | Callable[..., Any] | None
-    refit: bool | np.bool_
-    status_: Status
+    Cs: int | ArrayLike = 10
+    gammas: int | ArrayLike = 5
+    cv: Any = None
+    scoring: str | Callable[..., Any] | None = None
+    refit: takes.Flag = True
 
     _machine: ClassVar[type[Any]]
     """What is fitted on all rows at the end."""
@@ -299,12 +294,7 @@ class KernelSearch(ShowsProof):
             warnings.simplefilter("ignore")  # how it ended is said below, of all fits together
             best.fit(X, targets, sample_weight)
         best.set_params(max_time=None)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                setattr(best, name, getattr(self, name))
-        self.best_estimator_ = best
-        fitted = {name: value for name, value in vars(best).items() if name.endswith("_")}
-        self.__dict__.update(fitted, _stated_problem=best._stated_problem)
+        self._become(best)
 
     def _warn_of(self, found: NDArray[Any]) -> None:
         gaps = np.array([at.relative_gap for at in found.ravel()])
@@ -324,32 +314,6 @@ class KernelSearch(ShowsProof):
             parts.append(f"The model of all rows: {sentence}")
         if parts:
             warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=3)
-
-    def _best(self) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self.__dict__["best_estimator_"]
-
-    def predict(self, X: Any) -> Any:
-        """What ``best_estimator_`` predicts for each row."""
-        return self._best().predict(X)
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The score by ``scoring``; the usual one of ``best_estimator_`` if that is None."""
-        if self.scoring is None:
-            return float(self._best().score(X, y, sample_weight=sample_weight))
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(check_scoring(self, self.scoring)(self, X, y, **weights))
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        data: tuple[Any, Any] | str | None = None,
-        proof: bool = True,
-        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
-    ) -> None:
-        """Write ``best_estimator_`` to a file, which its ``load`` reads."""
-        self._best().save(path, data=data, proof=proof, format=format)
 
 
 class HeldOutScorer:

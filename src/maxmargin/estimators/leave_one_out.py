@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from maxmargin import core
 from maxmargin.estimators.reading import seen_rows
-from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts
+from maxmargin.estimators.sureness import OPEN, RIGHT, WRONG, side_of, verdicts, why_unknown
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.certificate import Certificate
@@ -38,7 +38,7 @@ from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
-_CLOSE, _CLOSE_HINGE = 1e-10, 1e-8
+_CLOSE = 1e-8
 """The relative gap of the optimum that the arguments start from: second-order methods reach it in a few
 steps more than a usual one, and few rows lie so near a margin of 0 or 1 that it does not decide them. The
 bounds by multipliers shrink with the gap, all others with its square root."""
@@ -96,10 +96,7 @@ def _problems(estimator: Any, X: Any, y: ArrayLike) -> ClassProblems:
     """The problems of the fit, on these rows again."""
     outline: ClassProblems | None = estimator.__dict__.get("_outline")
     if outline is None or not hasattr(estimator, "certificate_"):
-        raise ValueError(
-            "leave_one_out needs what the fit has proven. This model was loaded from a file that does not "
-            "say it. Fit again."
-        )
+        raise ValueError(f"leave_one_out needs the problem of the fit. {why_unknown(estimator)}")
     if outline.hard:
         raise ValueError(
             "leave_one_out needs a finite C. Got C = inf: nothing bounds how far a hard margin moves "
@@ -137,6 +134,8 @@ class _Search:
         self.decided: dict[str, int] = {}
         self.threads = estimator._threads()
         self.parts: list[tuple[Problem, Certificate]] = []
+        self.curved: dict[tuple[float, int], SmoothWithoutRows] = {}
+        """What is known by reach and problem."""
 
     def run(self, begin: float) -> LeaveOneOut:
         """All arguments, one after the other."""
@@ -145,8 +144,7 @@ class _Search:
         self.decided["alone in its class"] = int(alone.sum())
         for k, proof in enumerate(each_of(self.estimator.certificate_)):
             problem = self.problems.problem(k)
-            tol = _CLOSE_HINGE if problem.loss.name == "hinge" else _CLOSE
-            self.parts.append((problem, self._solved(problem, proof, tol)))
+            self.parts.append((problem, self._solved(problem, proof, _CLOSE)))
         for k, part in enumerate(self.parts):
             self._without_force(k, *part)
         self._decide("without force")
@@ -175,9 +173,19 @@ class _Search:
     def _without_force(self, k: int, problem: Problem, proof: Certificate) -> None:
         """Rows that are no support vectors of the optimum may as well be left out."""
         side = self._side(k, problem, proof)
-        low, high = margins = margin_bounds(proof, side)
+        low, high = margins = self._at_optimum(k, problem, proof, side)
         idle = np.flatnonzero(settled_by(margins, side).idle)
         self._narrow(k, idle, low[idle], high[idle])
+
+    def _at_optimum(
+        self, k: int, problem: Problem, proof: Certificate, side: Side
+    ) -> tuple[Vector, Vector]:
+        """Between which numbers margins are at the optimum: by curvature, or by the gap."""
+        if problem.loss.name != "hinge" and self._has_time():
+            without = self.curved[_REACHES[0], k] = SmoothWithoutRows(problem, proof, _REACHES[0])
+            if np.isfinite((margins := without.at_optimum()).low).all():
+                return margins
+        return margin_bounds(proof, side)
 
     def _by_multipliers(self) -> None:
         """The multipliers of rows near the margin make up for one that is gone, first few and then more."""
@@ -215,7 +223,6 @@ class _Search:
         """How far the optimum can move where the objective is curved; then from points that are nearer."""
         usual, other = _REACHES
         nearer, nearest = _CLOSER_REACHES
-        known: dict[tuple[float, int], SmoothWithoutRows] = {}
         tried = set()
         for reach, closer, most in (
             (usual, False, 0),
@@ -231,9 +238,9 @@ class _Search:
                 which = self._open()
                 if not len(which) or not self._has_time():
                     continue
-                without = known.pop((reach, k), None) or SmoothWithoutRows(problem, proof, reach)
+                without = self.curved.pop((reach, k), None) or SmoothWithoutRows(problem, proof, reach)
                 if reach in _CLOSER_REACHES and not closer:
-                    known[reach, k] = without
+                    self.curved[reach, k] = without
                 if closer:
                     found = without.closer_bounds(which, self._targets(which, k), self._budget())
                 else:

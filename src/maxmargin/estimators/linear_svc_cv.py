@@ -14,25 +14,25 @@ All fits read the same rows in place: a fold is a vector of weights.
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from maxmargin.core import Budget, default_threads
 from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.answers_by_best import ClassifiesByBest
 from maxmargin.estimators.certified import check_solver, is_logged
 from maxmargin.estimators.folds import (
     SAME_MEAN,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, repr=False)
-class LinearSVCCV(LinearParameters):
+class LinearSVCCV(ClassifiesByBest, LinearParameters):
     """Linear support vector classification with C chosen by cross-validation; every fit is certified.
 
     The parameters of ``LinearSVC`` but for C and warm_start mean what they mean there, and these are added.
@@ -336,55 +336,4 @@ class LinearSVCCV(LinearParameters):
         """Sets: ``best_estimator_`` and what ``LinearSVC`` sets, which are its."""
         best.set_params(random_state=self.random_state, callback=self.callback, n_jobs=None, max_time=None)
         best.verbose = self.verbose
-        for name in ("n_features_in_", "feature_names_in_", "expansion_"):
-            if hasattr(self, name):
-                setattr(best, name, getattr(self, name))
-        self.best_estimator_ = best
-        fitted = {name: value for name, value in vars(best).items() if name.endswith("_")}
-        self.__dict__.update(fitted, _stated_problem=best._stated_problem)
-
-    def decision_function(self, X: Any) -> Any:
-        """``<w, x> + b`` of each row; one column per class if there are more than two."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_function(X)
-
-    def decision_bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(low, high): the score that the best model at the chosen C gives each row is between the two."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.decision_bounds(X)
-
-    def is_sure(self, X: Any) -> NDArray[np.bool_]:
-        """Whether the class of each row is that of the best model at the chosen C."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.is_sure(X)
-
-    def predict(self, X: Any) -> Any:
-        """The class of each row."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_.predict(X)
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The score by ``scoring``; the accuracy if that is None."""
-        if self.scoring is None:
-            return float(super().score(X, y, sample_weight=sample_weight))
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(check_scoring(self, self.scoring)(self, X, y, **weights))
-
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        data: tuple[Any, Any] | str | None = None,
-        proof: bool = True,
-        format: Literal["maxmargin", "liblinear", "libsvm"] = "maxmargin",
-    ) -> None:
-        """Write ``best_estimator_`` to a file; ``LinearSVC.load`` reads it."""
-        check_is_fitted(self, "best_estimator_")
-        self.best_estimator_.save(path, data=data, proof=proof, format=format)
-
-    def report(
-        self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
-    ) -> None:
-        """Write a page about ``best_estimator_``, as ``LinearSVC.report`` does."""
-        check_is_fitted(self, "best_estimator_")
-        self.best_estimator_.report(path, X, y, test=test)
+        self._become(best)

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +18,22 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.reading import MATRIX, telling_of_tables
 from maxmargin.kernels.base import KERNEL_NAMES, Function, Kernel, Linear, Precomputed, kernel_from_name
+from maxmargin.kernels.expansions import Among
 from maxmargin.kernels.validity import doubt_about
 from maxmargin.problem.rows import Matrix
+from maxmargin.proof.model import each_of
 from maxmargin.reductions.kernel_scores import KernelScores
-from maxmargin.tools.parameters import check_choice, wrong
+from maxmargin.solvers import AnySolver
+from maxmargin.solving.loop import Callback
+from maxmargin.tools.parameters import AnyNumber, Natural, check_choice, wrong
 from maxmargin.types import Indices, Vector
 
 _WITHOUT_GAMMA = ("linear", "precomputed")
+_LARGEST_COST = 1e10
+"""The C that stands for an infinite one: values of common kernels are near 1, and multipliers far below."""
 
 
 def is_precomputed(kernel: Any) -> bool:
@@ -81,7 +90,8 @@ def find_gamma(gamma: str | float, X: Any, weights: Vector | None) -> float:
         return value
     raise ValueError(
         f"gamma='scale' needs a variance of X that can be inverted in float64. Got {variance:g} instead. "
-        "Scale the features, for instance with StandardScaler."
+        "The dual coefficients or intercepts are not finite then. Scale the features, for instance with "
+        "StandardScaler."
     )
 
 
@@ -110,11 +120,31 @@ def why_unproven(kernel: Kernel, X: Any, matrix: NDArray[Any] | None) -> str:
     )
 
 
-class SeesThroughKernel(BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelParameters(BaseEstimator):
+    """The parameters that all estimators with a kernel have: ``SVC`` says what they mean."""
+
+    kernel: Any = "rbf"
+    degree: Natural = 3
+    coef0: AnyNumber = 0.0
+    shrinking: takes.Flag = True
+    tol: takes.Tolerance = 1e-3
+    cache_size: takes.Megabytes = 1000.0
+    verbose: takes.Verbose = 0
+    max_iter: takes.Steps = -1
+    random_state: takes.RandomState = None
+    solver: str | AnySolver = "auto"
+    max_time: takes.Seconds = None
+    callback: Callback | None = None
+    n_jobs: takes.Jobs = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SeesThroughKernel(KernelParameters):
     """An estimator whose rows are seen through a kernel: its data, support vectors and scores."""
 
-    kernel: Any
-    kernel_: Kernel
+    gamma: takes.Gamma = "scale"
+    warm_start: takes.Flag = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -153,13 +183,16 @@ class SeesThroughKernel(BaseEstimator):
             self.support_vectors_ = np.empty((0, 0), X.dtype)
         elif isinstance(self.kernel_, Function):
             self.support_vectors_ = _safe_indexing(X, self.support_)
+            self._fit_rows = X  # with all of which a function is called, as in scikit-learn
         else:
             self.support_vectors_ = X[self.support_]
         self._set_scores(coefficients)
 
     def _set_scores(self, coefficients: Matrix) -> None:
         """How rows are scored; the coefficients are those of ``dual_coef_``, not sparse."""
-        support = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
+        support: Any = self.support_ if isinstance(self.kernel_, Precomputed) else self.support_vectors_
+        if isinstance(self.kernel_, Function):
+            support = Among(self._fit_rows, self.support_)
         self._problem_scores = KernelScores(self.kernel_, support, coefficients, self.n_support_)
 
     @property
@@ -173,8 +206,38 @@ class SeesThroughKernel(BaseEstimator):
         (weights.data if sparse.issparse(weights) else weights).flags.writeable = False
         return weights
 
+    @property
+    def _n_support(self) -> NDArray[Any]:
+        """``n_support_``, where converters of scikit-learn's models look for it."""
+        return self.n_support_
+
+    def _finite_cost(self, C: float) -> float:
+        """C, or for an infinite one a number that no multiplier reaches where rows can be separated."""
+        return _LARGEST_COST if math.isinf(C) else float(C)
+
+    def _warn_of_no_hard_margin(self, C: float) -> None:
+        """Warn where C is infinite and a multiplier has reached what stands for it."""
+        if not math.isinf(C):
+            return
+        estimator: Any = self
+        largest = max(float(proof.alpha.max(initial=0.0)) for proof in each_of(estimator.certificate_))
+        if largest >= 0.5 * _LARGEST_COST:
+            from maxmargin.telling.doubts import DoubtfulModelWarning
+
+            warnings.warn(
+                f"C = inf asks that no row costs anything, and that cannot be: at C = {_LARGEST_COST:g} "
+                "some do. The model is that of this C. Give a finite C, or a kernel that tells more apart.",
+                DoubtfulModelWarning,
+                stacklevel=4,
+            )
+
     def _to_score(self, X: Any) -> Any:
         """Rows that are to be scored, checked."""
+        if int(self.n_support_.sum()) != self._problem_scores.coefficients.shape[1]:
+            raise ValueError(
+                f"The internal representation of {type(self).__name__} was altered: n_support_ does not "
+                "add up to the number of support vectors. Fit again."
+            )
         if isinstance(self.kernel_, Function):
             return X
         self._refuse_sparse_matrix(X)

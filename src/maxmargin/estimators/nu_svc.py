@@ -18,9 +18,9 @@ class NuSVC(SVC):
                                     f(x) = <w, phi(x)> + b
 
     with ``<phi(x), phi(z)> = k(x, z)``, where n is the sum of all weights. A share of at most nu of the
-    rows is then below the margin, and one of at least nu are support vectors. There is one problem for two
-    classes, and one per pair of classes for more; nu can be at most twice the share of the smaller class of
-    each.
+    weights is then below the margin, and one of at least nu is that of support vectors. There is one
+    problem for two classes, and one per pair of classes for more; nu can be at most twice the share of the
+    smaller class of each.
 
     The answer is given in units of rho, as LIBSVM does it: scores of the margin are 1 and -1, and w, b and
     the multipliers are those of ``SVC`` with ``C = 1 / rho``. The certificates are about the problem with
@@ -34,8 +34,9 @@ class NuSVC(SVC):
     decision_function_shape, break_ties, random_state, solver, max_time, callback, warm_start, n_jobs
         As in ``SVC``.
 
-    There is no ``class_weight``, which scikit-learn's ``NuSVC`` takes and ignores: both classes have the
-    same total of multipliers, whatever they weigh.
+    There is no ``class_weight``, which scikit-learn's ``NuSVC`` takes and ignores. What it would do,
+    ``sample_weight`` does: with ``compute_sample_weight("balanced", y)`` of scikit-learn, classes weigh the
+    same, and every nu is feasible.
 
     Attributes
     ----------

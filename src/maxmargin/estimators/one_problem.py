@@ -54,7 +54,7 @@ class OneProblem(Certified):
         self._outline = stated.outline()
         self.__dict__.pop("_shares", None)
         self.__dict__.pop("_places", None)
-        self.solver_, self.status_ = model.solver, model.status
+        self.solver_, self.status_ = model.solver, model.status.at(model.certificate)
         gap = model.certificate.relative_gap
         if gap <= self.tol:
             self.status_ = Status.within_tol(model.certificate)

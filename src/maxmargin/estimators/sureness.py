@@ -92,11 +92,19 @@ def _proofs_and_sides(estimator: Any) -> Iterator[tuple[Certificate, Side]]:
     outline: ClassProblems | None = estimator.__dict__.get("_outline")
     if outline is None:
         raise ValueError(
-            "Bounds on scores need what the fit has proven. This model was loaded from a file that "
-            "does not say it. Fit again, or save the fitted model anew."
+            f"Bounds on scores need what a fit proves of where the best model is. {why_unknown(estimator)}"
         )
     for k, proof in enumerate(each_of(estimator.certificate_)):
         yield proof, side_of(outline, k, estimator, proof.w)
+
+
+def why_unknown(estimator: Any) -> str:
+    """Why an estimator does not know the problems that it was fitted on, and the cure."""
+    if estimator.__dict__.get("_in_passes"):
+        return (
+            "This one was fitted in passes over Chunks, whose rows are not kept. Use fit(X, y) in memory."
+        )
+    return "This one was loaded from a file that does not say it. Use fit(X, y) again."
 
 
 def side_of(outline: ClassProblems, k: int, estimator: Any, w: Vector) -> Side:

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,11 +38,9 @@ from maxmargin.reductions.class_problems import KernelProblems, all_values
 from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne, decomposition
 from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.reductions.probabilities import Method, calibrated
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import AnyNumber, Natural, check_options, wrong
+from maxmargin.tools.parameters import check_options, wrong
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -73,7 +71,8 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
     Parameters
     ----------
     C : float
-        Weight of the losses: a larger C fits the data harder.
+        Weight of the losses: a larger C fits the data harder. ``numpy.inf`` stands for 1e10, which no
+        multiplier reaches where the classes can be separated; a warning says so where one does.
     kernel : str, callable or Kernel
         "rbf" or "gaussian" ``exp(-gamma |x - z|^2)``, "linear" ``<x, z>``, "poly"
         ``(gamma <x, z> + coef0)^degree``, "laplacian" ``exp(-gamma sum_k |x_k - z_k|)``, "chi2"
@@ -174,27 +173,12 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
     True
     """
 
-    C: takes.Cost = 1.0
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    gamma: takes.Gamma = "scale"
-    coef0: AnyNumber = 0.0
-    shrinking: takes.Flag = True
+    C: takes.CostOrHardMargin = 1.0
     probability: takes.Probability = False
-    tol: takes.Tolerance = 1e-3
-    cache_size: takes.Megabytes = 1000.0
     class_weight: takes.ClassWeight = None
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
     decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr"
     break_ties: takes.Flag = False
-    random_state: takes.RandomState = None
     multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo"
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
     device: takes.Device = None
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
@@ -215,6 +199,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         if shortfall and not (doubt and self.status_ is Status.NOT_PROVEN):  # that was said already
             warnings.warn(shortfall, ConvergenceWarning, stacklevel=3)
         self._warn_of_doubts(X, weights)
+        self._warn_of_no_hard_margin(self.C)
         return interrupts
 
     def _fit_checked(
@@ -265,7 +250,7 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
             decomposition(len(labels), pairs=self.multi_class == "ovo"),
             matrix=self._all_values(kernel, X, shared) if on_card is None else None,
             on_card=on_card,
-            C=self.C,
+            C=self._finite_cost(self.C),
             nu=self._nu,
             weights=weights,
             class_weight=self.class_weight,
@@ -279,10 +264,6 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
     def _nu(self) -> float | None:
         """The share of the rows that may be on the wrong side, where it is given in the place of C."""
         return None
-
-    def _at_gamma(self, gamma: float) -> Self:
-        """The same estimator, not fitted, with another gamma."""
-        return type(self)(**self.get_params(deep=False) | {"gamma": gamma})
 
     def _set_fitted(self, problems: KernelProblems, X: Any, models: Models) -> str:
         """Everything that the models tell; returns what is to be warned of, if anything."""
@@ -367,6 +348,46 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         if self.break_ties and isinstance(self._kind, OneAgainstOne):
             return self._kind.is_decided(*self._bounds(X), break_ties=True)
         return super().is_sure(X)
+
+    @property
+    def probA_(self) -> NDArray[np.float64]:
+        """Minus the slope of each sigmoid of ``calibration_``; deprecated in scikit-learn, too."""
+        return self._of_sigmoids("probA_")
+
+    @property
+    def probB_(self) -> NDArray[np.float64]:
+        """Minus the offset of each sigmoid of ``calibration_``; deprecated in scikit-learn, too."""
+        return self._of_sigmoids("probB_")
+
+    def _of_sigmoids(self, name: str) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        warnings.warn(
+            f"Attribute `{name}` was deprecated in scikit-learn 1.8. Use calibration_: it has the curves.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        known = getattr(self, "calibration_", None)
+        if known is None or known.method != "sigmoid":
+            return np.empty(0)
+        part = "first" if name == "probA_" else "second"
+        # Those of the first of two classes, as LIBSVM has them: 1 / (1 + exp(A score + B)).
+        return np.array([-getattr(curve, part)[0] for curve in known.curves])
+
+    @property
+    def _dual_coef_(self) -> Any:
+        """``dual_coef_`` with LIBSVM's signs, where converters of scikit-learn's models look for it."""
+        return -self.dual_coef_ if len(self.classes_) == 2 else self.dual_coef_
+
+    @_dual_coef_.setter
+    def _dual_coef_(self, coefficients: Any) -> None:
+        signed = np.asarray(coefficients, np.float64)
+        self.dual_coef_ = np.ascontiguousarray(-signed if len(self.classes_) == 2 else signed)
+        self._set_scores(self.dual_coef_)
+
+    @property
+    def _intercept_(self) -> NDArray[np.float64]:
+        """``intercept_`` with LIBSVM's signs."""
+        return -self.intercept_ if len(self.classes_) == 2 else self.intercept_
 
     @property
     def _gamma(self) -> float:

@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 import math
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
+from maxmargin.estimators.answers_by_best import ClassifiesByBest
 from maxmargin.estimators.folds import Data, Fold, make_folds
 from maxmargin.estimators.held_out import scores_of
 from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome
@@ -27,14 +27,12 @@ from maxmargin.proof.model import Models
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.reductions.kernel_fit import KernelFit
-from maxmargin.solvers import AnySolver, sizes
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import AnyNumber, Natural
+from maxmargin.solvers import sizes
 from maxmargin.types import Vector
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SVCCV(ClassifierMixin, KernelSearch):
+class SVCCV(ClassifiesByBest, ClassifierMixin, KernelSearch):
     """Support vector classification with C and gamma chosen by cross-validation; every fit is certified.
 
     The parameters of ``SVC`` but for C, gamma and warm_start mean what they mean there, and these are
@@ -92,29 +90,11 @@ class SVCCV(ClassifierMixin, KernelSearch):
     {'C': 1.0, 'gamma': 0.1}
     """
 
-    Cs: int | ArrayLike = 10
-    gammas: int | ArrayLike = 5
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    coef0: AnyNumber = 0.0
-    shrinking: takes.Flag = True
     probability: takes.Probability = False
-    tol: takes.Tolerance = 1e-3
-    cache_size: takes.Megabytes = 1000.0
     class_weight: takes.ClassWeight = None
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
     decision_function_shape: Annotated[str, Literal["ovr", "ovo"]] = "ovr"
     break_ties: takes.Flag = False
-    random_state: takes.RandomState = None
     multi_class: Annotated[str, Literal["ovr", "ovo"]] = "ovo"
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    n_jobs: takes.Jobs = None
-    cv: Any = None
-    scoring: str | Callable[..., Any] | None = None
-    refit: takes.Flag = True
     _machine: ClassVar[type[Any]] = SVC
 
     def _folds(self, splits: Sequence[Any], X: Any, targets: NDArray[Any], weights: Vector) -> list[Fold]:
@@ -136,30 +116,6 @@ class SVCCV(ClassifierMixin, KernelSearch):
         problems, doubt = model._problems(X, *labels_and_codes(targets), weights, shared=True)
         score = _Scorer(model, self.scoring, X, targets)
         return _Line(model, problems, folds, score, budget, beside, doubt)
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The score by ``scoring``; the accuracy if that is None."""
-        return KernelSearch.score(self, X, y, sample_weight)
-
-    def decision_function(self, X: Any) -> Any:
-        """The scores of ``best_estimator_``."""
-        return self._best().decision_function(X)
-
-    def decision_bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(low, high): the best model at the chosen values gives each row a score between the two."""
-        bounds: tuple[NDArray[np.float64], NDArray[np.float64]] = self._best().decision_bounds(X)
-        return bounds
-
-    def is_sure(self, X: Any) -> NDArray[np.bool_]:
-        """Whether the class of each row is that of the best model at the chosen values."""
-        sure: NDArray[np.bool_] = self._best().is_sure(X)
-        return sure
-
-    def report(
-        self, path: str | os.PathLike[str], X: Any, y: ArrayLike, *, test: tuple[Any, Any] | None = None
-    ) -> None:
-        """Write a page about ``best_estimator_``, as ``SVC.report`` does."""
-        self._best().report(path, X, y, test=test)
 
 
 class _Line:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
 from maxmargin.estimators.kernel_machine import KernelMachine
 from maxmargin.reductions.regression import Regression
+from maxmargin.tools.interrupts import Interrupts
 from maxmargin.types import Vector
 
 
@@ -31,7 +32,7 @@ class SVR(CertifiedRegressor, KernelMachine):
     tol : float
         The relative gap to reach: ``(primal - dual) / |primal|``.
     C : float
-        Weight of the losses: a larger C fits the data harder.
+        Weight of the losses: a larger C fits the data harder. ``numpy.inf`` stands for 1e10, as in ``SVC``.
     epsilon : float
         How far a prediction may be off at no cost, in units of y.
     shrinking, cache_size, verbose, max_iter, random_state, solver, max_time, callback, warm_start, n_jobs
@@ -73,11 +74,17 @@ class SVR(CertifiedRegressor, KernelMachine):
     True
     """
 
-    C: takes.Cost = 1.0
+    C: takes.CostOrHardMargin = 1.0
     epsilon: takes.Tube = 0.1
 
     def _statement(self, values: Vector, weights: Vector | None) -> Regression:
-        return Regression(None, values, float(self.C), float(self.epsilon), weights=weights)
+        C = self._finite_cost(self.C)
+        return Regression(None, values, C, float(self.epsilon), weights=weights)
+
+    def _fit_once(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Interrupts:
+        interrupts = super()._fit_once(X, y, sample_weight)
+        self._warn_of_no_hard_margin(self.C)
+        return interrupts
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """``<w, phi(x)> + b`` of each row."""

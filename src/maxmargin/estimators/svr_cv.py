@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from maxmargin.core import Budget
-from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.folds import Fold
 from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome
 from maxmargin.estimators.named_kernels import find_kernel, is_function, why_unproven
@@ -23,9 +22,7 @@ from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model
 from maxmargin.reductions.one_kernel_problem import OneKernelProblem
 from maxmargin.reductions.regression import Regression
-from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
-from maxmargin.tools.parameters import AnyNumber, Natural, wrong
+from maxmargin.tools.parameters import wrong
 from maxmargin.types import Vector
 
 _NARROWEST, _WIDEST = 0.01, 0.3
@@ -87,25 +84,7 @@ class SVRCV(RegressorMixin, KernelSearch):
     {'C': 100.0, 'epsilon': 10.0, 'gamma': 1.0}
     """
 
-    Cs: int | ArrayLike = 10
     epsilons: int | ArrayLike = 3
-    gammas: int | ArrayLike = 5
-    kernel: Any = "rbf"
-    degree: Natural = 3
-    coef0: AnyNumber = 0.0
-    tol: takes.Tolerance = 1e-3
-    shrinking: takes.Flag = True
-    cache_size: takes.Megabytes = 1000.0
-    verbose: takes.Verbose = 0
-    max_iter: takes.Steps = -1
-    random_state: takes.RandomState = None
-    solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    n_jobs: takes.Jobs = None
-    cv: Any = None
-    scoring: str | Callable[..., Any] | None = None
-    refit: takes.Flag = True
 
     _machine: ClassVar[type[Any]] = SVR
     _orders_of_C: ClassVar[tuple[float, float]] = (-2.0, 3.0)
@@ -174,9 +153,7 @@ class SVRCV(RegressorMixin, KernelSearch):
         model.kernel_ = kernel
         return _Line(model, regression, folds, _Scorer(model, self.scoring, X, targets), budget, doubt)
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The score by ``scoring``; R^2 if that is None."""
-        return KernelSearch.score(self, X, y, sample_weight)
+    score = KernelSearch.score  # and not that of scikit-learn's RegressorMixin
 
     def prediction_bounds(self, X: Any) -> tuple[Vector, Vector]:
         """(low, high): the best model at the chosen values predicts a number between the two."""

@@ -120,8 +120,9 @@ def check(
     model = read_model(model_path)
     described = model.description
     encoding = described.get("encoding")
-    columns = {"label": label, "query": query}
-    data = read_data(data_path, **columns, zero_based=zero_based, encoding=encoding, sheet=sheet)
+    given: dict[str, Any] = {"label": label, "query": query, "encoding": encoding, "sheet": sheet}
+    labelled = described["decision"] != "one_class"
+    data = read_data(data_path, zero_based=zero_based, labelled=labelled, **given)
     verdict = Verdict(model_path, data_path, _in_words(described))
     _refuse_unknown(described)
     certified = described["status"] == "CERTIFIED"

@@ -76,10 +76,12 @@ def read_data(
     zero_based: bool = False,
     encoding: Mapping[str, Any] | None = None,
     sheet: Sheet = COMMAS,
+    labelled: bool = True,
 ) -> Data:
     """Read CSV where the name of the file says so, LIBSVM text otherwise; both may be packed.
 
     ``encoding`` says what becomes of the columns of CSV, where they are not the numbers that they are.
+    Where rows need not be ``labelled``, CSV may lack the column.
     """
     stem = path.name.lower().removesuffix(".gz").removesuffix(".bz2")
     if stem.endswith((".npz", ".parquet", ".zst")):
@@ -98,6 +100,10 @@ def read_data(
             if not sheet.header:
                 lines.insert(0, [str(number) for number in range(1, len(lines[0]) + 1)] if lines else [])
             names = [name.strip() for name in lines[0]] if lines else []
+            named = label or (encoding or {}).get("label")
+            if not labelled and named is None and not any(name in _LABEL_NAMES for name in names):
+                label = "no label"  # a column that says nothing, for those who need none
+                lines = [[*line, label if k == 0 else "0"] for k, line in enumerate(lines)]
             if query is None:
                 return _table(lines, label, encoding, sheet.decimal)
             if query not in names:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from maxmargin import core
@@ -17,6 +18,13 @@ from maxmargin.types import Indices
 
 _BLOCK_BYTES = 64_000_000
 """The bytes that one block of rows may need beside the data."""
+
+
+class Among(NamedTuple):
+    """Support vectors as places among the rows that were trained on, all of which a function is given."""
+
+    rows: Any
+    places: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +37,8 @@ class Expansions:
 
     kernel: Kernel
     support: Any
-    """The support vectors, dense or CSR; with a precomputed kernel their columns in the matrix."""
+    """The support vectors, dense or CSR; with a precomputed kernel their columns in the matrix, and with a
+    function ``Among`` the rows that were trained on."""
     coefficients: Matrix
     segments: Indices
 
@@ -47,6 +56,9 @@ class Expansions:
             return out
         support = None if given else self._support_like(X)
         width = self.coefficients.shape[1] if given else sums
+        if isinstance(self.kernel, Function):
+            rows = self.support.rows
+            width = max(1, rows.shape[0] if hasattr(rows, "shape") else len(rows))
         for block in row_blocks(count, max(1, width)):
             if support is None:
                 out[:, block] = self._sums_of(self._given_values(X[block]))
@@ -83,7 +95,7 @@ class Expansions:
 
     def _given_values(self, X: Any) -> Matrix:
         if isinstance(self.kernel, Function):
-            return self.kernel(X, self.support)
+            return self.kernel(X, self.support.rows)[:, self.support.places]
         return np.asarray(X[:, self.support], np.float64)
 
     def _sums_of(self, values: Matrix) -> Matrix:

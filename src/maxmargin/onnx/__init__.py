@@ -21,9 +21,9 @@ def to_onnx(model: Any, X: Any = None, *, dtype: Literal["float64", "float32"] =
     ``decision_function``, one column for each class or pair, or one for two classes. That of a regressor
     has one, ``prediction``, a column.
 
-    model : a LinearSVC, LogisticRegression, SVC, NuSVC, OneClassSVM, LinearSVR, SVR or NuSVR, one of the
-        searches LinearSVCCV, SVCCV and SVRCV, or a pipeline of what skl2onnx knows (scalers, OneHotEncoder,
-        ColumnTransformer, ...), feature maps of maxmargin and one of these
+    model : a LinearSVC, LogisticRegression, SVC, NuSVC, LinearOneClassSVM, OneClassSVM, LinearSVR, SVR,
+        NuSVR or RankSVM, one of the searches LinearSVCCV, SVCCV and SVRCV, or a pipeline of what skl2onnx
+        knows (scalers, OneHotEncoder, ColumnTransformer, ...), feature maps of maxmargin and one of these
     X : some rows, from which the input of the graph takes its types; it is needed only where columns are of
         different types, as in a data frame, which then are inputs of their own names
     dtype : the type of the input without X. Models compute in float64 either way.

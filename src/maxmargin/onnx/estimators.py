@@ -12,6 +12,7 @@ from maxmargin.estimators import (
     SVCCV,
     SVR,
     SVRCV,
+    LinearOneClassSVM,
     LinearSVC,
     LinearSVCCV,
     LinearSVR,
@@ -19,6 +20,7 @@ from maxmargin.estimators import (
     NuSVC,
     NuSVR,
     OneClassSVM,
+    RankSVM,
 )
 from maxmargin.kernels.base import Precomputed
 from maxmargin.onnx.graph import DOUBLE, INT64, Graph, Value, Write, is_text
@@ -61,8 +63,16 @@ def _kernel_regressor(graph: Graph, model: Any, X: Value) -> list[Value]:
     return [graph.affine(_kernel_values(graph, model, X), coefficients.T, model.intercept_)]
 
 
-def _one_class(graph: Graph, model: Any, X: Value) -> list[Value]:
-    scores = _kernel_regressor(graph, model, X)[0]
+def _half_space(graph: Graph, model: Any, X: Value) -> list[Value]:
+    return _sides(graph, graph.affine(X, np.asarray(model.coef_).T, model.intercept_))
+
+
+def _region(graph: Graph, model: Any, X: Value) -> list[Value]:
+    return _sides(graph, _kernel_regressor(graph, model, X)[0])
+
+
+def _sides(graph: Graph, scores: Value) -> list[Value]:
+    """1 inside and -1 outside, and the scores."""
     inside = graph.cast(graph.node("Not", graph.node("Less", scores, graph.constant(0.0))), INT64)
     places = graph.node("Squeeze", inside, graph.constant([1]))
     return [graph.node("Gather", graph.constant(np.array([-1, 1], np.int64)), places), scores]
@@ -111,7 +121,8 @@ CLASSIFIERS: dict[type[Any], Write] = {
     LogisticRegression: _linear,
     SVC: _with_kernel,
     NuSVC: _with_kernel,
-    OneClassSVM: _one_class,
+    OneClassSVM: _region,
+    LinearOneClassSVM: _half_space,
     LinearSVCCV: _chosen(_linear),
     SVCCV: _chosen(_with_kernel),
 }
@@ -120,6 +131,7 @@ REGRESSORS: dict[type[Any], Write] = {
     LinearSVR: _linear_regressor,
     SVR: _kernel_regressor,
     NuSVR: _kernel_regressor,
+    RankSVM: _linear_regressor,
     SVRCV: _chosen(_kernel_regressor),
 }
 """The same of those whose answers are numbers."""

@@ -109,7 +109,7 @@ def region(estimator: Any, X: Any, ax: Axes | None = None, *, greyscale: bool = 
 
     Parameters
     ----------
-    estimator : fitted OneClassSVM
+    estimator : fitted OneClassSVM or LinearOneClassSVM
         Or a pipeline that ends in one.
     X : array or data frame of shape (n_samples, 2)
         The rows, as the estimator takes them; those of the fit, in the same order, for the rings.
@@ -119,7 +119,7 @@ def region(estimator: Any, X: Any, ax: Axes | None = None, *, greyscale: bool = 
         Whether to do without colours.
     """
     one_class = last_step(estimator)
-    if not (hasattr(one_class, "offset_") and hasattr(one_class, "support_")):
+    if not (hasattr(one_class, "offset_") and hasattr(one_class, "score_samples")):
         raise ValueError(
             "The estimator must be a fitted OneClassSVM, or a pipeline that ends in one. Got "
             f"{type(one_class).__name__} instead. decision_boundary draws classifiers."
@@ -140,8 +140,11 @@ def region(estimator: Any, X: Any, ax: Axes | None = None, *, greyscale: bool = 
     if scores.min() < 0.0 < scores.max():
         ax.contour(*place, levels=[0.0], **_CONTOUR)
         name_lines(ax, [0.0])
-    if len(values) == one_class.shape_fit_[0]:
-        x1, x2 = values[one_class.support_].T
+    proof: Any = getattr(one_class, "certificate_", None)
+    support = getattr(one_class, "support_", None if proof is None else proof.support)
+    trained_on = getattr(one_class, "shape_fit_", (None if proof is None else len(proof.alpha),))[0]
+    if len(values) == trained_on and support is not None:
+        x1, x2 = values[support].T
         ax.scatter(x1, x2, marker="o", label=f"support vector ({len(x1)})", **RING)
     legend_below(ax)
     return ax

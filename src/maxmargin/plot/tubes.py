@@ -29,7 +29,7 @@ def tube(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None, *, greysc
     Parameters
     ----------
     estimator : fitted regressor
-        LinearSVR, SVR, or a pipeline or a search that ends in one.
+        LinearSVR, SVR, NuSVR, or a pipeline or a search that ends in one.
     X, y : array
         Rows and their numbers, of the training data or of others.
     ax : Axes, optional
@@ -38,12 +38,13 @@ def tube(estimator: Any, X: Any, y: ArrayLike, ax: Axes | None = None, *, greysc
         Whether to do without colours.
     """
     check_is_fitted(estimator)
-    epsilon = getattr(last_step(estimator), "epsilon", None)
+    last = last_step(estimator)
+    epsilon = getattr(last, "epsilon_" if hasattr(last, "nu") else "epsilon", None)
     if epsilon is None or not is_regressor(estimator):
         raise ValueError(
             "The estimator must be a fitted regressor with an epsilon. Got "
-            f"{type(estimator).__name__} instead. LinearSVR and SVR have one, and pipelines that end in "
-            "them. Classifiers are drawn by maxmargin.plot.support_vectors."
+            f"{type(estimator).__name__} instead. LinearSVR, SVR and NuSVR have one, and pipelines that "
+            "end in them. Classifiers are drawn by maxmargin.plot.support_vectors."
         )
     values, names = columns_of(X)
     numbers = np.asarray(y, np.float64)

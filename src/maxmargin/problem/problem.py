@@ -407,7 +407,8 @@ class Problem:
         most = (1.0 - 16.0 * UNIT) / self.objective.divisor(alpha, self.dual_size(alpha, w))
         if self.loss.name == "squared_hinge":
             linear = self.linear_gain(alpha)
-            quadratic = 0.25 * float(np.divide(alpha**2, self.costs, where=counted, out=alpha * 0.0).sum())
+            shares = np.divide(alpha, self.costs, where=counted, out=alpha * 0.0)
+            quadratic = 0.25 * core.dot(alpha, shares)  # the square of a multiplier could be 0
             return min(most, 0.5 * linear / quadratic)
         shares = alpha[counted] / self.costs[counted]
         fixed = self.fixed_intercept * core.dot(alpha, self.y) if self.fixed_intercept else 0.0
@@ -501,8 +502,16 @@ def _checked_targets(targets: ArrayLike, count: int) -> Vector:
     largest = float(np.abs(wanted).max(initial=0.0))
     if not largest <= LARGEST:
         raise ValueError(
-            f"The targets must be numbers of at most {LARGEST:g}. Got {largest!r} instead. Divide them by "
-            "a number that makes them smaller, and multiply predictions by it."
+            f"The targets (in regression y - epsilon and y + epsilon) must be numbers of at most "
+            f"{LARGEST:g}. Got {largest!r} instead. Divide y and epsilon by a number that makes them "
+            "smaller, and multiply predictions by it."
+        )
+    if 0.0 < largest < 1.0 / LARGEST:
+        raise ValueError(
+            "The targets (in regression y - epsilon and y + epsilon) must be 0, or some of them "
+            f"{1.0 / LARGEST:g} or more. The largest is {largest!r}: products of such numbers leave "
+            "float64. Multiply y and epsilon by a number that makes them larger, and divide predictions by "
+            "it."
         )
     return wanted
 

@@ -30,22 +30,26 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, eigvalsh, solve_triangular
 
 from maxmargin import core
-from maxmargin.problem import Intercept, Problem
+from maxmargin.problem import Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import UNIT, Matrix
 from maxmargin.proof.certificate import Certificate
+from maxmargin.proof.curvature import Metric, hessian_of, lengths_of
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.types import Indices, Vector
 
 MOST_COLUMNS = 1000
 """Columns up to which a matrix of all pairs of them takes no longer than a fit."""
-_POINTS, _MOST_STEPS = 256, 3
-"""Points in a pass over all rows, and Newton steps from each."""
-_WORST_ROUNDING = 1e-3
-"""The share of the smallest curvature that rounding may take; above it nothing is said."""
+_POINTS, _MOST_STEPS = 256, 8
+"""Points in a pass over rows, and Newton steps from each; two or three are usual."""
+_STAYING = 0.5
+"""The part of their way to the margin by which rows may move that are said to stay on their side."""
+_COMMON_STEPS, _FEW = 2, 64
+"""Steps with the Hessian of all rows; then up to so many points get one of their own."""
+_FARTHER = 1.5
+"""How much farther than the first step the points of a pass may go."""
 _ROUNDINGS = 16.0
 """Roundings on the way to a bound besides those of its longest sum."""
 
@@ -112,52 +116,6 @@ def _bent(problem: Problem, proof: Certificate, errors: Vector, reach: float) ->
     return _Bent(alpha, steepest * costs * errors + _ROUNDINGS * UNIT * alpha, curvatures, ranges)
 
 
-def _hessian(problem: Problem, curvatures: Vector) -> Matrix:
-    """``R + sum_j k_j z_j z_j'``."""
-    matrix, d = np.diag(problem.regulariser_diagonal()), problem.rows.columns
-    if curvatures.any():
-        matrix[:d, :d] += problem.rows.gram(curvatures)
-        if len(matrix) > d:
-            matrix[:d, d] = matrix[d, :d] = problem.rows.combine(curvatures)
-            matrix[d, d] += curvatures.sum()
-    return matrix
-
-
-class _Metric:
-    """H of all rows, held by its Cholesky factor and the inverse of that."""
-
-    def __init__(self, problem: Problem, curvatures: Vector) -> None:
-        self.rows, self.with_intercept = problem.rows, problem.intercept is not Intercept.NONE
-        matrix = _hessian(problem, curvatures)
-        self.least = float(eigvalsh(matrix, subset_by_index=[0, 0])[0])
-        terms = np.count_nonzero(curvatures) + len(matrix) ** 2 + _ROUNDINGS
-        lost = 8.0 * terms * UNIT * float(np.trace(matrix))
-        self.is_sound = bool(self.least > 0.0 and lost <= _WORST_ROUNDING * self.least)
-        if self.is_sound:
-            # The inverse of a triangular matrix is off by a few n UNIT |L^-1| |L| |L^-1|, entry by entry,
-            # and the square of |L| |L^-1| is at most the trace over the least eigenvalue.
-            self.looser = 1.0 + 4.0 * lost / self.least
-            self.least /= self.looser
-            self.factor = cholesky(matrix, lower=True)
-            inverse = solve_triangular(self.factor, np.eye(len(matrix)), lower=True)
-            self.inverse_factor = np.ascontiguousarray(inverse.T)
-
-    def squared_lengths(self, which: Indices) -> Vector:
-        """``z_i'H^-1 z_i`` of some rows, or a little more."""
-        out = np.empty(len(which))
-        core.squared_lengths_through(self.rows.compiled, which, self.inverse_factor, out, core.ALL_CORES)
-        return out * self.looser
-
-    def lengths(self, vectors: Matrix) -> Vector:
-        """``sqrt(v'H^-1 v)`` of the columns, or a little more."""
-        return _lengths(self.inverse_factor.T @ vectors) * self.looser
-
-
-def _lengths(columns: Matrix) -> Vector:
-    lengths: Vector = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    return lengths
-
-
 class SmoothWithoutRows:
     """Bounds on the margins that rows have at every optimum of a smooth problem without them, one by one.
 
@@ -175,7 +133,7 @@ class SmoothWithoutRows:
             return
         self.errors = errors_of_margins(problem, proof)
         self.bent = _bent(problem, proof, self.errors, reach)
-        self.metric = _Metric(problem, self.bent.curvatures)
+        self.metric = Metric(problem, self.bent.curvatures)
         self.is_able = self.metric.is_sound
         if not self.is_able:
             return
@@ -194,9 +152,9 @@ class SmoothWithoutRows:
         self.rest = float(self.metric.lengths(gradient[:, np.newaxis])[0])
         self.rest += rounding * 1.01 / math.sqrt(self.metric.least)
         self.nearest = 0.0  # the most that a margin moves, in units of how far it may
-        self.squared, bending = np.zeros(len(y)), np.flatnonzero(self.bent.curvatures)
+        self.squared = self.metric.squared_lengths(np.arange(len(y)))
+        bending = np.flatnonzero(self.bent.curvatures)
         if len(bending):
-            self.squared[bending] = self.metric.squared_lengths(bending)
             self.nearest = float((np.sqrt(self.squared[bending]) / self.bent.ranges[bending]).max())
 
     def _own(self, which: Indices) -> tuple[Vector, Vector]:
@@ -205,11 +163,17 @@ class SmoothWithoutRows:
         ``z'(H - k z z')^-1 z = z'H^-1 z / (1 - k z'H^-1 z)``; no other length grows by more.
         """
         squared, curvatures = self.squared[which], self.bent.curvatures[which]
-        straight = curvatures == 0.0
-        squared[straight] = self.metric.squared_lengths(which[straight])
         left = 1.0 - curvatures * squared * (1.0 + _ROUNDINGS * UNIT)
         left = np.where(left > UNIT**0.5, left, math.nan)
         return np.sqrt(squared / left), left
+
+    def at_optimum(self) -> Interval:
+        """The margins of all rows where none is left out: ``|d| <= |g|``."""
+        margins, known = self.proof.margins, self.is_able and 2.0 * self.rest * self.nearest < 1.0 - 1e-9
+        if not known:
+            return _nothing(len(margins))
+        away = np.sqrt(self.squared) * self.rest * (1.0 + _ROUNDINGS * UNIT) + self.errors
+        return _where(np.ones(len(margins), bool), margins, away + 4.0 * UNIT * np.abs(margins))
 
     def bounds(self, which: Indices) -> Interval:
         """The margins of some rows."""
@@ -227,7 +191,7 @@ class SmoothWithoutRows:
 
     @one_blas_thread()
     def closer_bounds(self, which: Indices, targets: Vector, budget: core.Budget) -> Interval:
-        """The same, from a point of each problem's own: a few Newton steps, with a pass over all rows each.
+        """The same, from a point of each problem's own: a few Newton steps, with a pass over rows each.
 
         They end for a row that is known to be on one side of its target.
         """
@@ -240,31 +204,54 @@ class SmoothWithoutRows:
             z = self._dense(which[part])
             own = self.bent.multipliers[which[part]] * self.problem.y[which[part]] * z.T
             points = self.point[:, np.newaxis] - self._step(newton, which[part], z, own)
-            for _ in range(_MOST_STEPS):
-                if not len(part) or budget.spent:
+            looked_at = self._looked_at(which[part], points)
+            for step in range(_MOST_STEPS):
+                if not len(part) or budget.spent or (step > _COMMON_STEPS and len(part) > _FEW):
                     break
-                gradients, bounds = self._around(which[part], z, points, budget)
+                gradients, bounds = self._around(looked_at, which[part], z, points, budget)
                 low[part] = np.maximum(low[part], bounds.low)
                 high[part] = np.minimum(high[part], bounds.high)
                 is_open = ~((low[part] > targets[part]) | (high[part] < targets[part]))
                 part, z, points = part[is_open], z[is_open], points[:, is_open]
-                points = points - self._step(newton, which[part], z, gradients[:, is_open])
+                gradients = gradients[:, is_open]
+                if step < _COMMON_STEPS or len(part) > _FEW:
+                    points = points - self._step(newton, which[part], z, gradients)
+                else:
+                    points = points - self._own_step(looked_at, which[part], points, gradients)
         return Interval(low, high)
 
     def _newton(self) -> Matrix | None:
         """The inverse of the Hessian at the certificate's point."""
-        problem, margins = self.problem, self.proof.margins
-        if problem.loss.name == "squared_hinge":
-            curvatures = np.where(margins < 1.0, 2.0 * problem.costs, 0.0)
-        else:
-            slopes = -problem.loss.derivative(margins)
-            curvatures = problem.costs * slopes * (1.0 - slopes)
-        self.curvatures = curvatures
-        hessian = _hessian(problem, curvatures)
+        self.curvatures = self._curvatures_at(self.proof.margins)
+        self.hessian = hessian_of(self.problem, self.curvatures)
         try:
-            return np.linalg.inv(hessian).astype(np.float64, copy=False)
+            return np.linalg.inv(self.hessian).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
             return None
+
+    def _curvatures_at(self, margins: Vector) -> Vector:
+        problem = self.problem
+        if problem.loss.name == "squared_hinge":
+            return np.where(margins < 1.0, 2.0 * problem.costs, 0.0)
+        slopes = -problem.loss.derivative(margins)
+        curvatures: Vector = problem.costs * slopes * (1.0 - slopes)
+        return curvatures
+
+    def _own_step(self, near: _LookedAt, which: Indices, points: Matrix, gradients: Matrix) -> Matrix:
+        """The same with the Hessian of each point, where rows cross the margin and the common one errs."""
+        steps, d = np.zeros_like(points), self.problem.rows.columns
+        for k, i in enumerate(which):
+            b = float(points[-1, k]) if self.metric.with_intercept else 0.0
+            margins = self.problem.margins(np.ascontiguousarray(points[:d, k]), b)
+            curvatures = np.zeros(len(margins))
+            curvatures[near.among] = self._curvatures_at(margins)[near.among]
+            curvatures[i] = 0.0
+            hessian = near.matrix + hessian_of(self.problem, curvatures) - np.diag(self.regulariser)
+            try:
+                steps[:, k] = np.linalg.solve(hessian, gradients[:, k])
+            except np.linalg.LinAlgError:
+                continue
+        return steps
 
     def _step(self, newton: Matrix, which: Indices, z: Matrix, gradients: Matrix) -> Matrix:
         """Newton steps of the problems without the rows, as columns: the inverse changes by rank one."""
@@ -278,8 +265,41 @@ class SmoothWithoutRows:
         z[:, : self.problem.rows.columns] = self.problem.rows.dense(which)
         return z
 
+    def _looked_at(self, which: Indices, points: Matrix) -> _LookedAt:
+        """Which rows are to be looked at, at points that are not much farther from ours than these.
+
+        A squared hinge is a parabola on either side of 1, so that only those rows matter whose margins
+        cross it: ``|<z_j, d>| <= sqrt(z_j'H^-1 z_j) |d|`` says which ones can. All others are in one vector
+        and one matrix.
+        """
+        problem, rows, bent = self.problem, self.problem.rows, self.bent
+        counted, held = problem.costs > 0.0, self.regulariser * self.point
+        if problem.loss.name != "squared_hinge":
+            every = np.flatnonzero(counted)
+            return _LookedAt(every, held, np.diag(self.regulariser), 0.0, 0.0, math.inf)
+        reach = _FARTHER * float(self._distances(points).max())
+        ways = np.abs(1.0 - self.proof.margins) * (1.0 - 4.0 * UNIT) - self.errors
+        crossing = counted & ~(np.sqrt(self.squared) * reach < _STAYING * ways)
+        crossing[which] = counted[which]
+        staying = counted & ~crossing
+        pulls = np.where(staying, bent.multipliers * problem.y, 0.0)
+        gradient = held.copy()
+        gradient[: rows.columns] -= rows.combine(pulls)
+        if self.metric.with_intercept:
+            gradient[-1] -= pulls.sum()
+        matrix = self.hessian - hessian_of(problem, np.where(crossing, self.curvatures, 0.0))
+        matrix[np.diag_indices_from(matrix)] += self.regulariser
+        terms = (rows.count + _ROUNDINGS) * UNIT
+        off = float((bent.off + terms * bent.multipliers) @ np.where(staying, self.of_rows, 0.0))
+        per_length = 4.0 * (terms + len(matrix) * UNIT) * float(np.trace(self.hessian))
+        return _LookedAt(np.flatnonzero(crossing), gradient, matrix, off, per_length, reach)
+
+    def _distances(self, points: Matrix) -> Vector:
+        """``sqrt(d'Hd)`` of the ways to some points, or a little more."""
+        return lengths_of(self.metric.factor.T @ (points - self.point[:, np.newaxis])) * self.metric.looser
+
     def _around(
-        self, which: Indices, z: Matrix, points: Matrix, budget: core.Budget
+        self, looked_at: _LookedAt, which: Indices, z: Matrix, points: Matrix, budget: core.Budget
     ) -> tuple[Matrix, Interval]:
         """The gradients of the problems without the rows; their minimisers are as near as these are small.
 
@@ -289,26 +309,47 @@ class SmoothWithoutRows:
         problem, rows, loss, bent = self.problem, self.problem.rows, self.problem.loss, self.bent
         bending = bent.curvatures > 0.0
         per_range = np.divide(1.0, bent.ranges, out=np.zeros(len(bending)), where=bending)
-        points, count = np.ascontiguousarray(points), len(which)
+        points, count, among = np.ascontiguousarray(points), len(which), looked_at.among
         pulled, sizes, moved = np.empty_like(points), np.empty(count), np.empty(count)
-        known_rows = (problem.y, problem.costs, self.of_rows, self.proof.margins, per_range)
+        known_rows = (problem.y, problem.costs, self.of_rows, self.proof.margins, per_range, among)
         out = (pulled, sizes, moved)
         core.pulls_of_points(rows.compiled, loss.name, *known_rows, points, which, *out, budget)
-        held = self.regulariser[:, np.newaxis] * points
-        lengths = _lengths(points) * (1.0 + (len(points) + _ROUNDINGS) * UNIT)
+        ways = points - self.point[:, np.newaxis]
+        held = looked_at.gradient[:, np.newaxis] + looked_at.matrix @ ways
+        lengths = lengths_of(points) * (1.0 + (len(points) + _ROUNDINGS) * UNIT)
         steepest = 2.0 if loss.name == "squared_hinge" else 0.25
         of_score = (rows.longest + 2.0 * _ROUNDINGS) * UNIT * lengths  # times |z|: how far a score is off
-        off = steepest * of_score * float(problem.costs @ self.of_rows**2)
-        off += (rows.count + 2.0 * _ROUNDINGS) * UNIT * sizes + 4.0 * UNIT * np.abs(held).sum(axis=0)
+        off = steepest * of_score * float(problem.costs[among] @ self.of_rows[among] ** 2)
+        off += (rows.count + 2.0 * _ROUNDINGS) * UNIT * sizes + 8.0 * UNIT * np.abs(held).sum(axis=0)
+        off += looked_at.off + looked_at.per_length * lengths_of(ways)
+        off += 8.0 * UNIT * (float(np.abs(self.regulariser * self.point).sum()) + lengths)
         moved += of_score * float((self.of_rows * per_range).max()) + float((self.errors * per_range).max())
+        moved = np.maximum(moved, _STAYING if len(among) < rows.count else 0.0)
         own, left = self._own(which)
         gradients = held - pulled
         pull = (self.metric.lengths(gradients) + 1.01 * off / math.sqrt(self.metric.least)) / np.sqrt(left)
         known = moved + 2.0 * pull / np.sqrt(left) * self.nearest < 1.0 - 1e-9
+        known &= self._distances(points) <= looked_at.reach
         margins = problem.y[which] * np.einsum("ij,ji->i", z, points)
         rounding = (len(points) + _ROUNDINGS) * UNIT * self.of_rows[which] * lengths
         away = own * pull * (1.0 + _ROUNDINGS * UNIT) + 1.01 * rounding
         return gradients, _where(known, margins, away)
+
+
+class _LookedAt(NamedTuple):
+    """The gradient near a point: what rows give that stay on their side of the margin, and which do not."""
+
+    among: Indices
+    """The rows that are to be looked at, at every other point."""
+    gradient: Vector
+    """What all others, and the regulariser, give at the point itself."""
+    matrix: Matrix
+    """How that changes from there."""
+    off: float
+    per_length: float
+    """How far rounding can put it off, and in addition for each unit of the way to another point."""
+    reach: float
+    """How far away, as ``sqrt(d'Hd)``, this holds."""
 
 
 def _nothing(count: int) -> Interval:

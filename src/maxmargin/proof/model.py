@@ -43,16 +43,33 @@ class Status(Enum):
         "and scale the features."
     )
     VALUES_ROUNDED = (
-        "Budget spent: after {steps} steps the relative gap is {gap:.1e}, above tol = {tol:.1e}. The "
+        "Ended by rounding: after {steps} steps the relative gap is {gap:.1e}, above tol = {tol:.1e}. The "
         "values of the kernel are so large, or C is, that their rounding in float64 alone can change the "
         "objective by more than tol. Scale the features to similar ranges, or lower C, gamma or the degree."
     )
     RULE_FIRED = (
-        "Budget spent: the solver ended by its own rule after {steps} steps, at a relative gap of "
+        "Not certified: the solver ended by its own rule after {steps} steps, at a relative gap of "
         "{gap:.1e}, above tol = {tol:.1e}: it reached its stop_threshold or epsilon, separated the rows "
         "(perceptron), or rounding error leaves it nothing to gain. Lower stop_threshold or epsilon, "
         "loosen tol, give the data in float64, scale the features, or choose another solver."
     )
+    NO_GAIN = (
+        "Budget spent: after {steps} passes over the data the relative gap is {gap:.1e}, above "
+        "tol = {tol:.1e}, and the last passes have hardly lowered it. Allow more memory, so that more rows "
+        "near the margin can be kept, loosen tol, or scale the features."
+    )
+
+    AT_ZERO = (
+        "Budget spent: after {steps} steps the best objective is 0 as far as rounding tells, as it is "
+        "where w = 0 is best, and no gap is a share of that: {gap:.1e} is above tol = {tol:.1e}. How far "
+        "the model is from the best is certificate_.gap. Use a smaller nu, or another kernel."
+    )
+
+    def at(self, certificate: Certificate) -> Status:
+        """The status of a run that nothing is left to gain for, where its objective may be 0."""
+        around = certificate.total is not None and certificate.dual <= 0.0 <= certificate.primal
+        ended = self in (Status.RULE_FIRED, Status.VALUES_ROUNDED)
+        return Status.AT_ZERO if around and ended else self
 
     @classmethod
     def within_tol(cls, certificate: Certificate) -> Status:

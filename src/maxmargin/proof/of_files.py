@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.proof.of_shares import with_share
@@ -49,6 +50,8 @@ class Part:
     """Where the file says that the best point is."""
     shift: float = 0.0
     """What the file's point lowers the targets by, where the problem seeks that."""
+    data: Any = None
+    """The rows themselves, of one class without a kernel."""
     width: float = 0.0
     """Of a ranking with the hinge: over how much of the margin the multipliers of pairs rise."""
 
@@ -68,6 +71,8 @@ class Finding:
     claim: Claim | None = None
     rounding: float = ROUNDING
     """How far recomputed values may be from those claimed, relatively."""
+    lost: float = 0.0
+    """And how far besides: what rounding takes from terms that cancel."""
     reasons: list[str] = field(default_factory=list[str])
     """Why what is claimed does not hold; empty if it does."""
 
@@ -240,23 +245,25 @@ def one_class_part(model: StoredModel, X: Any, *, rows: NDArray[Any] | None) -> 
     from maxmargin.problem.shares import one_class_problem
 
     alpha, origin = None, ""
+    data, nu = None, model.problem["nu"]
     if isinstance(model, SavedKernelModel):
         examples: RowSpace = KernelRows(rows_of(X, keep_zeros=model.vectors is None), model.kernel)
         w = np.zeros(examples.count)
         w[_known(rows)] = model.coefficients[0]
         alpha, origin = np.maximum(w, 0.0), "the file's support vectors"
     else:
-        examples = rows_of(X)
+        examples, data = rows_of(X), X
         w = np.array(model.coef[0])  # type: ignore[attr-defined]
     if model.certificates is not None:
         alpha, origin = model.certificates[0].alpha, "the file's multipliers"
-    problem, shift = with_share(model, 0, one_class_problem(examples, model.problem["nu"]), w, 0.0)
+    problem, shift = with_share(model, 0, one_class_problem(examples, nu), w, 0.0)
     return Part(
         name="",
         problem=problem,
         w=w,
         b=0.0,
         shift=shift,
+        data=data,
         claim=None if model.claims is None else model.claims[0],
         alpha=alpha,
         alpha_from=origin,
@@ -330,6 +337,7 @@ def judge_proof(part: Part, tol: float | None) -> Finding:
         part.alpha_from,
         part.claim,
         _rounding(part),
+        _lost_in_sums(part),
     )
     finding.reasons.extend(_contradictions(finding))
     if tol is not None and not finding.relative_gap <= tol * (1 + ROUNDING) + ROUNDING**1.5:
@@ -393,7 +401,30 @@ def _certified(part: Part) -> tuple[Certificate, float]:
     point = Solution(w=part.w, b=part.b, alpha=part.alpha, width=part.width)
     if part.hard:
         return certify_hard_margin(part.problem, point), primal_at(part.problem, part.w, part.b)
-    return certify(part.problem, point), part.problem.primal(part.w, part.b, part.shift)
+    certificate, value = certify(part.problem, point), part.problem.primal(part.w, part.b, part.shift)
+    if certificate.b == part.b and getattr(certificate, "shift", 0.0) == part.shift:
+        value = min(value, certificate.primal)  # of the same point, and where it pays in twofold precision
+    return certificate, value
+
+
+def _lost_in_sums(part: Part) -> float:
+    """What rounding may take from the values of a problem with a nu, whose terms cancel.
+
+    The term of the shift is negative, and may be far larger than the sum of all. Twice what the bounds on
+    rounding of both values are: once for what is claimed, and once for what is recomputed.
+    """
+    problem = part.problem
+    if problem.total is None:
+        return 0.0
+    margins = problem.margins(part.w, part.b, part.shift)
+    upper = problem.primal_of(part.w, part.b, margins, shift=part.shift)
+    plain = problem.plain_value(part.w, part.b, margins, part.shift)
+    of_norm = problem.rows.squared_norm(part.w) - problem.rows.plain_squared_norm(part.w)
+    lost = max(upper - plain, 0.0) + abs(of_norm)
+    if part.alpha is not None:
+        combined = problem.rows.combine(part.alpha * problem.y)
+        lost += abs(problem.dual_size(part.alpha, combined) - problem.plain_dual_size(combined))
+    return 2.0 * lost
 
 
 def _rounding(part: Part) -> float:
@@ -404,7 +435,7 @@ def _rounding(part: Part) -> float:
 
 
 def _slack(finding: Finding, claim: Claim) -> float:
-    return finding.rounding * min(abs(finding.primal), abs(claim.primal))
+    return finding.rounding * min(abs(finding.primal), abs(claim.primal)) + finding.lost
 
 
 def _contradictions(finding: Finding) -> Iterator[str]:
@@ -424,6 +455,16 @@ def _contradictions(finding: Finding) -> Iterator[str]:
         )
 
 
+def _solver_of(part: Part) -> Callable[..., Any]:
+    """What solves the problem of a part."""
+    from maxmargin import solve, solve_hard_margin
+    from maxmargin.reductions.one_class_on_columns import solve_one_class
+
+    if part.data is not None:
+        return partial(solve_one_class, X=part.data)
+    return solve_hard_margin if part.hard else solve
+
+
 def judge_alone(
     part: Part,
     tol: float,
@@ -435,17 +476,18 @@ def judge_alone(
     First by the multipliers that the file or its margins suggest, then by solving the problem here to a
     tenth of ``tol``, as long as ``max_time`` lasts.
     """
-    from maxmargin import Solution, solve, solve_hard_margin
+    from maxmargin import Solution
 
     certificate, primal = _certified(part)
     bound_from = part.alpha_from if part.alpha is not None else "the margins"
     if _above(primal, certificate.dual) > tol / 10:
-        solved = (solve_hard_margin if part.hard else solve)(
+        start = Solution(w=part.w, b=part.b, alpha=certificate.alpha, width=part.width)
+        solved = _solver_of(part)(
             part.problem,
             tol=tol / 10,
             max_steps=10**9,
             max_time=max_time,
-            start=Solution(w=part.w, b=part.b, alpha=certificate.alpha, width=part.width),
+            start=start if part.data is None else replace(start, b=part.shift),
             callback=callback,
         )
         if solved.interrupted:
@@ -457,12 +499,14 @@ def judge_alone(
         best = certificate
     dual = max(certificate.dual, best.dual)
     best_known = min(certificate.primal, best.primal, primal)
-    finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, _rounding(part))
-    finding.reasons.extend(_unconfirmed(finding, tol, max_time))
+    slack = _rounding(part), _lost_in_sums(part)
+    finding = Finding(part.name, primal, dual, best_known, bound_from, part.claim, *slack)
+    finding.reasons.extend(unconfirmed(finding, tol, max_time))
     return finding
 
 
-def _unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+def unconfirmed(finding: Finding, tol: float, max_time: float) -> Iterator[str]:
+    """Why a model without multipliers is not shown to be what its file claims, or to be within tol."""
     claim = finding.claim
     slack = 0.0 if claim is None else _slack(finding, claim)
     if claim is not None and finding.primal > claim.primal + slack:

@@ -113,12 +113,7 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
         return Neighbourhood(radius, proof.b, proof.b, side.scaling)
     if side.intercept is Intercept.NONE and side.total is None:
         return Neighbourhood(radius, proof.b, proof.b)
-    shift = 0.0 if side.total is None else proof.shift
-    scores = side.scores_of(proof.margins, proof.b, shift)
-    errors = _errors(proof, side) + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
-    if side.targets is not None:
-        errors += 8.0 * UNIT * (1.0 + abs(shift) + np.abs(side.targets))
-    reach = (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * UNIT)
+    scores, reach = _scores_and_reach(proof, side, radius)
     if side.total is not None:
         return Neighbourhood(radius, *_with_shift(side, scores, reach))
     if side.hard:
@@ -126,6 +121,16 @@ def neighbourhood(proof: Certificate, side: Side) -> Neighbourhood:
     low = _beyond(side, scores + reach, -1.0)
     high = _beyond(side, scores - reach, 1.0)
     return Neighbourhood(radius, min(low, proof.b), max(high, proof.b))
+
+
+def _scores_and_reach(proof: Certificate, side: Side, radius: float) -> tuple[Vector, Vector]:
+    """The scores of rows, without b, and how far those of the best w can be from them."""
+    shift = 0.0 if side.total is None else proof.shift
+    scores = side.scores_of(proof.margins, proof.b, shift)
+    errors = _errors(proof, side) + 4.0 * UNIT * (np.abs(scores) + abs(proof.b))
+    if side.targets is not None:
+        errors += 8.0 * UNIT * (1.0 + abs(shift) + np.abs(side.targets))
+    return scores, (radius * side.lengths + errors) * (1.0 + _ROUNDINGS * UNIT)
 
 
 def _errors(proof: Certificate, side: Side) -> Vector:
@@ -172,13 +177,21 @@ def _with_shift(side: Side, scores: Vector, reach: Vector) -> tuple[float, float
     assert side.total is not None
     assert side.targets is not None
     kinks = side.targets - side.y * scores
+    levels = [
+        _level(kinks[own], reach[own], side.costs[own], total) for own, total in _sides_of_levels(side)
+    ]
     if side.intercept is Intercept.NONE:
-        return _level(kinks, reach, side.costs, side.total)
-    above, below = (
-        _level(kinks[side.y == sign], reach[side.y == sign], side.costs[side.y == sign], 0.5 * side.total)
-        for sign in (1.0, -1.0)
-    )
+        return levels[0]
+    above, below = levels
     return 0.5 * (above[0] - below[1]), 0.5 * (above[1] - below[0])
+
+
+def _sides_of_levels(side: Side) -> list[tuple[NDArray[np.bool_], float]]:
+    """The rows that share a level, and what their multipliers add up to."""
+    assert side.total is not None
+    if side.intercept is Intercept.NONE:
+        return [(np.ones(len(side.y), bool), side.total)]
+    return [(side.y == sign, 0.5 * side.total) for sign in (1.0, -1.0)]
 
 
 def _level(kinks: Vector, reach: Vector, costs: Vector, total: float) -> tuple[float, float]:
@@ -278,7 +291,28 @@ def settled_rows(proof: Certificate, side: Side) -> SettledRows:
     A multiplier there is ``-C_i loss'(m_i)``, of which a hinge knows only 0 above a margin of 1, and C_i
     below it. The logistic loss has neither, and a hard margin has no C.
     """
+    if side.total is not None:
+        return _settled_by_levels(proof, side)
     return settled_by(margin_bounds(proof, side), side)
+
+
+def _settled_by_levels(proof: Certificate, side: Side) -> SettledRows:
+    """The same where targets have a shift: rows whose kinks are on one side of every best level.
+
+    The shift of the optimum is not that of the certificate, so margins alone do not tell.
+    """
+    assert side.total is not None
+    assert side.targets is not None
+    idle, at_cost = side.costs == 0.0, np.zeros(len(side.costs), bool)
+    if proof.proven and math.isfinite(proof.primal) and math.isfinite(proof.dual):
+        scores, reach = _scores_and_reach(proof, side, _radius(proof, side))
+        kinks = side.targets - side.y * scores
+        reach = reach + _ROUNDINGS * UNIT * (np.abs(side.targets) + np.abs(scores) + reach)
+        for own, total in _sides_of_levels(side):
+            low, high = _level(kinks[own], reach[own], side.costs[own], total)
+            idle[own] |= kinks[own] + reach[own] < low
+            at_cost[own] = (kinks[own] - reach[own] > high) & (side.costs[own] > 0.0)
+    return SettledRows(idle, at_cost)
 
 
 def settled_by(margins: tuple[Vector, Vector], side: Side) -> SettledRows:

@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How the problems of one fit with a kernel are solved: each on the first way that proves it to ``tol``.
 
-1  small problems, where nobody watches, chooses or goes on from somewhere: all of them in one compiled call
-2  all others, and those that fell short, side by side, on one ``Rung`` after the other
+Small ones, where nobody watches, chooses or goes on from somewhere, are all solved in one compiled call.
+The others, and those that fell short, go side by side, each by the ladder of ``KernelLadder``, which a
+regression has as well:
+
+1  pairs of rows, as long as their steps are a small part of what a factor costs
+2  the columns of a factor of the kernel matrix, where these are few, by the interior point
+3  active sets, on the whole matrix
+4  a factor with more columns
+5  pairs of rows again
+
+The kernel that is the inner product of the data begins with 2, on the columns of the data themselves.
 """
 
 from __future__ import annotations
@@ -21,7 +30,6 @@ from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.kernels.cache_use import COMPUTED, FOUND, PEAK, CacheUse, cache_notes
-from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.certificate import Certificate, certify, feasible
@@ -34,6 +42,7 @@ from maxmargin.reductions.small_problems import Parts, SmallModels, Solved, solv
 from maxmargin.solvers import WorkingSet, sizes
 from maxmargin.solvers.gpu_working_sets import solve_together
 from maxmargin.solvers.kernel.active_sets import ActiveSets
+from maxmargin.solvers.kernel.kernel_problem import kernel_rows
 from maxmargin.solving.loop import NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Running, Way, find_way, solve_each
 from maxmargin.tools.interrupts import held_back
@@ -45,13 +54,34 @@ logger = logging.getLogger("maxmargin")
 
 @dataclass(frozen=True)
 class Attempt:
-    """One of the problems with a kernel, and what there is to solve it with."""
+    """A problem with a kernel, and what there is to solve it with."""
 
-    k: int
-    """The number of the problem."""
     problem: Problem
     budget: Budget
     callback: Callback | None
+    seed: int
+    plain: Callable[[], Problem | None]
+    """The problem on the data themselves, where the kernel is their inner product; else None."""
+    name: str = "The problem"
+    """For the log."""
+
+    @property
+    def count(self) -> int:
+        """Rows of the kernel matrix."""
+        return kernel_rows(self.problem).count
+
+    def go_on(self, way: Way, tol: float, max_steps: int, known: Certificate | None) -> Model:
+        """The model that a way leads to, from what is known."""
+        return solve(
+            self.problem,
+            way,
+            tol=tol,
+            max_steps=max_steps,
+            start=None if known is None else Solution(alpha=known.alpha),
+            known=known,
+            callback=self.callback,
+            budget=self.budget,
+        )
 
 
 @dataclass(frozen=True)
@@ -62,6 +92,155 @@ class Rung:
     """Given what is known of the problem; None: it cannot."""
     reason: str
     """Why it has its turn, for the log."""
+
+
+def configured(way: Way, **ours: Any) -> Way:
+    """The way with those of these options that its solver has."""
+    solver: Any = way.solver
+    offered = {field.name for field in fields(solver)}
+    return changed(way, solver=replace(solver, **{name: ours[name] for name in ours if name in offered}))
+
+
+@dataclass(frozen=True)
+class KernelLadder:
+    """How the problems of one fit with a kernel are solved, each by itself."""
+
+    way: Way
+    """On pairs of rows, or what was asked for."""
+    tol: float
+    max_steps: int
+    cache_size: float
+    """Megabytes for values of the kernel."""
+    at_will: bool
+    """Whether nobody has chosen how, sets a limit on steps, or goes on from somewhere."""
+    is_linear: bool
+    """Whether the kernel is the inner product of the data."""
+    kernel_is_none: bool
+    """Whether the function is not shown to be a kernel on the rows."""
+    on_card: bool = False
+
+    def climb(self, attempt: Attempt, known: Certificate | None, *, hard: bool = False) -> Model:
+        """The model of the first rung that proves the problem to ``tol``, or of the last one.
+
+        ``hard``: pairs of rows have failed already.
+        """
+        model, ran = None, ""
+        for rung in self._rungs(attempt, hard=hard):
+            logger.debug("%s: %s", attempt.name, rung.reason)
+            found = rung.solve(attempt, known)
+            if found is None:
+                continue
+            model = found
+            if known is None or model.certificate.relative_gap < known.relative_gap:
+                known, ran = model.certificate, model.solver
+            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or attempt.budget.spent
+            if ended or known.relative_gap <= self.tol:
+                break
+        assert model is not None
+        assert known is not None
+        # Where nobody limits the steps, it is the ladder itself that has given up by their number.
+        ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self.at_will else set())
+        if known.relative_gap <= self.tol:
+            model = replace(model, status=Status.within_tol(known))
+        elif model.status in ends and self._is_rounding(attempt.problem, known):
+            model = replace(model, status=Status.VALUES_ROUNDED)
+        return replace(model, certificate=known, solver=ran or model.solver)
+
+    def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
+        """Whether the rounding of the kernel's values can change the objective by more than ``tol``.
+
+        At the multipliers that were proven; where nothing is better than 0, at those of C.
+        """
+        rows = problem.rows
+        alpha = proof.alpha if proof.alpha.any() else feasible(problem, problem.costs)
+        per_length, constant = rows.score_error(rows.combine(alpha * problem.y))
+        lost = core.dot(problem.costs, per_length * rows.lengths + constant)
+        return lost > self.tol * abs(proof.primal)
+
+    def _rungs(self, attempt: Attempt, *, hard: bool) -> Sequence[Rung]:
+        """How to solve a problem, one way after the other."""
+        count = attempt.count
+        if self.on_card:
+            return [self._pairs(self.max_steps, "The rows lie on a GPU.")]
+        if not self.at_will:
+            return [self._pairs(self.max_steps, "It was asked for.")]
+        if attempt.problem.total is not None:
+            return [self._pairs(NO_LIMIT, "Pairs of rows of one sign keep the total of the multipliers.")]
+        if hard or (self.is_linear and count > sizes.TINY_ROWS):
+            after = "Steps on pairs of rows hardly do better where columns have failed."
+            return [self._columns, self._pairs(sizes.STEPS_AFTER_COLUMNS, after)]
+        needed = 3 * 8 * count**2  # bytes: the matrix, its scaled copy and the factor
+        if count > sizes.FACTORED_ROWS or needed > self.cache_size * 1e6:
+            return [self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.")]
+        work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
+        easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
+        last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
+        return [easy, self._columns, self._active_sets, self._more_columns, last]
+
+    def _pairs(self, max_steps: int, reason: str, most_work: float = math.inf) -> Rung:
+        return Rung(partial(self._on_pairs, max_steps, most_work), reason)
+
+    @property
+    def _columns(self) -> Rung:
+        reason = "Second-order steps on columns hardly depend on how the data are scaled."
+        return Rung(partial(self._on_columns, 0), reason)
+
+    @property
+    def _active_sets(self) -> Rung:
+        reason = "Of a factor with many columns few rows are free, and systems of these are smaller."
+        return Rung(self._on_active_sets, reason)
+
+    @property
+    def _more_columns(self) -> Rung:
+        reason = "Too many rows change sides: the interior point does not ask for sides."
+        return Rung(partial(self._on_columns, sizes.MOST_FACTOR_COLUMNS), reason)
+
+    def _on_pairs(
+        self, max_steps: int, most_work: float, attempt: Attempt, known: Certificate | None
+    ) -> Model:
+        """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
+        way = self.way.with_seed(attempt.seed)
+        if isinstance(way.solver, WorkingSet):
+            way = changed(way, solver=replace(way.solver, most_work=most_work))
+        tiny = not self.on_card and attempt.count <= sizes.TINY_ROWS
+        return attempt.go_on(way, 0.0 if tiny else self.tol, max_steps, known)
+
+    def _on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """Newton's method on the free multipliers, with the whole matrix at hand."""
+        if self.kernel_is_none:
+            return None
+        way = Way(ActiveSets(), "active_sets: pairs of rows gained too little.")
+        return attempt.go_on(way, self.tol, NO_LIMIT, known)
+
+    def _on_columns(self, more: int, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """A linear problem on the columns of the data, or of a factor of the kernel matrix.
+
+        A factor may have few columns, or more, up to that number; None where it has not.
+        """
+        few = max(sizes.FEW_FACTOR_COLUMNS, attempt.count // sizes.ROWS_PER_FACTOR_COLUMN)
+        columns = self._columns_of(attempt, more or few)
+        if columns is None:
+            return None
+        if more and isinstance(columns, Factor) and columns.rows.shape[1] <= few:
+            return None  # these have had their turn
+        budget, told = attempt.budget, attempt.callback
+        return solve_on_columns(attempt.problem, columns, self.tol, attempt.seed, budget, told)
+
+    def _columns_of(self, attempt: Attempt, most: int) -> Columns | None:
+        """The problem on the data themselves, where the kernel is their inner product; else a factor.
+
+        None where the matrix is not that of a kernel, the factor is hardly smaller, or time is over.
+        """
+        plain = attempt.plain()
+        if plain is not None:
+            return plain
+        if self.kernel_is_none:
+            return None
+        rows = kernel_rows(attempt.problem)
+        every = np.arange(rows.count)
+        budget = attempt.budget
+        matrix = rows.block(every, every, budget)
+        return None if budget.spent else factor_of(matrix, min(rows.count, most), budget)
 
 
 class KernelFit:
@@ -93,8 +272,6 @@ class KernelFit:
         if self._on_card:
             self._threads = self._side_by_side = 1  # one problem has the whole card
         self._quick = self._at_will and running.unseen and not self._on_card and problems.nu is None
-        # Where nobody limits the steps, it is the ladder itself that has given up by their number.
-        self._ends = {Status.RULE_FIRED} | ({Status.STEPS_SPENT} if self._at_will else set())
         self._at_once: SmallModels | None = None
         self._solved: Solved | None = None
         self._shared_bytes = 0
@@ -151,19 +328,26 @@ class KernelFit:
         if self._on_card and self._at_will and self._starts is None and self.problems.several:
             self._starts = self._side_by_side_on_card()
         self._first: Problem | None = self.problems.problem(0)
-        self._way = self._configured(find_way(self.running.solver, self._first, self.running.tol))
+        self._ladder = self._ladder_of(find_way(self.running.solver, self._first, self.running.tol))
         _ = self.running.seed  # before problems start side by side
         count = len(self.problems)
         return Models(solve_each(count, self._solve_one, self.running.seconds, self._threads))
 
-    def _configured(self, way: Way) -> Way:
-        """A solver that was not configured by hand gets its share of the memory."""
-        if not isinstance(self.running.solver, str):
-            return way
-        options: Any = way.solver
-        ours = {"cache_size": self._cache_size / self._side_by_side, "shrinking": self._shrinking}
-        offered = {field.name for field in fields(options)}
-        return changed(way, solver=replace(options, **{n: ours[n] for n in ours if n in offered}))
+    def _ladder_of(self, way: Way) -> KernelLadder:
+        """The ladder; a solver that was not configured by hand gets its share of the memory."""
+        if isinstance(self.running.solver, str):
+            share = self._cache_size / self._side_by_side
+            way = configured(way, cache_size=share, shrinking=self._shrinking)
+        return KernelLadder(
+            way,
+            self.running.tol,
+            self.running.max_steps,
+            self._cache_size,
+            self._at_will,
+            is_linear=self.problems.plain_rows is not None,
+            kernel_is_none=self.problems.kernel_is_none,
+            on_card=self._on_card,
+        )
 
     def _all_in_one_call(self) -> SmallModels | None:
         """All problems at once, with all values of the kernel at hand; None where these are too many."""
@@ -245,152 +429,26 @@ class KernelFit:
                 return model
             start = model.alpha
         problem, self._first = (self._first if k == 0 else None) or self.problems.problem(k), None
-        attempt = Attempt(k, problem, budget, self.running.told_of(self.problems.name(k)))
+        name = self.problems.name(k)
+        attempt = Attempt(
+            problem,
+            budget,
+            self.running.told_of(name),
+            self.running.seed + k,
+            plain=partial(self.problems.plain_problem, k),
+            name=f"{self.problems.kind.what} {name}",
+        )
         # The multipliers of a start become feasible, whatever costs they come from.
         known = None
         if start is not None and problem.total is not None and start.any():
             start = start * (problem.total / float(start.sum()))  # which was in units of its own rho
         if start is not None:
             known = certify(problem, Solution(alpha=start), budget=budget, tol=self.running.tol)
-        return self._climb(attempt, known, self._rungs(k, hard=small))
-
-    def _climb(self, attempt: Attempt, known: Certificate | None, rungs: Sequence[Rung]) -> Model:
-        """The model of the first rung that proves the problem to ``tol``, or of the last one."""
-        tol, model, ran = self.running.tol, None, ""
-        for rung in rungs:
-            name = self.problems.name(attempt.k)
-            logger.debug("%s %s: %s", self.problems.kind.what, name, rung.reason)
-            found = rung.solve(attempt, known)
-            if found is None:
-                continue
-            model = found
-            if known is None or model.certificate.relative_gap < known.relative_gap:
-                known, ran = model.certificate, model.solver
-            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or attempt.budget.spent
-            if ended or known.relative_gap <= tol:
-                break
-        assert model is not None
-        assert known is not None
-        if known is not model.certificate and known.relative_gap <= tol:
-            model = replace(model, status=Status.within_tol(known))
-        elif model.status in self._ends and self._is_rounding(attempt.problem, known):
-            model = replace(model, status=Status.VALUES_ROUNDED)
-        if attempt.problem.total is not None:
-            known, self.problems.scales[attempt.k] = in_units_of_rho(known)
-        return replace(model, certificate=known.without_problem(known.w), solver=ran or model.solver)
-
-    def _is_rounding(self, problem: Problem, proof: Certificate) -> bool:
-        """Whether the rounding of the kernel's values can change the objective by more than ``tol``.
-
-        At the multipliers that were proven; where nothing is better than 0, at those of C.
-        """
-        rows = problem.rows
-        alpha = proof.alpha if proof.alpha.any() else feasible(problem, problem.costs)
-        per_length, constant = rows.score_error(alpha * problem.y)
-        lost = core.dot(problem.costs, per_length * rows.lengths + constant)
-        return proof.relative_gap > self.running.tol and lost > self.running.tol * abs(proof.primal)
-
-    def _rungs(self, k: int, *, hard: bool) -> Sequence[Rung]:
-        """How to solve a problem, one way after the other; ``hard``: where pairs of rows have failed."""
-        count = self.problems.count(k)
-        if self._on_card:
-            return [self._pairs(self.running.max_steps, "The rows lie on a GPU.")]
-        if not self._at_will:
-            return [self._pairs(self.running.max_steps, "It was asked for.")]
-        if self.problems.nu is not None:
-            return [self._pairs(NO_LIMIT, "Pairs of rows of one sign keep the total of the multipliers.")]
-        if hard or (self.problems.plain_rows is not None and count > sizes.TINY_ROWS):
-            after = "Steps on pairs of rows hardly do better where columns have failed."
-            return [self._columns, self._pairs(sizes.STEPS_AFTER_COLUMNS, after)]
-        needed = 3 * 8 * count**2  # bytes: the matrix, its scaled copy and the factor
-        if count > sizes.FACTORED_ROWS or needed > self._cache_size * 1e6:
-            return [self._pairs(NO_LIMIT, "A factor of the kernel matrix would be too large.")]
-        work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
-        easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
-        last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
-        return [easy, self._columns, self._active_sets, self._more_columns, last]
-
-    def _pairs(self, max_steps: int, reason: str, most_work: float = math.inf) -> Rung:
-        return Rung(partial(self._on_pairs, max_steps, most_work), reason)
-
-    @property
-    def _columns(self) -> Rung:
-        reason = "Second-order steps on columns hardly depend on how the data are scaled."
-        return Rung(partial(self._on_columns, 0), reason)
-
-    @property
-    def _active_sets(self) -> Rung:
-        reason = "Of a factor with many columns few rows are free, and systems of these are smaller."
-        return Rung(self._on_active_sets, reason)
-
-    @property
-    def _more_columns(self) -> Rung:
-        reason = "Too many rows change sides: the interior point does not ask for sides."
-        return Rung(partial(self._on_columns, sizes.MOST_FACTOR_COLUMNS), reason)
-
-    def _on_pairs(
-        self, max_steps: int, most_work: float, attempt: Attempt, known: Certificate | None
-    ) -> Model:
-        """Take at most so many steps of the solver, which moves multipliers of pairs of rows."""
-        way = self._way.with_seed(self.running.seed + attempt.k)
-        if isinstance(way.solver, WorkingSet):
-            way = changed(way, solver=replace(way.solver, most_work=most_work))
-        tiny = attempt.problem.rows.count <= sizes.TINY_ROWS
-        return solve(
-            attempt.problem,
-            way,
-            tol=0.0 if not self._on_card and tiny else self.running.tol,
-            max_steps=max_steps,
-            start=None if known is None else Solution(alpha=known.alpha),
-            known=known,
-            callback=attempt.callback,
-            budget=attempt.budget,
-        )
-
-    def _on_active_sets(self, attempt: Attempt, known: Certificate | None) -> Model | None:
-        """Newton's method on the free multipliers, with the whole matrix at hand."""
-        if self.problems.kernel_is_none:
-            return None
-        why = "active_sets: pairs of rows gained too little."
-        return solve(
-            attempt.problem,
-            Way(ActiveSets(), why),
-            tol=self.running.tol,
-            max_steps=NO_LIMIT,
-            start=None if known is None else Solution(alpha=known.alpha),
-            known=known,
-            callback=attempt.callback,
-            budget=attempt.budget,
-        )
-
-    def _on_columns(self, more: int, attempt: Attempt, known: Certificate | None) -> Model | None:
-        """A linear problem on the columns of the data, or of a factor of the kernel matrix.
-
-        A factor may have few columns, or more, up to that number; None where it has not.
-        """
-        few = max(sizes.FEW_FACTOR_COLUMNS, attempt.problem.rows.count // sizes.ROWS_PER_FACTOR_COLUMN)
-        seed = self.running.seed + attempt.k
-        columns = self._columns_of(attempt.k, attempt.problem, more or few)
-        if columns is None:
-            return None
-        if more and isinstance(columns, Factor) and columns.rows.shape[1] <= few:
-            return None  # these have had their turn
-        budget, told = attempt.budget, attempt.callback
-        return solve_on_columns(attempt.problem, columns, self.running.tol, seed, budget, told)
-
-    def _columns_of(self, k: int, problem: Problem, most: int) -> Columns | None:
-        """The problem on the data themselves, where the kernel is their inner product; else a factor.
-
-        None where the matrix is not that of a kernel, or the factor is hardly smaller.
-        """
-        plain = self.problems.plain_problem(k)
-        if plain is not None:
-            return plain
-        if self.problems.kernel_is_none:
-            return None
-        rows, every = problem.rows, np.arange(problem.rows.count)
-        assert isinstance(rows, KernelRows)
-        return factor_of(rows.block(every, every), min(rows.count, most))
+        model = self._ladder.climb(attempt, known, hard=small)
+        proof = model.certificate
+        if problem.total is not None:
+            proof, self.problems.scales[k] = in_units_of_rho(proof)
+        return replace(model, certificate=proof.without_problem(proof.w))
 
     def cache_use(self, models: Models, kernel: Kernel) -> CacheUse:
         """What has been made of ``cache_size``."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from maxmargin.core import Budget
+from maxmargin.core import ALL_CORES, Budget
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
 from maxmargin.problem.twin_rows import TwinRows
@@ -67,12 +67,14 @@ class Factor(NamedTuple):
         return c
 
 
-def factor_of(matrix: Matrix, most: int) -> Factor | None:
+@np.errstate(over="ignore", invalid="ignore")
+def factor_of(matrix: Matrix, most: int, budget: Budget = ALL_CORES) -> Factor | None:
     """A factor of the kernel matrix with as few columns as rounding allows, at most so many; else None.
 
     Cholesky's factor with pivots, of the matrix scaled to a diagonal of 1: small values beside very large
     ones keep their digits. It is made some columns at a time, from the rows whose diagonal is still the
-    largest; of these, only such as the others of the block leave large.
+    largest; of these, only such as the others of the block leave large. Values that no kernel has beside
+    this diagonal overflow and have no factor, and there is none once the budget is spent.
     """
     diagonal = np.einsum("ii->i", matrix)
     if not (np.isfinite(matrix).all() and (diagonal >= 0.0).all()):
@@ -84,10 +86,14 @@ def factor_of(matrix: Matrix, most: int) -> Factor | None:
     left = diagonal / scale**2
     pivots = np.empty(0, np.int64)
     while (largest := float(left.max(initial=0.0))) > _LEFT_OUT:
+        if budget.spent:
+            return None
         some = np.argsort(-left, kind="stable")[:_BLOCK]
         have = len(pivots)
         with one_blas_thread():
             block = matrix[some] / scale / scale[some, np.newaxis]
+            if not np.abs(block).max() <= 1.0 + _NO_FACTOR:
+                return None
             block -= rows[some, :have] @ rows[:, :have].T
             lower, order, rank, _ = lapack.dpstrf(block[:, some], lower=1, tol=_OF_THE_LARGEST * largest)
             chosen = order[:rank] - 1
@@ -102,7 +108,7 @@ def factor_of(matrix: Matrix, most: int) -> Factor | None:
     rows = rows[:, : len(pivots)]
     sample = np.linspace(0, count - 1, min(count, _BLOCK)).astype(np.int64)
     made = rows[sample] @ rows.T - matrix[sample] / scale / scale[sample, np.newaxis]
-    if max(np.abs(made).max(initial=0.0), -left.min(initial=0.0)) > _NO_FACTOR:
+    if not (np.abs(made).max(initial=0.0) <= _NO_FACTOR and left.min(initial=0.0) >= -_NO_FACTOR):
         return None
     return Factor(np.ascontiguousarray(rows * scale[:, np.newaxis]), pivots)
 
@@ -151,7 +157,9 @@ def solve_on_columns(
         way = find_way("auto", plain, tol).with_seed(seed)
     else:
         why = "Pairs of rows gained too little: solved on a factor of the kernel matrix."
-        plain = replace(seen, rows=Rows(columns.rows, keep_zeros=True))
+        of_examples = Rows(columns.rows, keep_zeros=True)
+        twins = isinstance(seen.rows, TwinRows)
+        plain = replace(seen, rows=TwinRows(of_examples) if twins else of_examples)
         way = Way(
             InteriorPoint(),
             f"interior_point: {columns.rows.shape[1]} columns, whose scales differ by orders of magnitude.",

@@ -14,6 +14,7 @@ from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.shares import one_class_problem
 from maxmargin.proof.certificate import Certificate
 from maxmargin.reductions.class_problems import LabelledRows
+from maxmargin.reductions.statement import Statement
 from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
 
@@ -36,7 +37,7 @@ def with_boundary_inside(proof: Certificate, tol: float) -> Certificate:
 
 
 @dataclass
-class OneClass:
+class OneClass(Statement):
     """The rows of one class, of which a share of nu at most is to be outside."""
 
     examples: RowSpace | None
@@ -51,28 +52,10 @@ class OneClass:
     value_error: float = 0.0
     """How far a value of the kernel can be off, in units of both lengths; in an ``outline``."""
 
-    several = False
-    hard = False
     C = 1.0
     loss = loss_of_rows = "hinge"
     intercept = intercept_of_rows = Intercept.NONE
     intercept_scaling = 1.0
-
-    def __len__(self) -> int:
-        return 1
-
-    def name(self, k: int) -> Any:
-        """Nothing: there is no other to be told from."""
-        return None
-
-    @property
-    def rows(self) -> RowSpace:
-        """The rows of the problem."""
-        return self.problem(0).rows
-
-    def problem(self, k: int = 0) -> Problem:
-        """One class as the one problem."""
-        return self._problem
 
     @cached_property
     def _problem(self) -> Problem:
@@ -87,7 +70,7 @@ class OneClass:
             "nu": float(self.nu),
             "intercept": Intercept.NONE.value,
             "intercept_scaling": 1.0,
-            "sample_weights": self.weights is not None and bool((self.weights != 1.0).any()),
+            "sample_weights": self.has_weights,
         }
 
     def outline(self, value_error: float = 0.0) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -21,11 +21,11 @@ from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import all_values
-from maxmargin.reductions.linear_kernel import solve_on_columns
+from maxmargin.reductions.kernel_fit import Attempt, KernelLadder, configured
 from maxmargin.reductions.one_class import OneClass, with_boundary_inside
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import sizes
-from maxmargin.solving.loop import NO_LIMIT, solve
+from maxmargin.solving.loop import NO_LIMIT
 from maxmargin.solving.ways import Running, Way, find_way, solve_each
 from maxmargin.tools.parameters import changed
 from maxmargin.types import Vector
@@ -105,52 +105,54 @@ class OneKernelProblem:
         return solve_each(1, solve_one, running.seconds, running.threads())[0]
 
     def _solve(self, running: Running, shrinking: bool, start: Vector | None, budget: Budget) -> Model:
-        problem, told = self.stated.problem(), running.told_of(None)
+        problem = self.stated.problem()
         known: Certificate | None = None
         if start is not None:
             known = certify(problem, Solution(alpha=start), budget=budget, tol=running.tol)
-        way = self._configured(find_way(running.solver, problem, running.tol), running, shrinking)
-        plain = self._plain_problem()
-        if plain is not None and running.automatic and running.max_steps == NO_LIMIT and start is None:
-            model = solve_on_columns(problem, plain, running.tol, running.seed, budget, told)
-            ended = model.status in (Status.STOPPED, Status.INTERRUPTED) or budget.spent
-            known = model.certificate
-            if ended or known.relative_gap <= running.tol:
-                return changed(model, certificate=known.without_problem(known.w))
-
-        def go_on(stated: Problem, tol: float, steps: int, known: Certificate | None = None) -> Model:
-            start = None if known is None else Solution(alpha=known.alpha)
-            options: dict[str, Any] = {"max_steps": min(steps, running.max_steps), "callback": told}
-            return solve(stated, way, tol=tol, start=start, known=known, budget=budget, **options)
-
+        way = find_way(running.solver, problem, running.tol).with_seed(running.seed)
+        if isinstance(running.solver, str):
+            way = configured(way, cache_size=self.cache_size, shrinking=shrinking)
+        attempt = Attempt(problem, budget, running.told_of(None), running.seed, self._plain_problem)
         if self.stated.nu is None:
-            tol = 0.0 if self.stated.count <= sizes.TINY_ROWS else running.tol
-            model = go_on(problem, tol, NO_LIMIT, known)
+            at_will = running.automatic and running.max_steps == NO_LIMIT and start is None
+            limits = running.tol, running.max_steps, self.cache_size
+            linear = isinstance(self.kernel, Linear)
+            ladder = KernelLadder(way, *limits, at_will, linear, self.kernel_is_none)
+            model = ladder.climb(attempt, known)
         else:
-            tol = 0.0 if self.stated.count <= sizes.QUICK_ROWS else running.tol
-            model = go_on(problem, tol, sizes.FIRST_STEPS_WITH_NU, known)
-            if model.status is Status.STEPS_SPENT and running.max_steps > sizes.FIRST_STEPS_WITH_NU:
-                known = self._without_tube(problem, model.certificate, running.tol, go_on)
-                model = go_on(problem, running.tol, NO_LIMIT, known)
+            model = self._with_nu(attempt, way, running, known)
         proof = model.certificate
         if proof.relative_gap <= running.tol:
             model = changed(model, status=Status.within_tol(proof))
         proof = with_boundary_inside(proof, running.tol)
         return changed(model, certificate=proof.without_problem(proof.w))
 
+    def _with_nu(self, attempt: Attempt, way: Way, running: Running, known: Certificate | None) -> Model:
+        """The model of a problem whose multipliers have a total."""
+
+        def go_on(attempt: Attempt, tol: float, steps: int, known: Certificate | None = None) -> Model:
+            return attempt.go_on(way, tol, min(steps, running.max_steps), known)
+
+        tol = 0.0 if self.stated.count <= sizes.QUICK_ROWS else running.tol
+        model = go_on(attempt, tol, sizes.FIRST_STEPS_WITH_NU, known)
+        if model.status is Status.STEPS_SPENT and running.max_steps > sizes.FIRST_STEPS_WITH_NU:
+            known = self._without_tube(attempt, model.certificate, running.tol, go_on)
+            model = go_on(attempt, running.tol, NO_LIMIT, known)
+        return model
+
     def _without_tube(
-        self, problem: Problem, proof: Certificate, tol: float, go_on: Callable[..., Model]
+        self, attempt: Attempt, proof: Certificate, tol: float, go_on: Callable[..., Model]
     ) -> Certificate:
         """The proof, or a better one of a regression whose tube is best without any width.
 
         Multipliers of both walls of an example then make up the total, and pairs of one sign are slow to
         find those of the others. The regression with epsilon = 0 has them at once.
         """
-        stated = self.stated
+        stated, problem = self.stated, attempt.problem
         narrow = proof.shift <= _NARROW * problem.spread
         if not (isinstance(stated, Regression) and narrow) or proof.relative_gap <= tol:
             return proof
-        tube = replace(stated, nu=None, epsilon=0.0).problem()
+        tube = replace(attempt, problem=replace(stated, nu=None, epsilon=0.0).problem())
         alpha = go_on(tube, 0.1 * tol, sizes.FIRST_STEPS_WITH_NU).alpha.reshape(-1, 2)
         alpha = alpha - alpha.min(axis=1, keepdims=True)
         assert problem.total is not None
@@ -159,15 +161,6 @@ class OneKernelProblem:
         if missing >= 0.0 and room.sum() > 0.0:
             alpha += min(1.0, missing / float(room.sum())) * room[:, np.newaxis]
         return certify(problem, Solution(alpha=alpha.ravel()), known=proof, tol=tol)
-
-    def _configured(self, way: Way, running: Running, shrinking: bool) -> Way:
-        """A solver that was not configured by hand gets the memory that there is."""
-        solver: Any = way.solver.with_seed(running.seed)
-        if isinstance(running.solver, str):
-            ours = {"cache_size": self.cache_size, "shrinking": shrinking}
-            offered = {field.name for field in fields(solver)}
-            solver = replace(solver, **{name: ours[name] for name in ours if name in offered})
-        return changed(way, solver=solver)
 
     def _plain_problem(self) -> Problem | None:
         """The problem on the rows themselves, where the kernel is their inner product."""

@@ -11,11 +11,12 @@ import numpy as np
 
 from maxmargin.problem.ranking import RankingProblem, ranking_problem
 from maxmargin.problem.rows import RowSpace
+from maxmargin.reductions.statement import Statement
 from maxmargin.types import Indices, Vector
 
 
 @dataclass
-class Ranking:
+class Ranking(Statement):
     """One ranking: what is minimised, on which rows."""
 
     examples: RowSpace | None
@@ -28,16 +29,6 @@ class Ranking:
     loss: str = "squared_hinge"
     weights: Vector | None = None
     """The weight of each row: that of a pair is the product of two. None: all 1."""
-
-    several = False
-    hard = False
-
-    def __len__(self) -> int:
-        return 1
-
-    def name(self, k: int) -> Any:
-        """Nothing: there is no other to be told from."""
-        return None
 
     @property
     def rows(self) -> RowSpace:
@@ -62,7 +53,7 @@ class Ranking:
             "C": float(self.C),
             "intercept": "none",
             "intercept_scaling": 1.0,
-            "sample_weights": self.weights is not None and bool((self.weights != 1.0).any()),
+            "sample_weights": self.has_weights,
         }
 
     def outline(self) -> Self:

@@ -14,11 +14,12 @@ from maxmargin.problem.regression import TUBE_LOSSES, regression_problem, signs,
 from maxmargin.problem.rows import RowSpace
 from maxmargin.problem.shares import nu_regression_problem
 from maxmargin.reductions.class_problems import LabelledRows
+from maxmargin.reductions.statement import Statement
 from maxmargin.types import Vector
 
 
 @dataclass
-class Regression:
+class Regression(Statement):
     """One regression: what is minimised, on which rows."""
 
     examples: RowSpace | None
@@ -40,29 +41,10 @@ class Regression:
     nu: float | None = None
     """The share of the costs that are outside of the tube at most, whose epsilon is then sought."""
 
-    several = False
-    hard = False
-
-    def __len__(self) -> int:
-        return 1
-
     @property
     def count(self) -> int:
         """How many examples there are."""
         return len(self.values)
-
-    def name(self, k: int) -> Any:
-        """Nothing: there is no other to be told from."""
-        return None
-
-    @cached_property
-    def rows(self) -> RowSpace:
-        """The rows of the problem, two for each example."""
-        return self.problem(0).rows
-
-    def problem(self, k: int = 0) -> Problem:
-        """The regression as the one problem."""
-        return self._problem
 
     @cached_property
     def _problem(self) -> Problem:
@@ -89,7 +71,7 @@ class Regression:
             "epsilon": float(self.epsilon),
             "intercept": Intercept(self.intercept).value,
             "intercept_scaling": float(self.intercept_scaling),
-            "sample_weights": self.weights is not None and bool((self.weights != 1.0).any()),
+            "sample_weights": self.has_weights,
         }
 
     def outline(self, value_error: float = 0.0) -> Self:

@@ -26,11 +26,13 @@ from maxmargin.command_line.shared.answer import Failure
 from maxmargin.command_line.shared.columns import encoding_as_json
 from maxmargin.command_line.shared.model_info import Weight, heaviest, problem_in_words
 from maxmargin.command_line.shared.verdict import Verdict, kernel_described
-from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
+from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel
+from maxmargin.files.data.fingerprints import fingerprint_of
 from maxmargin.files.data.labels import label_text
 from maxmargin.files.models.stored import widened
 from maxmargin.files.models.support_vectors import with_support_vectors
 from maxmargin.report.measures import Measures, interval
+from maxmargin.report.numbers import Numbers
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -99,6 +101,8 @@ class Sample:
     y: Any
     skipped: int = 0
     """Malformed lines that were left out."""
+    of_numbers: bool = False
+    """Whether labels are numbers to be predicted, and no classes."""
 
     @property
     def stored(self) -> int:
@@ -114,10 +118,12 @@ class Sample:
     @cached_property
     def fingerprint(self) -> str:
         """What tells these data from others, however they are stored."""
-        return fingerprint(self.X, self.y)
+        return fingerprint_of(self.X, self.y)
 
     def label_counts(self) -> list[tuple[str, int]]:
-        """The labels with their numbers of rows, the most frequent first."""
+        """The labels with their numbers of rows, the most frequent first; none where they are numbers."""
+        if self.y is None or self.of_numbers:
+            return []
         labels, counts = np.unique(self.y, return_counts=True)
         order = np.argsort(-counts, kind="stable")
         return [(label_text(labels[k]), int(counts[k])) for k in order.tolist()]
@@ -157,6 +163,7 @@ class Facts:
 
     def __post_init__(self) -> None:
         for rows in filter(None, (self.data, self.test)):
+            rows.of_numbers = not self.model.has_classes
             rows.X = fitting(rows.X, self.model, rows.source.name)
 
     def judge(self, verdict: Verdict, class_weight: Any, max_time: float, bars: Bars) -> None:
@@ -185,16 +192,21 @@ class Facts:
         return self.holds and self.model.certificates is not None
 
     @cached_property
-    def measures(self) -> Measures:
+    def measures(self) -> Measures | Numbers:
         """What the model does on the data."""
-        return Measures(self.model, self.data.X, self.data.y, self._is_sure)
+        return self._measured(self.data)
 
     @cached_property
-    def tested(self) -> Measures | None:
+    def tested(self) -> Measures | Numbers | None:
         """What it does on the test data."""
-        return None if self.test is None else Measures(self.model, self.test.X, self.test.y, self._is_sure)
+        return None if self.test is None else self._measured(self.test)
 
-    def interval_of(self, measures: Measures) -> tuple[float, float] | None:
+    def _measured(self, rows: Sample) -> Measures | Numbers:
+        if not self.model.has_classes:
+            return Numbers(self.model, rows.X, rows.y)
+        return Measures(self.model, rows.X, rows.y, self._is_sure)
+
+    def interval_of(self, measures: Measures | Numbers) -> tuple[float, float] | None:
         """The interval of the accuracy on new rows; None where the model was fitted to these."""
         test = self.test
         same = test is None or measures is self.measures or test.fingerprint == self.data.fingerprint
@@ -244,7 +256,7 @@ class Facts:
         return len(pulls), [
             Support(
                 None if rows is None else int(rows[k]),
-                label_text(vectors.classes[vectors.owners[k]]),
+                label_text(vectors.classes[vectors.owners[k]]) if vectors.has_classes else "",
                 float(pulls[k]),
             )
             for k in order.tolist()

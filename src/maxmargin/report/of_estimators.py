@@ -34,6 +34,11 @@ def report_on(
 def page_about(estimator: Any, X: Any, y: Any, test: tuple[Any, Any] | None = None) -> str:
     """The page of that report."""
     model = from_estimator(estimator)
+    if model.is_ranking:
+        raise ValueError(
+            "A report is about classes, numbers or one class. Got a ranking instead. Its methods "
+            "measures and score tell how well it ranks, and maxmargin certify recomputes its file's proof."
+        )
     kind = type(estimator).__name__
     data = _rows(model, X, y, "the data given")
     tested = None if test is None else _rows(model, *test, "the test data")
@@ -53,7 +58,8 @@ def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Sample:
     if isinstance(X, LazyMonomials):
         X = X.base
     names = list(map(str, X.columns)) if hasattr(X, "columns") else None
-    matrix, labels = check_array(X, input_name="X", **MATRIX), column_or_1d(y)
+    matrix = check_array(X, input_name="X", **MATRIX)
+    labels = None if y is None and model.is_one_class else column_or_1d(y)
     check_consistent_length(matrix, labels)
     if names is not None and model.feature_names is not None:
         missing = [column for column in model.feature_names if column not in names]
@@ -62,4 +68,4 @@ def _rows(model: StoredModel, X: Any, y: Any, name: str) -> Sample:
                 f"X must have the columns of the training. It lacks {some(missing)}. Add them."
             )
         matrix = matrix[:, [names.index(column) for column in model.feature_names]]
-    return Sample(Source(name), matrix, np.asarray(labels))
+    return Sample(Source(name), matrix, None if labels is None else np.asarray(labels))

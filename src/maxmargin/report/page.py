@@ -10,10 +10,12 @@ from maxmargin.files import SavedKernelModel
 from maxmargin.report.drawing import shown
 from maxmargin.report.facts import Facts
 from maxmargin.report.markup import Markup, joined, name, section, sentence
+from maxmargin.report.numbers import Numbers
 from maxmargin.report.sections.accuracy import accuracy_section
 from maxmargin.report.sections.data import data_section
 from maxmargin.report.sections.model import model_section
 from maxmargin.report.sections.naming import data_name, in_percent, measured
+from maxmargin.report.sections.numbers import errors_section, region_section
 from maxmargin.report.sections.proof import proof_section, trace_section
 from maxmargin.report.sections.scores import calibration_section, plane_section, scores_section
 from maxmargin.report.sections.weights import columns_section, support_section
@@ -27,6 +29,8 @@ _SECTIONS = {
     "proof": ("The proof", proof_section),
     "trace": ("How the proof tightened", trace_section),
     "accuracy": ("Accuracy", accuracy_section),
+    "errors": ("Errors", errors_section),
+    "region": ("Inside and outside", region_section),
     "scores": ("Scores and margins", scores_section),
     "calibration": ("Calibration", calibration_section),
     "plane": ("The plane", plane_section),
@@ -82,6 +86,10 @@ def _subtitle(found: Facts) -> Markup:
     rows, columns = found.data.X.shape
     kind = "classifier with a kernel" if isinstance(found.model, SavedKernelModel) else "linear classifier"
     words = f"A {kind} of {len(found.model.classes)} classes, on "
+    if not found.model.has_classes:
+        what = "regressor" if found.model.is_regression else "region of one class"
+        form = " with a kernel" if isinstance(found.model, SavedKernelModel) else ", linear"
+        words = f"A {what}{form}, on "
     return joined(words, name(found.data.source.name), f": {rows:,} rows, {columns:,} columns.")
 
 
@@ -111,6 +119,12 @@ def _tiles(found: Facts) -> Markup:
         gap = found.verdict.worst.relative_gap
         tiles.append(("Relative gap, recomputed", f"{gap:.1e}", f"asked for: {found.asked:g}"))
     for where, measures, _ in measured(found):
+        if isinstance(measures, Numbers) and measures.mean_absolute_error is not None:
+            beside = f"root mean square {measures.root_mean_squared_error:.4g}"
+            tiles.append((f"Off by on {where}, in the mean", f"{measures.mean_absolute_error:.4g}", beside))
+        elif isinstance(measures, Numbers) and found.model.is_one_class:
+            of = f"{measures.outside:,} of {measures.rows:,} rows"
+            tiles.append((f"Outside, of {where}", in_percent(measures.outside / measures.rows), of))
         if measures.accuracy is not None:
             of = f"{measures.right:,} of {measures.rows:,} rows"
             tiles.append((f"Accuracy on {where}", in_percent(measures.accuracy), of))

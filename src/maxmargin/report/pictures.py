@@ -15,6 +15,7 @@ from maxmargin.proof.of_files import Finding
 from maxmargin.reductions.decompositions import OneAgainstOne, TwoClasses
 from maxmargin.report.drawing import COLOURS, WIDTH, Axis, Picture, clipped, ticks
 from maxmargin.report.measures import Calibration, Measures
+from maxmargin.report.numbers import Numbers
 from maxmargin.types import Vector
 
 MOST_PROBLEMS = 10
@@ -179,6 +180,25 @@ def plane(measures: Measures, X: Any, name: str) -> str:
         picture.explain("marker", k, f"class {clipped(label)}")
     picture.explain("ring", 0, "misclassified")
     says = f"Rows of {len(labels)} classes in the plane, and where the model decides for which."
+    return picture.svg(name, says)
+
+
+def predictions(measures: Numbers, name: str) -> str:
+    """What is predicted against what is true, the line where they are equal, and the walls of the tube."""
+    assert measures.values is not None
+    both = np.concatenate([measures.values, measures.scores])
+    low, high = float(both.min()), float(both.max())
+    room = 0.05 * (high - low) or 1.0
+    low, high = low - room, high + room
+    picture = Picture(Axis(low, high, "true number"), Axis(low, high, "predicted"), height=330)
+    picture.line([(low, low), (high, high)], 0, "mark")
+    width = measures.epsilon
+    if width and width < high - low:
+        picture.line([(low, low + width), (high - width, high)], 0, "mark dashed")
+        picture.line([(low + width, low), (high, high - width)], 0, "mark dashed")
+    for k in _drawn(measures.rows):
+        picture.point(float(measures.values[k]), float(measures.scores[k]), 0, 2.5)
+    says = f"Predictions of {measures.rows} rows, off by {measures.mean_absolute_error:.3g} in the mean."
     return picture.svg(name, says)
 
 

@@ -18,7 +18,7 @@
     2      for each j in W
     3          z_j = the minimiser of the model in this coordinate: a quadratic with a kink at 0
     4          the slopes of all others follow
-    5      where products are written down, and sweeps are many: jump to the best point with the same signs
+    5      where products are written down, now and then: jump to the best point with the same signs
 
 At the optimum |v_j| <= 1 for all columns, and v_j is the sign of w_j where that is not 0: a column whose
 pull is below 1 stays out. Most are never looked at but in line 2. The best of a free b is a function of
@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from maxmargin import core
 from maxmargin.core import Budget
@@ -41,6 +42,7 @@ from maxmargin.problem import Intercept, Penalty, Problem
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver, end_if_stopped
+from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Seed
 from maxmargin.types import Indices, Vector
 
@@ -52,6 +54,8 @@ _PAIRS_PER_VALUE = 40.0
 """Products of two values of a row, per value, above which sweeps over sparse columns are cheaper."""
 _JUMPS = 20
 """Rounds of sweeps over written products, with a jump between two of them."""
+_RIDGE = 1e-12
+"""What is added to the diagonal of a jump's system, as a share of it: columns may depend on each other."""
 _ROUNDING = 1e-14
 """The share of the objective that rounding may hide. It falls as the square of how far columns are from
 optimal, and the gap as that itself: steps go on where only the second can be seen."""
@@ -90,7 +94,7 @@ class CoordinateDescent(Solver[State]):
     newton_steps: Count = 10
     """At most so many on one working set."""
     sweeps: Count = 30
-    """At most so many for one Newton step, where they go over the columns themselves."""
+    """At most so many for one Newton step over the columns themselves, or on products before a jump."""
     seed: Seed = 0
     """Without effect: columns are visited in their order."""
 
@@ -124,6 +128,7 @@ class CoordinateDescent(Solver[State]):
         _look(problem, state, core.ALL_CORES)
         return state
 
+    @one_blas_thread()
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """One working set: lines 2 to 9."""
         which = self._working_set(state)  # 3
@@ -246,7 +251,7 @@ class _Working:
     def _descended(self, curvatures: Vector) -> tuple[Vector, float]:
         off = self.violation
         if self.rows is not None:  # where sweeps are cheap: then steps square what is off
-            return self._on_products(self.rows, curvatures, min(0.01, off) * off)
+            return self._on_products(self.rows, curvatures, min(0.1, off) * off)
         return self._on_columns(curvatures, 0.1 * off)
 
     def _on_products(self, rows: core.Data, curvatures: Vector, enough: float) -> tuple[Vector, float]:
@@ -277,7 +282,7 @@ class _Working:
                 z,
                 thresholds,
                 order,
-                sweeps=10 * self.sweeps,
+                sweeps=self.sweeps,
                 enough=enough,
                 budget=self.budget,
             )
@@ -324,25 +329,44 @@ class _Working:
 
 
 def _jump(products: Matrix, gradient: Vector, z: Vector, thresholds: Vector) -> bool:
-    """Move those that are not 0 towards the best point with their signs, until the first of them is 0.
+    """Move those that are not 0 to the best point with their signs; what would change its sign becomes 0.
 
-    Columns that nearly depend on each other would take sweeps without end. Whether there was a move.
+    Columns that nearly depend on each other would take sweeps without end. Where the model does not fall by
+    that, they move only until the first of them is 0. Whether there was a move.
     """
     some = np.flatnonzero(z)
     if not len(some):
         return False
-    slope = gradient[some] + thresholds[some] * np.sign(z[some])
-    step = np.asarray(np.linalg.lstsq(products[np.ix_(some, some)], -slope, rcond=None)[0], np.float64)
+    before, change = z[some], np.zeros_like(z)
+    slope = gradient[some] + thresholds[some] * np.sign(before)
+    step = _solved(products[np.ix_(some, some)], -slope)
     if not (np.isfinite(step).all() and core.dot(step, slope) < 0.0):
         return False
-    crossing = np.divide(-z[some], step, out=np.full(len(some), np.inf), where=step * z[some] < 0.0)
-    first = int(np.argmin(crossing))
-    moved = z[some] + min(1.0, crossing[first]) * step
-    if crossing[first] <= 1.0:
-        moved[first] = 0.0
-    gradient += products[:, some] @ (moved - z[some])
+    crosses = (before + step) * before <= 0.0
+    moved = np.where(crosses, 0.0, before + step)
+    change[some] = moved - before
+    turned = products @ change
+    if not core.dot(slope + 0.5 * turned[some], change[some]) < 0.0:
+        shares = np.divide(-before, step, out=np.full(len(some), np.inf), where=crosses)
+        first = int(np.argmin(shares))
+        moved = before + min(1.0, shares[first]) * step
+        moved[first] = 0.0 if crosses[first] else moved[first]
+        change[some] = moved - before
+        turned = products @ change
+    gradient += turned
     z[some] = moved
     return True
+
+
+def _solved(matrix: Matrix, right: Vector) -> Vector:
+    """The solution of a symmetric system, which a little on its diagonal makes definite beyond rounding."""
+    diagonal = np.diag_indices_from(matrix)
+    matrix[diagonal] += _RIDGE * (matrix[diagonal] + matrix[diagonal].max())
+    try:
+        factor = cho_factor(matrix, check_finite=False)
+    except LinAlgError:
+        return np.full_like(right, np.nan)
+    return np.asarray(cho_solve(factor, right, check_finite=False), np.float64)
 
 
 def _fell(before: tuple[float, float], after: tuple[float, float]) -> bool:

@@ -18,6 +18,9 @@ Michelot's method finds the level: a few looks at all heights D_k, and no sortin
 Shrinking. An example whose multipliers are all with one class, which is ahead by more than a share of the
 last sweep's largest violation, is left out of most sweeps: see ascent/shrinking.py. So is a class of an
 example that has no multipliers and is far below the level, until all examples are looked at again.
+
+It is not in the registry: whoever reads that (names of solvers, tests, benchmarks) runs each of them on
+problems of two classes, and this one takes none of these. "auto" chooses it, or it is given as an object.
 """
 
 from __future__ import annotations
@@ -151,7 +154,8 @@ class CrammerSinger(Solver[State]):
         before, now = state.relative_gap, gap / (state.dual + gap) if gap > 0.0 else 0.0
         state.decay = now / before if 0.0 < now < before < np.inf else 1.0
         state.relative_gap = now
-        state.finished = violation <= _ROUNDING and visits.are_all
+        # Where nothing moves, a multiplier may still lack a rounding for C, which counts as a violation.
+        state.finished = (violation <= _ROUNDING or ascent == 0.0) and visits.are_all
         visits.after_sweep(active, violation, -violation, 0.0, now)
         if violation <= _ROUNDING:
             visits.all_again(now)

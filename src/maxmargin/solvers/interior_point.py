@@ -2,10 +2,11 @@
 """A primal-dual interior point method: Mehrotra's predictor-corrector with Gondzio's corrections.
 
     minimise    1/2 v'Rv + sum_i C_i xi_i      over v = (w, b) and xi          (squared hinge: C_i xi_i^2)
-    subject to  m_i + xi_i - s_i = 1,  xi_i >= 0,  s_i >= 0,      m_i = y_i <v, z_i>,  z_i = (x_i, 1)
+    subject to  m_i + xi_i - s_i = p_i,  xi_i >= 0,  s_i >= 0,    m_i = y_i <v, z_i>,  z_i = (x_i, 1)
 
-R is the identity, and on the intercept's place 1/s^2 when it is regularised, 0 when it is exact. A point is
-optimal if g = Rv - sum_i alpha_i y_i z_i = 0 and, for the hinge, every row has, at mu = 0,
+The targets p_i are 1 in classification. R is the identity, and on the intercept's place 1/s^2 when it is
+regularised, 0 when it is exact. A point is optimal if g = Rv - sum_i alpha_i y_i z_i = 0 and, for the
+hinge, every row has, at mu = 0,
 
     alpha_i s_i = mu,      (C_i - alpha_i) xi_i = mu.
 
@@ -24,11 +25,12 @@ All factors stay positive while Newton's method follows the equations' solutions
 Newton's step that changes the products by p and p' solves
 
     (R + sum_i Theta_i z_i z_i') dv = -g + sum_i Theta_i rho_i y_i z_i,
-    rho_i = 1 - m_i - xi_i + s_i + p_i / alpha_i - p'_i / (C_i - alpha_i)
+    rho_i = p_i - m_i - xi_i + s_i + p_i / alpha_i - p'_i / (C_i - alpha_i)
 
 and has dalpha_i = Theta_i (rho_i - y_i <dv, z_i>). Newton's method does not see the scales of the features,
-and mu starts at the scale of C: the number of steps hardly depends on either. The start is v = 0 with the
-alpha, s and xi that meet the constraints and whose products are the mean of C_i: all conditions but g = 0.
+and mu starts at the scale of C and of the targets: the number of steps hardly depends on these. The start
+is v = 0 with the alpha, s and xi that meet the constraints and whose products are the mean of C_i times
+the spread of the targets: all conditions but g = 0.
 """
 
 from __future__ import annotations
@@ -42,6 +44,7 @@ from numpy.typing import NDArray
 
 from maxmargin.core import ALL_CORES, Budget, dot
 from maxmargin.problem import Intercept, Problem
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.solvers.second_order.system import Factor, NewtonSystem
@@ -81,9 +84,12 @@ class State:
     """The rows of cost above 0."""
     own: Vector
     """D."""
+    wanted: Vector
+    """p."""
     v: Vector
     """(w, b)."""
     margins: Vector
+    """m, which lacks the targets."""
     multipliers: Pairs
     """alpha and, for the hinge, C - alpha: close to C a difference would not be exact."""
     distances: Pairs
@@ -136,6 +142,8 @@ class InteriorPoint(Solver[State]):
     """Primal-dual interior point method, for the hinge and the squared hinge."""
 
     name: ClassVar[str] = "interior_point"
+    takes_targets: ClassVar[bool] = True
+
     corrections: Natural = 2
     """Gondzio's corrections in a step, at most: each costs two passes, and saves steps. 0: Mehrotra's."""
     seed: Seed = 0
@@ -178,10 +186,11 @@ class InteriorPoint(Solver[State]):
         costs = problem.costs[active]
         primal = problem.primal(v[: system.columns], float(v[-1]) if system.has_intercept else 0.0)
         # From a start at the walls all steps would be short: mu takes it back to the middle.
-        mu = max((primal - dual) / len(costs), _WARM * float(costs.mean()))
+        mu = max((primal - dual) / len(costs), _WARM * float(costs.mean()) * problem.spread)
         central = _central_squared if problem.loss.name == "squared_hinge" else _central
-        own, multipliers, distances = central(1.0 - margins, costs, mu)
-        return State(system, active, own, v, margins, multipliers, distances)
+        wanted = np.ones(len(margins)) if problem.targets is None else problem.targets[active]
+        own, multipliers, distances = central(wanted - margins, costs, mu)
+        return State(system, active, own, wanted, v, margins, multipliers, distances)
 
     @np.errstate(over="ignore", invalid="ignore")  # what overflows ends the run by its own rule
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
@@ -247,7 +256,7 @@ class _Equations:
         self.problem, self.state = problem, state
         self.curvatures: Vector = 1.0 / (state.own + (state.distances / state.multipliers).sum(axis=0))
         self.residual: Vector = (
-            1.0 - state.margins - state.own * state.multipliers[0] + state.signs @ state.distances
+            state.wanted - state.margins - state.own * state.multipliers[0] + state.signs @ state.distances
         )
         # With fewer rows than columns the factor makes a step out of a difference of much larger vectors;
         # what that leaves of g is solved for again.
@@ -316,7 +325,7 @@ def _judge(problem: Problem, state: State, budget: Budget) -> None:
     """The gap of the iterate, and whether rounding is all that is left of it."""
     costs = problem.costs[state.active]
     primal = problem.regulariser(state.w, state.b)
-    primal += dot(costs, problem.loss.value(state.margins))
+    primal += dot(costs, problem.loss.value(state.margins + (1.0 - state.wanted)))
     alpha = state.multipliers[0]
     dual = _dual(problem, state, alpha, _combine(problem, state, alpha, budget))
     state.relative_gap = abs(primal - dual) / primal if primal > 0.0 else 0.0
@@ -329,7 +338,7 @@ def _judge(problem: Problem, state: State, budget: Budget) -> None:
 
 def _dual(problem: Problem, state: State, alpha: Vector, combined: Vector) -> float:
     """The dual value; where alpha should be balanced, less Lagrange's term for what is missing."""
-    value = float(problem.loss.dual_gain(alpha, problem.costs[state.active]).sum())
+    value = dot(alpha, state.wanted - 0.5 * state.own * alpha)
     b = 0.0
     if problem.intercept is Intercept.REGULARISED:
         b = problem.intercept_scaling**2 * float(combined[-1])
@@ -351,8 +360,8 @@ def _best_alpha(
     # Thousands of multipliers that were almost 0 weigh in sum: the free ones make up for them.
     for _ in range(_ROUNDS):
         _, margins = equations.respond(state.v, outside, budget)
-        answer = np.clip(outside - equations.curvatures * margins, 0.0, upper)
-        outside = np.where(at_wall, outside, answer)
+        answer = np.where(at_wall, outside, outside - equations.curvatures * margins)
+        outside = np.clip(_less_in_common(problem, answer), 0.0, upper)
     combined = _combine(problem, state, inside, budget)
     value = _dual(problem, state, inside, combined)
     if _dual(problem, state, outside, _combine(problem, state, outside, budget)) > value:
@@ -360,6 +369,17 @@ def _best_alpha(
     # Far from the optimum, a multiple of alpha is worth more.
     alpha = _spread(problem, state, inside)
     return problem.best_multiple(alpha, combined[: state.system.columns]) * alpha
+
+
+def _less_in_common(problem: Problem, alpha: Vector) -> Vector:
+    """Multipliers with the same differences between twins, one of which is 0.
+
+    Without a tube both are near C inside the walls, and their difference would have the rounding of C.
+    """
+    if not isinstance(problem.rows, TwinRows):
+        return alpha
+    differences = alpha[::2] - alpha[1::2]
+    return np.column_stack([differences, -differences]).clip(0.0).ravel()
 
 
 def _spread(problem: Problem, state: State, values: Vector) -> Vector:

@@ -7,7 +7,7 @@ In regression it has one beta for both rows of an example, and ``e |beta|`` more
 the multipliers have a total, those of each sign keep half of it, or all of it where there is one sign only.
 
 A round chooses violators of the KKT conditions, solves the problem on them (sequential minimal optimisation
-on a small dense matrix, core/kernel/working_set.hpp), and then computes rows of the kernel matrix only for
+on a small dense matrix, core/kernel/small_dual.hpp), and then computes rows of the kernel matrix only for
 the multipliers that changed. Shrinking: rows whose multiplier rests on a wall, with no reason to leave it,
 are put aside for a while. Their part of the gradient is brought up to date afterwards, at the price of
 one row of the matrix for each multiplier that has changed meanwhile. The last digits are won in double
@@ -42,7 +42,8 @@ from maxmargin.types import Indices
 _MOST_SYSTEMS = 8
 """Factors in one step of Newton's method: it is cut where a multiplier meets its wall, and goes on."""
 _OF_CHEAP, _OF_EXPENSIVE = 1 / 8, 1 / 16
-"""The share of the rows that a working set has, where values of the kernel are cheap or expensive."""
+"""The share of the rows that a working set has, where values of the kernel are cheap or expensive; and the
+smaller one where they are made of bits, as fast as they could be read: larger sets then save nothing."""
 _MOST_FOR_BLOCKS = 4
 """The largest factor on it where the kernel cannot couple blocks of rows."""
 _SHRINK_TO = 0.7
@@ -145,7 +146,7 @@ class WorkingSet(Solver[State]):
 
     def _size(self, matrix: core.KernelMatrix) -> int:
         # Larger sets need fewer rounds, but more values among themselves in each.
-        share = _OF_EXPENSIVE if matrix.expensive else _OF_CHEAP
+        share = _OF_EXPENSIVE if matrix.expensive or matrix.encoding == "bits" else _OF_CHEAP
         size = min(2048, max(64, 2 ** math.ceil(math.log2(share * matrix.count + 1))))
         # Where only rows of one block have values, so many more rows have as many of them.
         return self.size or int(size * min(1.0 / math.sqrt(matrix.coupled_share), _MOST_FOR_BLOCKS))

@@ -62,6 +62,8 @@ _SET_STEPS = 4.0
 _OVERRUN = 2.0
 """How many times its expected cost a method may cost before the next one takes over; and at least as much
 as that costs."""
+_OVERRUN_OF_SETS = 5.0
+"""The same for ``active_set``: where rows are alike it takes up to 20 steps, and gets there."""
 _NEARLY = 30.0
 """A relative gap of so many times tol is nearly there: second-order methods are fastest at the end."""
 _FAR = 0.5
@@ -175,7 +177,8 @@ class HandOver(Solver[State]):
         """Give up a warm-up that has become long beside another way."""
         rows, squared = problem.rows, problem.loss.name == "squared_hinge"
         many = squared and rows.count >= _MANY_ROWS * rows.columns
-        costs = self._costs(problem, state, _inside(problem, state) if many else None)
+        # Multipliers of the squared hinge are inside wherever C is; those of the hinge come from U later.
+        costs = self._costs(problem, state, _inside(problem, state) if squared else None)
         if many:
             # ``newton`` begins best where the ascent stands, whatever its C; but alpha is too large when C
             # has just been raised.
@@ -191,7 +194,10 @@ class HandOver(Solver[State]):
 
     def _judge(self, problem: Problem, state: State, budget: Budget) -> None:
         """Hand over where sweeps would be the more expensive way on."""
-        costs = self._costs(problem, state, _inside(problem, state))
+        inside = _inside(problem, state)
+        if inside is not None and inside > problem.rows.columns:
+            state.separable = False  # of rows that a plane separates, few are inside
+        costs = self._costs(problem, state, inside)
         solver, cost, least = self._cheapest(costs)
         early = len(state.gaps) < _SWEEPS_TO_JUDGE_BY
         if state.spent <= (_LEAST_SPENT_EARLY if early else least) * cost:
@@ -239,7 +245,8 @@ class HandOver(Solver[State]):
             others[0] /= _SEPARABLE  # where others fail, the guess may have been wrong
         state.costs = Costs(*others)
         state.step_cost = taken / steps
-        state.allowed = max(_OVERRUN * taken, min(state.costs))
+        overrun = _OVERRUN_OF_SETS if isinstance(solver, ActiveSet) else _OVERRUN
+        state.allowed = max(overrun * taken, min(state.costs))
 
     def _costs_of(self, solver: AnySolver, costs: Costs) -> float:
         if isinstance(solver, InteriorPoint):

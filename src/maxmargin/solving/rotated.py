@@ -18,6 +18,7 @@ import numpy as np
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix, Rows
+from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import AnySolver, Report, Solver
 from maxmargin.solvers.sizes import AFFORDABLE_STEP
@@ -56,13 +57,15 @@ class Rotated(Solver[State]):
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin at zero: a start from the other columns has got nowhere."""
-        every = np.arange(problem.rows.count)
+        twins = isinstance(problem.rows, TwinRows)
+        given = problem.rows.examples if isinstance(problem.rows, TwinRows) else problem.rows
         with one_blas_thread():
-            U, sizes, directions = np.linalg.svd(problem.rows.dense(every, ALL_CORES), full_matrices=False)
-        least = _EPSILON * max(problem.rows.count, problem.rows.columns) * sizes[0]
+            X = given.dense(np.arange(given.count), ALL_CORES)
+            U, sizes, directions = np.linalg.svd(X, full_matrices=False)
+        least = _EPSILON * max(X.shape) * sizes[0]
         rank = max(1, int(np.count_nonzero(sizes > least)))
         rows = Rows(np.ascontiguousarray(U[:, :rank] * sizes[:rank]), keep_zeros=True)
-        rotated = replace(problem, rows=rows)
+        rotated = replace(problem, rows=TwinRows(rows) if twins else rows)
         return State(rotated, np.ascontiguousarray(directions[:rank]), self.solver.init(rotated, None))
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:

@@ -101,11 +101,11 @@ def find_way(solver: str | AnySolver | Way, problem: Problem, tol: float = 1e-4)
                 f"Got {solver!r} instead."
             )
         solver = SOLVERS[solver]()
-    refusal = _refusal(solver, problem)
-    if refusal is not None:
-        raise ValueError(refusal)
+    refused = refusal(solver, problem)
+    if refused is not None:
+        raise ValueError(refused)
     second = solver.second if isinstance(solver, hand_over.HandOver) else solver
-    then = _rotated if getattr(second, "resort", False) and problem.targets is None else None
+    then = _rotated if getattr(second, "resort", False) else None
     if isinstance(solver, ClassInteriorPoint) and reason:
         then = _sweeps_over_classes
     return Way(solver, reason or f"{solver.name}: asked for.", then)
@@ -186,7 +186,7 @@ def _for_all_classes(problem: Problem) -> tuple[AnySolver, str]:
     return CrammerSinger(), "crammer_singer: all classes are in one problem."
 
 
-def _refusal(solver: AnySolver, problem: Problem) -> str | None:
+def refusal(solver: AnySolver, problem: Problem) -> str | None:
     """Why the solver does not take the problem, or None."""
     if isinstance(problem, RankingProblem) and not isinstance(solver, RankingNewton):
         return f"{solver.name} takes rows, and not pairs of them. Use solver='auto' for a ranking."
@@ -212,7 +212,7 @@ def _refusal(solver: AnySolver, problem: Problem) -> str | None:
         offered = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_totals)
         return f"{solver.name} seeks no shift of the targets. Use one of {offered}."
     if isinstance(problem.rows, ClassRows) and not isinstance(solver, CrammerSinger | ClassInteriorPoint):
-        return f"{solver.name} does not take all classes in one problem. Use crammer_singer, or auto."
+        return f"{solver.name} does not take all classes in one problem. Use 'auto', or CrammerSinger()."
     return solver.accepts(problem)
 
 
@@ -223,14 +223,12 @@ def _rotated(problem: Problem, state: Any) -> Way | None:
     """
     if isinstance(state, hand_over.State) and not state.handed_over and not state.inner.finished:
         return None
-    inner: AnySolver = InteriorPoint()
-    if problem.loss.name == "logistic" or problem.targets is not None:
-        inner = AugmentedLagrangian() if problem.loss.name == "hinge" else Newton()
+    inner: AnySolver = Newton() if problem.loss.name == "logistic" else InteriorPoint()
     rotated = Rotated(inner)
     if rotated.accepts(problem) is None:
         return Way(rotated, _resort_to(inner, ", on the rows' singular vectors"), _active_set)
     solver = affordable(problem)
-    if solver is None or _refusal(solver, problem) is not None:
+    if solver is None or refusal(solver, problem) is not None:
         return _active_set(problem, state)
     return Way(solver, _resort_to(solver), _active_set)
 
@@ -244,7 +242,7 @@ def _active_set(problem: Problem, state: Any) -> Way | None:
     """The last way, for few rows: it knows which of them are inside their walls."""
     solver, rows = ActiveSet(), problem.rows
     few = rows.count <= min(LARGEST_SIDE, ROWS_IN_ACTIVE_SET * rows.columns)
-    return Way(solver, _resort_to(solver)) if few and _refusal(solver, problem) is None else None
+    return Way(solver, _resort_to(solver)) if few and refusal(solver, problem) is None else None
 
 
 def _resort_to(solver: AnySolver, where: str = "") -> str:

@@ -118,7 +118,8 @@ _VOICE = (
 _PANELS = {
     "Problem": "task C loss epsilon intercept class_weight kernel gamma degree coef0 features",
     "Choice": "low high values gammas folds picture",
-    "Training": "solver option tol max_time max_iter seed resume cache_size device threads",
+    "Training": "solver option tol max_time max_iter seed resume cache_size device threads memory "
+    "checkpoint",
     "Data": "label format columns zero_based skip_bad_lines dense test hold_out",
     "Tables": "drop categorical numeric scale missing delimiter decimal no_header",
     "Answer": "output scores sure no_proof model_format as_json quiet verbose",

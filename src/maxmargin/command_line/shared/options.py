@@ -275,12 +275,17 @@ class Reading(Layout):
         encoding: Encoding | None = None,
         *,
         weighted: bool = False,
+        labelled: bool = True,
     ) -> files.DataSet:
-        """The data of the whole file; those of a table as the encoding of a model makes them."""
+        """The data of the whole file; those of a table as the encoding of a model makes them.
+
+        Where they need not be ``labelled``, y is None in files without labels.
+        """
         if encoding is not None:
             self._check_table(path)
-            return self.read_raw(path, progress, encoding=encoding).encoded(encoding)[0]
-        given = self.given | {"format": self.format, "columns": self.columns}
+            raw = self.read_raw(path, progress, labelled=labelled, encoding=encoding)
+            return raw.encoded(encoding)[0]
+        given = self.given | {"format": self.format, "columns": self.columns, "labelled": labelled}
         data = files.read(path, progress=progress, **given)
         if data.weight is not None and not weighted:
             raise Failure(
@@ -289,13 +294,18 @@ class Reading(Layout):
         return data
 
     def read_raw(
-        self, path: Path, progress: Callable[[int, int], None] | None = None, **known: Any
+        self,
+        path: Path,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        labelled: bool = True,
+        **known: Any,
     ) -> RawTable:
         """A whole table, as it is."""
         from maxmargin.files.data.reading import Options
         from maxmargin.tables.reading import read_raw
 
-        options = Options.of(**self.given, progress=progress)
+        options = Options.of(**self.given, progress=progress, labelled=labelled)
         return read_raw(os.fspath(path), options, format=self.format, **known)
 
 
@@ -337,14 +347,15 @@ class TrainingData(Reading):
         earlier: files.StoredModel | None = None,
         *,
         weighted: bool = False,
+        labelled: bool = True,
     ) -> TrainingSet:
         """The data, and what became of their columns: anew, or as a model to go on from has it."""
         encoding = None if earlier is None else earlier.encoding
         if self.is_table(path):
-            raw = self.read_raw(path, progress, said=self.said, encoding=encoding)
+            raw = self.read_raw(path, progress, labelled=labelled, said=self.said, encoding=encoding)
             found = TrainingSet.of_table(path, raw, self, encoding)
         else:
-            found = TrainingSet(self.read(path, progress, weighted=weighted))
+            found = TrainingSet(self.read(path, progress, weighted=weighted, labelled=labelled))
         if earlier is not None:
             return found.prepared(earlier.preparation)
         return found if self.is_table(path) else found.prepared(self.scaling(found.data.X))
@@ -388,7 +399,9 @@ class TrainingSet:
     @property
     def fingerprint(self) -> str:
         """By which the data are known again."""
-        return files.fingerprint(self.as_read.X, self.as_read.y)
+        from maxmargin.files.data.fingerprints import fingerprint_of
+
+        return fingerprint_of(self.as_read.X, self.as_read.y)
 
     def prepared(self, preparation: Preparation | None) -> TrainingSet:
         """The same with columns that are scaled, or go through feature maps."""

@@ -58,6 +58,15 @@ class Bars:
         """A callback for many fits, some of them side by side: how many have got where they should."""
         return self._showing(name, many_fits(count))
 
+    def passing(self, name: str, seen: Callable[[], tuple[float, str]]) -> Callable[..., None] | None:
+        """What shows how far a fit in passes is; in lines, only where a pass has ended."""
+        if VOICE.verbose:
+            return lambda *, at_end: typer.echo(f"{name}: {seen()[1]}", err=True) if at_end else None
+        if not self.shown:
+            return None
+        bar = self._add(name)
+        return lambda *, at_end: self._show(bar, *seen())
+
     def _showing(self, name: str, seen: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
         """A callback that shows what ``seen`` makes of what it is told: the share done, and words."""
         if VOICE.verbose and not name.startswith(_READING):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +27,7 @@ from maxmargin.tools.words import bytes_in_words, counted
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Regressor = maxmargin.LinearSVR | maxmargin.SVR | maxmargin.NuSVR
 _LOSSES = {"epsilon_insensitive", "squared_epsilon_insensitive"}
 _DEFAULTS: dict[str, Any] = {"max_time": 60.0, "random_state": 0}
 """What an option left out stands for; the others are those of the estimators."""
@@ -62,7 +63,7 @@ def train_regressor(
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
         training_set = reading.read_for_training(paths.data, bars.reading(paths.data.name))
-        values = _numbers(training_set.data.y, paths.data)
+        values = numbers_to_predict(training_set.data.y, paths.data)
         options.check_columns(training_set, paths.model_format)
         seconds["read"] = clock.lap()
         held_out = None
@@ -90,11 +91,11 @@ def train_regressor(
     if paths.test is not None:
         tested = _test(paths, reading, quiet=as_json)
         seconds["test"] = clock.lap()
-    found = _Trained(estimator, paths, training_set, values, warned, seconds, held_out, tested)
+    found = Trained(estimator, paths, training_set, values, warned, seconds, held_out, tested)
     return found.tell(as_json=as_json)
 
 
-def _estimator(given: dict[str, Any]) -> maxmargin.LinearSVR | maxmargin.SVR:
+def _estimator(given: dict[str, Any]) -> Regressor:
     """The estimator that the options ask for, its parameters checked."""
     changes = _DEFAULTS | {name: value for name, value in given.items() if value is not None}
     changes["max_time"] = options.seconds_or_none(changes["max_time"])
@@ -103,6 +104,8 @@ def _estimator(given: dict[str, Any]) -> maxmargin.LinearSVR | maxmargin.SVR:
             f"With --task regression --loss must be one of {', '.join(sorted(_LOSSES))}. Got "
             f"{changes['loss']!r} instead."
         )
+    if "nu" in changes and "kernel" not in changes:
+        raise Failure("--nu needs a kernel. Add --kernel, or give --epsilon instead.")
     if "kernel" not in changes:
         linear = maxmargin.LinearSVR(**changes)
         linear._check_parameters()
@@ -111,12 +114,20 @@ def _estimator(given: dict[str, Any]) -> maxmargin.LinearSVR | maxmargin.SVR:
         raise Failure("With a kernel --loss must be epsilon_insensitive. Leave --loss or --kernel out.")
     if {"fit_intercept", "regularize_intercept"} & set(changes):
         raise Failure("With a kernel --intercept must be exact. Leave --intercept or --kernel out.")
-    seen = maxmargin.SVR(**changes)
+    if "nu" in changes and "epsilon" in changes:
+        raise Failure("--nu stands in the place of epsilon. Leave --epsilon or --nu out.")
+    seen = maxmargin.NuSVR(**changes) if "nu" in changes else maxmargin.SVR(**changes)
     seen._check_parameters()
     return seen
 
 
-def _numbers(labels: Any, path: Path) -> NDArray[Any]:
+def epsilon_of(model: Any) -> float:
+    """Half the width of the tube: as given, or as the fit found it for its nu."""
+    return float(model.epsilon_ if hasattr(model, "nu") else model.epsilon)
+
+
+def numbers_to_predict(labels: Any, path: Path) -> NDArray[Any]:
+    """The numbers that labels are; refuses others."""
     values = numbers_of(labels)
     if values is None:
         raise Failure(
@@ -195,10 +206,10 @@ def _in_words(where: str, found: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class _Trained:
+class Trained:
     """A regressor, what it was trained on, and what it is off by."""
 
-    estimator: maxmargin.LinearSVR | maxmargin.SVR
+    estimator: Regressor
     paths: RegressionFiles
     training_set: options.TrainingSet
     values: NDArray[Any]
@@ -206,6 +217,12 @@ class _Trained:
     seconds: dict[str, float]
     held_out: dict[str, Any] | None
     tested: dict[str, Any] | None
+    choice: Any = None
+    """How its values were chosen, if they were."""
+
+    def tested_on(self, paths: RegressionFiles, reading: options.TrainingData, *, quiet: bool) -> Trained:
+        """The same, with what it is off by on the test data, if there are any."""
+        return self if paths.test is None else replace(self, tested=_test(paths, reading, quiet=quiet))
 
     @cached_property
     def on_training(self) -> dict[str, Any]:
@@ -250,11 +267,13 @@ class _Trained:
             answer |= {"status": model.status_.name.lower(), "message": sentence, "steps": model.n_iter_}
             answer |= {"certified": model.status_.certified, "warnings": self.doubts}
             answer |= {name: getattr(proof, name) for name in ("primal", "dual", "relative_gap")}
-            answer |= {name: getattr(model, name) for name in ("tol", "C", "epsilon")}
+            answer |= {name: getattr(model, name) for name in ("tol", "C")}
+            answer |= {"epsilon": epsilon_of(model), "nu": getattr(model, "nu", None)}
             answer |= {"rows": data.X.shape[0], "columns": data.X.shape[1], "skipped": data.skipped}
             answer |= {"table": encoding_as_json(data.encoding), "training": self.on_training}
             answer |= {"error_of_the_median": self.constant[1], "held_out": self.held_out}
             answer |= {"test": self.tested, "solver": model.solver_, "seconds": self.seconds}
+            answer |= {} if self.choice is None else {"choice": self.choice.as_json()}
             print_json(answer | {"peak_memory_bytes": memory})
             return code
         low, high = float(self.values.min()), float(self.values.max())
@@ -264,10 +283,14 @@ class _Trained:
             typer.echo(words)
         if data.skipped:
             typer.echo(f"{counted(data.skipped, 'malformed line')} left out.")
+        if self.choice is not None:
+            self.choice.print_words()
         for words in self.doubts:
             typer.echo(f"Warning: {' '.join(words.split())}", err=True)
         typer.echo(sentence, err=code != DONE)
         typer.echo(str(proof))
+        if isinstance(model, maxmargin.NuSVR):
+            typer.echo(f"With nu = {model.nu:g}, the tube is {model.epsilon_:.6g} to either side.")
         median, error = self.constant
         always = f"Always to say {median:.6g} would be off by {error:.6g}."
         typer.echo(f"{_in_words('Training data', self.on_training)} {always}")

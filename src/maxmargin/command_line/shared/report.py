@@ -84,6 +84,11 @@ _ENDINGS = {
         "gap of {gap:.1e}, above {tol:g}: rounding error is in the way. Loosen --tol or scale "
         "the columns."
     ),
+    "NO_GAIN": (
+        "Not certified to --tol: after {steps} passes over the data the relative gap is {gap:.1e}, above "
+        "{tol:g}, and the last passes have hardly lowered it. Raise --memory, so that more rows near the "
+        "margin can be kept, loosen --tol, or scale the columns."
+    ),
 }
 _CAN_GO_ON = ("STEPS_SPENT", "TIME_SPENT", "INTERRUPTED", "STOPPED")
 _VALUES = ("primal", "dual", "relative_gap", "kkt_violation")

@@ -24,7 +24,8 @@ from maxmargin.command_line.shared.answer import (
     print_table,
 )
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
-from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel, fingerprint
+from maxmargin.files import DataSet, SavedKernelModel, SavedModel, StoredModel
+from maxmargin.files.data.fingerprints import fingerprint_of
 from maxmargin.files.data.labels import class_codes, label_text, numbers_of
 from maxmargin.files.models.support_vectors import are_rows, found_rows, multipliers, with_support_vectors
 from maxmargin.kernels.names import describe
@@ -44,6 +45,7 @@ from maxmargin.proof.of_shares import OtherShares
 from maxmargin.tools.words import percent, some
 
 if TYPE_CHECKING:
+    from maxmargin import Chunks
     from maxmargin.command_line.shared.progress import Bars
     from maxmargin.files.models.stored import Claim
 
@@ -72,6 +74,8 @@ class Verdict:
     """Whether the data have the fingerprint that the file names; None if it names none."""
     vectors_found: bool | None = None
     """Whether the support vectors were found again among the rows; None where they need not be."""
+    in_chunks: bool = False
+    """Whether the data were read in chunks: the file's multipliers, if it has any, were not used."""
     _query: Any = None
     """The query of each row of the data, for a ranking."""
 
@@ -83,7 +87,7 @@ class Verdict:
         if columns < model.features and hasattr(X, "resize") and hasattr(X, "indptr"):
             X.resize((rows, model.features))  # LIBSVM text whose last columns are empty
         if model.fingerprint is not None:
-            self.same_data = fingerprint(X, labels) == model.fingerprint
+            self.same_data = fingerprint_of(X, labels) == model.fingerprint
         codes: NDArray[Any] | None = np.zeros(rows, np.int64)
         if model.is_one_class:
             pass  # whose labels, if there are any, say nothing
@@ -110,6 +114,27 @@ class Verdict:
         self._query = data.query
         if codes is not None and not self.refusals:
             self.findings += self._judged(model.prepared(X), codes, class_weight, max_time, bars)
+
+    def look_at_chunks(self, chunks: Chunks, class_weight: Any, max_time: float, bars: Bars) -> None:
+        """The same for data that are read in chunks, in passes over them."""
+        from maxmargin.command_line.shared.in_chunks import judged_in_chunks
+
+        assert isinstance(self.model, SavedModel)
+        assert chunks.files is not None
+        found = chunks.files.fingerprint
+        if self.model.fingerprint is not None and found is not None:
+            self.same_data = self.model.fingerprint == found
+        self.findings, refusals = judged_in_chunks(
+            self.model,
+            chunks,
+            C=self.C,
+            class_weight=class_weight,
+            tol=self.tol,
+            max_time=max_time,
+            bars=bars,
+        )
+        self.refusals += refusals
+        self.in_chunks = True
 
     def _judged(
         self, X: Any, codes: NDArray[Any], class_weight: Any, max_time: float, bars: Bars
@@ -319,7 +344,7 @@ class Verdict:
                     ("relative gap", f"{claim.relative_gap:.3e}", f"{finding.relative_gap:.3e}"),
                 ],
             )
-        if self.model.certificates is not None:
+        if self.model.certificates is not None and not self.in_chunks:
             return
         start = f"Of {finding.name}, the" if finding.name else "The"
         typer.echo(

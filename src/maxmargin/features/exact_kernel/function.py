@@ -12,8 +12,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from maxmargin.features.kernel_values import pair_values
 from maxmargin.features.nystroem import Nystroem
-from maxmargin.kernels import Kernel
-from maxmargin.kernels.expansions import Expansions
+from maxmargin.kernels import Function, Kernel
+from maxmargin.kernels.expansions import Among, Expansions
 from maxmargin.types import Vector
 
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
@@ -35,6 +35,8 @@ class KernelFunction:
         """f(x) for every row of X: a kernel value for each of them and each point."""
         segment = np.array([0, len(self.coefficients)])
         points = self.points.astype(np.float64, copy=False)
+        if isinstance(self.kernel, Function):
+            points = Among(points, np.arange(len(self.coefficients)))
         return np.ravel(Expansions(self.kernel, points, self.coefficients[np.newaxis], segment)(X))
 
     @cached_property

@@ -63,6 +63,11 @@ class RunningFingerprint:
         return f"blake2b:{whole.hexdigest()}"
 
 
+def fingerprint_of(X: Any, y: Any) -> str:
+    """The fingerprint of rows with labels, or without any: that is the one of labels that are all 0."""
+    return fingerprint(X, np.zeros(X.shape[0]) if y is None else y)
+
+
 def _parts_of(X: Any) -> Iterator[tuple[Vector, Indices, Indices]]:
     """Nonzero values, their columns, and how many each row has; a few rows at a time."""
     if sparse.issparse(X):

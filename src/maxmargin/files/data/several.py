@@ -9,12 +9,15 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from maxmargin.files.data.reading import COMPRESSED, DataError, open_file
+from maxmargin.files.data.reading import COMPRESSED, DataError, about, file_format, open_file
 
 _KNOWN = (".svm", ".libsvm", ".txt", ".npz", ".csv", ".tsv", ".parquet", ".mmd")
 """How the names of data files end, before what says that they are compressed."""
 _PIECES, _PIECE = 64, 1 << 14
 """Pieces of a file that are looked at, spread evenly over it, and the bytes of each."""
+
+_TEXT_SHRINKS = 5
+"""By how much text of numbers shrinks when it is compressed, about."""
 
 
 def data_files(sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -69,3 +72,35 @@ def state_of(paths: Sequence[str]) -> str:
                 if status.st_size <= _PIECE:
                     break
     return total.hexdigest()
+
+
+def bytes_in_memory(paths: Sequence[str], format: str | None = None) -> int:
+    """About how many bytes the rows of some files take in memory, without reading them."""
+    return sum(_bytes_of(path, file_format(path, format)) for path in paths)
+
+
+def _bytes_of(path: str, format: str) -> int:
+    size = os.path.getsize(path)
+    if format == "mmd":
+        from maxmargin.files.data.packed import Packed
+
+        with about(path), open_file(path) as file:
+            packed = Packed(file)
+        return 2 * size if packed.is_sparse else 8 * packed.rows * packed.columns
+    if format == "npz":
+        import zipfile
+
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return sum(member.file_size for member in archive.infolist())
+        except (OSError, zipfile.BadZipFile, ValueError):
+            return size  # the reader says what is wrong
+    if format == "parquet":
+        try:
+            from pyarrow import parquet
+
+            metadata = parquet.read_metadata(path)
+            return 8 * int(metadata.num_rows) * int(metadata.num_columns)
+        except (ImportError, OSError, ValueError):
+            return size  # the reader says what is wrong
+    return size * (_TEXT_SHRINKS if Path(path).suffix.lower() in COMPRESSED else 1)

@@ -46,17 +46,27 @@ def prepared(
     return saved if proof else replace(saved, certificates=None, traces=None)
 
 
+def _rows_of(proofs: Any, each: int) -> int | None:
+    """The rows that a fit has seen, of which a proof has so many for each; None where nobody knows."""
+    if not proofs:
+        return None
+    if proofs[0].knows_rows:
+        return len(proofs[0].alpha) // each
+    return getattr(proofs[0], "rows_read", None) or None
+
+
 def _fingerprint(data: tuple[Any, Any] | str, rows: int | None) -> str:
     if isinstance(data, str):
         return data
-    from maxmargin.files.data.fingerprints import fingerprint
+    from maxmargin.files.data.fingerprints import fingerprint_of
 
     X, y = data
-    if rows is not None and len(y) != rows:
+    count = X.shape[0] if y is None else len(y)
+    if rows is not None and count != rows:
         raise ValueError(
-            f"data must be the (X, y) of the fit, which had {rows} rows. Got {len(y)} rows instead."
+            f"data must be the (X, y) of the fit, which had {rows} rows. Got {count} rows instead."
         )
-    return fingerprint(X, y)
+    return fingerprint_of(X, y)
 
 
 def from_estimator(estimator: Any) -> StoredModel:
@@ -67,9 +77,10 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, OneClassSVM, RankSVM
+    from maxmargin.estimators import SVC, RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
     from maxmargin.estimators.kernel_machine import KernelMachine
+    from maxmargin.estimators.one_class_region import OneClassRegion
 
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
     if hasattr(estimator, "steps"):
@@ -79,7 +90,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     check_is_fitted(estimator)
     with_kernel, ranking = isinstance(estimator, SVC | KernelMachine), isinstance(estimator, RankSVM)
     regression = isinstance(estimator, CertifiedRegressor) and not ranking
-    one_class = isinstance(estimator, OneClassSVM)
+    one_class = isinstance(estimator, OneClassRegion)
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}
     )
@@ -105,7 +116,7 @@ def from_estimator(estimator: Any) -> StoredModel:
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
         "tol": stated["tol"],
-        "rows": len(proofs[0].alpha) // (2 if regression else 1) if proofs and of_rows else None,
+        "rows": _rows_of(proofs, 2 if regression else 1),
     }
     if fields["problem"]["formulation"] == "crammer_singer":
         own["coef"], fields["intercept"] = _of_each_class(own["coef"], fields["intercept"], fields)
@@ -259,6 +270,7 @@ def kinds_of(saved: StoredModel) -> tuple[type[Any], ...]:
     from maxmargin.estimators import (
         SVC,
         SVR,
+        LinearOneClassSVM,
         LinearSVC,
         LinearSVR,
         NuSVC,
@@ -270,7 +282,7 @@ def kinds_of(saved: StoredModel) -> tuple[type[Any], ...]:
     if saved.is_ranking:
         return (RankSVM,)
     if saved.is_one_class:
-        return (OneClassSVM,)
+        return (LinearOneClassSVM, OneClassSVM)
     if saved.is_regression:
         return (NuSVR,) if saved.has_nu else (LinearSVR, SVR)
     return (NuSVC,) if saved.has_nu else (LinearSVC, SVC)
@@ -278,10 +290,11 @@ def kinds_of(saved: StoredModel) -> tuple[type[Any], ...]:
 
 def _refuse_other_tasks(saved: StoredModel, kind: type[Any]) -> None:
     """Raise ModelError where an estimator of that kind solves another problem."""
-    from maxmargin.estimators import OneClassSVM, RankSVM
+    from maxmargin.estimators import RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
+    from maxmargin.estimators.one_class_region import OneClassRegion
 
-    tasks = {RankSVM: "ranking", OneClassSVM: "one_class", CertifiedRegressor: "regression"}
+    tasks = {RankSVM: "ranking", OneClassRegion: "one_class", CertifiedRegressor: "regression"}
     of_kind = next((task for one, task in tasks.items() if issubclass(kind, one)), "classification")
     task = "classification" if saved.has_classes else saved.decision
     if of_kind == task and saved.has_nu == hasattr(kind, "nu"):
@@ -309,7 +322,8 @@ def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
     if isinstance(model, SavedKernelModel):
         fitted |= _svc_attributes(model) | {"class_weight_": None, "n_iter_": model.steps}
     else:
-        fitted |= {"coef_": model.coef[0], "n_features_in_": model.coef.shape[1]}
+        flat = model.coef if model.is_one_class else model.coef[0]
+        fitted |= {"coef_": flat, "n_features_in_": model.coef.shape[1]}
     estimator: Any = with_parameters(kind, model)
     vars(estimator).update({name: value for name, value in fitted.items() if value is not None})
     if isinstance(model, SavedKernelModel):
@@ -321,7 +335,7 @@ def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
 def _linear(saved: StoredModel) -> SavedModel:
     """A model that ``LinearSVC`` can be."""
     if not isinstance(saved, SavedModel):
-        kind = "SVR" if saved.is_regression else "SVC"
+        kind = kinds_of(saved)[-1].__name__
         raise ModelError(f"it is a model with a kernel. Load it with {kind}.load instead.")
     if len(saved.classes) > 2 and saved.decision != "one_vs_rest":
         raise ModelError(
@@ -337,7 +351,7 @@ def _with_support_vectors(saved: StoredModel) -> SavedKernelModel:
     if not isinstance(model, SavedKernelModel):
         raise ModelError(
             "it is a linear model without support vectors. Load it with "
-            f"{'LinearSVR' if saved.is_regression else 'LinearSVC'}.load, or predict with "
+            f"{kinds_of(saved)[0].__name__}.load, or predict with "
             "maxmargin.files.load_model(path).predict(X)."
         )
     return model
@@ -436,6 +450,8 @@ def _stated(model: StoredModel) -> dict[str, Any]:
     names = names if model.has_nu else ("C", "class_weight")
     stated = {name: problem[name] for name in names if problem[name] is not None}
     if not isinstance(model, SavedKernelModel):
+        if model.is_one_class:
+            return stated
         form, scaling = problem["intercept"], problem["intercept_scaling"]
         stated |= {"fit_intercept": form != "none", "regularize_intercept": form == "regularised"}
         stated |= {"penalty": problem["penalty"]} if problem["penalty"] != "l2" else {}

@@ -9,14 +9,18 @@
     w                                      then one line per feature, one number per problem;
     0.19 ...                               the constant feature comes last, and its weight times s is b
 
+One class (``ONECLASS_SVM``) has no labels and no constant feature, but a line ``rho`` before ``w``. It does
+not tell nu.
+
 C is not in the file, nor is whether ``-R`` left b out of the regulariser: b is taken to be in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -44,6 +48,7 @@ REGRESSOR_TYPES: dict[str, dict[str, str]] = {
     "L2R_L1LOSS_SVR_DUAL": {"loss": "epsilon_insensitive"},
 }
 """Those whose answers are numbers: their files have no labels, and do not tell epsilon."""
+ONE_CLASS = "ONECLASS_SVM"
 
 
 def read_model(file: BinaryIO, size: int) -> SavedModel:
@@ -51,20 +56,23 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
     lines = Lines(file, size)
     header = lines.header({"solver_type", "nr_class", "label", "nr_feature", "bias", "rho"}, end="w")
     solver_type = header.word("solver_type")
-    known = SOLVER_TYPES | REGRESSOR_TYPES
+    known = SOLVER_TYPES | REGRESSOR_TYPES | {ONE_CLASS: {"C": 1.0, "nu": None}}
     if solver_type not in known:
         raise ModelError(
             f"line {header.line('solver_type')}: the solver type {solver_type[:40]!r} is not one of a "
             f"classifier or a regressor. Those that can be read are {', '.join(known)}."
         )
-    problem, regression = PROBLEM | known[solver_type], solver_type in REGRESSOR_TYPES
+    problem: dict[str, Any] = PROBLEM | known[solver_type]
+    regression, one_class = solver_type in REGRESSOR_TYPES, solver_type == ONE_CLASS
     count, features = header.count("nr_class", 2), header.count("nr_feature", 1)
-    if regression and count != 2:
+    if (regression or one_class) and count != 2:
         raise ModelError(f"line {header.line('nr_class')}: a regressor should say 2 here, not {count}.")
-    labels = np.empty(0) if regression else header.labels("label", count)
+    labels = np.empty(0) if regression or one_class else header.labels("label", count)
     if regression:
         problem["epsilon"] = None
     bias = header.number("bias")
+    if one_class and bias >= 0:
+        raise ModelError(f"line {header.line('bias')}: one class has no constant feature, not {bias:g}.")
     columns = 1 if count == 2 and problem["formulation"] == "separate" else count
     height = features + (bias >= 0)
     lines.room_for(height * columns, f"{height} lines of {columns} weights")
@@ -78,11 +86,13 @@ def read_model(file: BinaryIO, size: int) -> SavedModel:
         problem |= {"intercept": "regularised", "intercept_scaling": bias}
         with np.errstate(over="ignore"):  # what is infinite is refused
             intercept = bias * weights[features]
+    if one_class:
+        intercept = -np.array([header.number("rho")])
     return SavedModel(
         coef=np.ascontiguousarray(weights[:features].T),
         intercept=intercept,
         classes=labels[::-1] if columns == 1 else labels,
-        decision="regression" if regression else "one_vs_rest",
+        decision="regression" if regression else "one_class" if one_class else "one_vs_rest",
         problem=problem,
         writer="LIBLINEAR",
         format="liblinear",
@@ -107,6 +117,8 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             "Save it with format='maxmargin' instead."
         )
     labels, problem = [], model.problem
+    if model.is_one_class:
+        return partial(_write_one_class, model)
     if not model.is_regression:
         labels = integer_labels(model.classes, "LIBLINEAR")
         labels = labels[::-1] if len(model.coef) == 1 else labels
@@ -138,3 +150,11 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             file.write(" ".join(map(repr, numbers.tolist())).encode() + b" \n")
 
     return write
+
+
+def _write_one_class(model: SavedModel, file: BinaryIO) -> None:
+    rho = -float(model.intercept[0])
+    header = f"solver_type {ONE_CLASS}\nnr_class 2\nnr_feature {model.features}\nbias -1\nrho {rho!r}\nw\n"
+    file.write(header.encode())
+    for weight in model.coef[0].tolist():
+        file.write(f"{weight!r} \n".encode())

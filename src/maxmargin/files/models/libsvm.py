@@ -280,6 +280,9 @@ def _with_support_vectors(model: Any) -> SavedKernelModel:
             "A LIBSVM file of more than two classes holds the support vectors of every pair of classes, "
             f"and this model {reason}. Save it with format={cure} instead."
         )
+    problem = PROBLEM | ({"loss": "epsilon_insensitive", "epsilon": 0.0} if model.is_regression else {})
+    if model.is_one_class:
+        problem = model.problem
     return SavedKernelModel(
         kernel=Linear(),
         vectors=sparse.csr_matrix(model.coef),
@@ -288,7 +291,9 @@ def _with_support_vectors(model: Any) -> SavedKernelModel:
         intercept=model.intercept,
         classes=model.classes,
         decision=model.decision,
-        problem=PROBLEM | ({"loss": "epsilon_insensitive", "epsilon": 0.0} if model.is_regression else {}),
+        problem=problem,
+        shares=model.shares,
+        format=model.format,
     )
 
 

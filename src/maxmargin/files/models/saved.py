@@ -100,7 +100,7 @@ def save_model(
             f"The text of {found.writer} does not say which nu the model was trained with, and a file of "
             "maxmargin says it. Keep the text, or train anew."
         )
-    if format == "liblinear" and (found.has_nu or found.is_one_class):
+    if format == "liblinear" and found.has_nu and not found.is_one_class:
         raise ModelError("LIBLINEAR has no model with a nu. Use format='libsvm' or format='maxmargin'.")
     if format == "maxmargin" and found.is_regression and found.problem["epsilon"] is None:
         raise ModelError(

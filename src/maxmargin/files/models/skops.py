@@ -6,6 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 
 _HOMES: dict[str, tuple[str, ...]] = {
+    "estimators.linear_one_class_svm": ("LinearOneClassSVM",),
     "estimators.linear_svc": ("LinearSVC",),
     "estimators.linear_svc_cv": ("LinearSVCCV",),
     "estimators.linear_svr": ("LinearSVR",),
@@ -22,6 +23,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "features.exact_kernel.error_estimate": ("ErrorEstimate",),
     "features.expansion": ("Expansion",),
     "kernels.base": ("Combination",),
+    "kernels.expansions": ("Among",),
     "kernels.cache_use": ("CacheUse",),
     "proof.certificate": ("Certificate", "Off", "SmallProof", "SmallProofs"),
     "proof.hard_margin": ("HardMarginCertificate",),

@@ -10,13 +10,13 @@ import numpy as np
 from maxmargin.report.facts import Facts
 from maxmargin.report.markup import Markup, facts, heading, joined, name, paragraph, side_by_side, table
 from maxmargin.report.measures import LEVEL, Measures, interval
-from maxmargin.report.sections.naming import MOST_CLASSES, in_percent, measured
+from maxmargin.report.sections.naming import MOST_CLASSES, in_percent, of_classes
 
 
 def accuracy_section(found: Facts) -> list[Markup]:
     """The accuracy on all data, with intervals, confusions, and what becomes of each class."""
     parts: list[Markup] = []
-    for where, measures, _ in measured(found):
+    for where, measures, _ in of_classes(found):
         if found.tested is not None:
             parts.append(heading(f"On {where}"))
         if measures.accuracy is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxmargin.files.data.labels import numbers_of
 from maxmargin.report.facts import Facts, Sample
 from maxmargin.report.markup import Markup, facts, hash_text, heading, joined, name
 from maxmargin.report.sections.naming import MOST_CLASSES, file_facts
@@ -36,9 +37,19 @@ def _lines(found: Facts, rows: Sample) -> list[tuple[str, Any]]:
         ("rows", f"{count:,}{skipped}"),
         ("columns", f"{columns:,}{', with names' if found.model.feature_names is not None else ''}"),
         ("values not 0", f"{rows.stored:,}, {percent(rows.density)} of all"),
-        ("labels", joined(*named[1:], f" and {more} more" if more > 0 else "")),
+        ("labels", _of_numbers(rows) or joined(*named[1:], f" and {more} more" if more > 0 else "")),
         ("fingerprint", hash_text(rows.fingerprint)),
     ]
+
+
+def _of_numbers(rows: Sample) -> str:
+    """The range of labels that are numbers; empty for classes."""
+    if not rows.of_numbers:
+        return ""
+    values = None if rows.y is None else numbers_of(rows.y)
+    if values is None or not len(values):
+        return "none that matter"
+    return f"numbers from {values.min():.6g} to {values.max():.6g}"
 
 
 def _same(found: Facts) -> str:

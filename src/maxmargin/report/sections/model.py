@@ -36,9 +36,11 @@ def model_section(found: Facts) -> list[Markup]:
     hard = model.problem.get("C") == math.inf
     lines: list[tuple[str, Any]] = [
         ("classes", names([label_text(c) for c in model.classes], MOST_CLASSES))
+        if model.has_classes
+        else ("task", model.decision.replace("_", " "))
     ]
     lines += _problem(found, hard=hard)
-    if isinstance(model, SavedModel) and len(model.coef) == 1 and model.coef.any():
+    if isinstance(model, SavedModel) and model.has_classes and len(model.coef) == 1 and model.coef.any():
         margin = 1.0 / float(np.linalg.norm(model.coef[0]))
         lines.append(("margin", f"{margin:.6g} on each side of the plane, 1 / |w|"))
     if model.rows is not None:
@@ -74,6 +76,23 @@ def _objective(found: Facts, *, hard: bool) -> str:
             "The model minimises 1/2 |w|² over all w and b for which every row has a margin y (<w, x> + "
             "b) of at least 1: the widest margin with every row on its side."
         )
+    if found.model.is_regression:
+        words = (
+            "The model minimises 1/2 |w|² plus C times the sum of the losses of all rows, over all w and "
+            "b. A loss is what a prediction <w, x> + b is off by beyond epsilon, or its square."
+        )
+        more = " Epsilon is sought, too, and costs nu C for each row." if found.model.has_nu else ""
+        return words + more
+    if found.model.is_one_class:
+        return (
+            "The model minimises 1/2 |w|² less nu n rho plus the losses of all n rows, over all w and rho. "
+            "The loss of a row is max(0, rho - <w, x>): what it lacks for being inside."
+        )
+    if found.model.has_nu:
+        return (
+            "The model minimises 1/2 |w|² less nu n rho plus the losses of all n rows, over all w, b and "
+            "rho, in units in which rho is 1. The loss of a row is max(0, rho - y (<w, x> + b))."
+        )
     if found.model.problem.get("penalty", "l2") != "l2":
         return "The model minimises the sum of all |w_j| plus C times the losses of all rows."
     return (
@@ -90,7 +109,13 @@ def _problem(found: Facts, *, hard: bool) -> list[tuple[str, Any]]:
     if hard:
         lines.append(("C", "infinite: a hard margin"))
     else:
-        lines += [("loss", _LOSSES.get(problem["loss"], problem["loss"])), ("C", _cost(found))]
+        lines.append(("loss", _LOSSES.get(problem["loss"], problem["loss"].replace("_", " "))))
+        if not model.has_nu or model.is_regression:
+            lines.append(("C", _cost(found)))
+        if model.has_nu:
+            lines.append(("nu", "not in the file" if problem["nu"] is None else f"{problem['nu']:g}"))
+        elif model.is_regression and problem["epsilon"] is not None:
+            lines.append(("epsilon", f"{problem['epsilon']:g}"))
     lines.append(("intercept", _INTERCEPTS[problem["intercept"]]))
     if problem.get("formulation") == "crammer_singer":
         lines.append(("formulation", "Crammer and Singer's"))

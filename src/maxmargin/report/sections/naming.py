@@ -9,6 +9,7 @@ from typing import Any
 from maxmargin.report.facts import Facts, Sample, Source
 from maxmargin.report.markup import Markup, hash_text, joined, name
 from maxmargin.report.measures import Measures
+from maxmargin.report.numbers import Numbers
 from maxmargin.tools.words import bytes_in_words
 
 MOST_CLASSES = 15
@@ -20,7 +21,14 @@ def data_name(found: Facts) -> str:
     return "the training data" if found.is_training_data else "the data given"
 
 
-def measured(found: Facts) -> Iterator[tuple[str, Measures, Sample]]:
+def of_classes(found: Facts) -> Iterator[tuple[str, Measures, Sample]]:
+    """The same, of a model with classes; nothing of others."""
+    for where, measures, rows in measured(found):
+        if isinstance(measures, Measures):
+            yield where, measures, rows
+
+
+def measured(found: Facts) -> Iterator[tuple[str, Measures | Numbers, Sample]]:
     """The name of all data that the model was measured on."""
     yield data_name(found), found.measures, found.data
     if found.tested is not None and found.test is not None:

@@ -9,19 +9,21 @@ from maxmargin.report import pictures
 from maxmargin.report.facts import Facts
 from maxmargin.report.markup import Markup, figure, name, paragraph, side_by_side, table
 from maxmargin.report.measures import LEVEL, ON_MARGIN, Measures
-from maxmargin.report.sections.naming import measured
+from maxmargin.report.sections.naming import of_classes
 
 
 def scores_section(found: Facts) -> list[Markup]:
     """A histogram, and the rows of each problem by their margins."""
     figures, tables = [], []
     logistic = found.model.problem["loss"] == "logistic"
-    for k, (where, measures, _) in enumerate(measured(found)):
+    for k, (where, measures, _) in enumerate(of_classes(found)):
         if measures.known:
             caption = _meaning(measures, where, logistic=logistic)
             figures.append(figure(pictures.scores(measures, f"scores{k}"), *caption))
             if measures.row_counts:
                 tables.append(_row_counts(measures, where, logistic=logistic))
+    if not found.model.has_classes:
+        return []
     if not figures:
         return [paragraph("No label is one of the model's classes: there are no margins.")]
     words = (
@@ -63,7 +65,7 @@ def _row_counts(measures: Measures, where: str, *, logistic: bool) -> Markup:
 def calibration_section(found: Facts) -> list[Markup]:
     """What the probabilities of the logistic loss are worth; empty for other losses."""
     figures, lines = [], []
-    for k, (where, measures, _) in enumerate(measured(found)):
+    for k, (where, measures, _) in enumerate(of_classes(found)):
         if (calibration := measures.calibration) is None:
             continue
         pooled = " Each row counts once for each class: is it of that class, or of the rest?"
@@ -93,10 +95,10 @@ def calibration_section(found: Facts) -> list[Markup]:
 def plane_section(found: Facts) -> list[Markup]:
     """Rows of two columns as points; empty where there are more, or only values of a kernel."""
     given = isinstance(getattr(found.model, "kernel", None), Precomputed)
-    if given or found.model.features != 2 or found.data.X.shape[1] != 2:
+    if not found.model.has_classes or given or found.model.features != 2 or found.data.X.shape[1] != 2:
         return []
     figures = []
-    for k, (where, measures, rows) in enumerate(measured(found)):
+    for k, (where, measures, rows) in enumerate(of_classes(found)):
         words = f"Rows of {where}, and what the model calls each place."
         if len(found.model.kind) == 1:
             words += " The line is the boundary; dashed are the ends of the margin."

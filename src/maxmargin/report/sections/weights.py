@@ -57,7 +57,7 @@ def support_section(found: Facts) -> list[Markup]:
     lines = [
         (
             "–" if each.row is None else f"{each.row + 1:,}",
-            name(each.label),
+            name(each.label or "–"),
             f"{each.pull:.5g}",
             bar(each.pull / longest),
         )

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Active sets with a proximal term, on the whole kernel matrix: for kernels that pairs of rows are slow on.
 
-    minimise over beta   1/2 beta' K beta - y' beta,     low <= beta <= high,   sum_i beta_i = 0
+    minimise over beta   1/2 beta' K beta - y' beta + e' |beta|,     low <= beta <= high,   sum_i beta_i = 0
 
-with beta_i = alpha_i y_i. At the end most multipliers rest on a wall, and those inside solve a linear
-system. Which ones these are is found by solving such systems, many rows changing sides after each.
+with beta_i = alpha_i y_i and e = 0; in regression it is the difference of an example's two multipliers, y_i
+its value and e_i the half width of its tube. At the end most multipliers rest on a wall, or at the kink
+that e_i > 0 makes at 0, and the others solve a linear system. Which ones these are is found by solving such
+systems, many rows changing sides after each.
 
     1  f = K beta - y;   b = the best intercept
-    2  J = the rows inside their walls, and those at a wall that f + b pushes away from it;   t = beta
+    2  J = the rows that do not rest, and those that f + b, with the slope of e |beta|, pushes away from
+       where they rest: each on its side of the kink, which is a wall for it;   t = beta
     3  repeat
-    4      solve for t_J and a shift c of b:   f + b + (K + r D) (t - beta) + c = 0 on J,   sum_i t_i = 0
-    5      rows of J that t leads beyond a wall stay there, and rows at a wall that the left side of 4
-           pushes away from it are in J: until none is left, or ``systems`` times
+    4      solve for t_J and a shift c of b:   f + b +- e + (K + r D) (t - beta) + c = 0 on J,
+           sum_i t_i = 0
+    5      rows of J that t leads beyond a wall stay there, and rows at rest that the left side of 4
+           pushes away are in J: until none is left, or ``systems`` times
     6  beta += s (t - beta), with the best s in [0, 1];   a smaller r where 5 has ended, a larger one where
        s is small
 
@@ -20,14 +24,14 @@ keeps the first steps from going to walls that lie far beyond the solution, make
 from a singular K, and changes nothing at the end.
 
 It is no solver for every problem, and not in the registry: where classes overlap, rows may go on changing
-sides. ``SVC`` tries it where pairs of rows gain too little, and goes on where it does.
+sides. ``SVC`` and ``SVR`` try it where pairs of rows gain too little, and go on where it does.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +43,15 @@ from maxmargin.problem import Problem
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report, Solver
-from maxmargin.solvers.kernel.kernel_problem import kernel_rows, not_for_pairs, starting_alpha
+from maxmargin.solvers.kernel.kernel_problem import (
+    Walls,
+    alpha_of,
+    beta_of,
+    kernel_rows,
+    not_for_pairs,
+    starting_alpha,
+    walls_of,
+)
 from maxmargin.solvers.sizes import FACTORED_ROWS
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Positive, Seed
@@ -65,8 +77,8 @@ class State:
 
     matrix: Matrix
     diagonal: Vector
-    low: Vector
-    high: Vector
+    walls: Walls
+    """low, high, y and e."""
     beta: Vector
     proximal: float
     """r."""
@@ -81,6 +93,25 @@ class State:
     finished: bool = False
 
 
+class Sides(NamedTuple):
+    """Where each row may go as long as it crosses no kink, and the slope that e |beta| has there."""
+
+    floor: Vector
+    ceiling: Vector
+    tilt: Vector
+
+    @classmethod
+    def of(cls, walls: Walls, above: Mask) -> Sides:
+        """The sides of rows, some of them ``above`` the kink and the others below; all of a row without."""
+        low, high, _, widths = walls
+        kinked = widths > 0.0
+        return cls(
+            np.where(kinked & above, 0.0, low),
+            np.where(kinked & ~above, 0.0, high),
+            np.where(above, widths, -widths),
+        )
+
+
 @dataclass(frozen=True)
 class ActiveSets(Solver[State]):
     """Active sets with a proximal term; needs memory for all values of the kernel."""
@@ -88,6 +119,7 @@ class ActiveSets(Solver[State]):
     name: ClassVar[str] = "active_sets"
     takes_kernels: ClassVar[bool] = True
     needs_kernels: ClassVar[bool] = True
+    takes_targets: ClassVar[bool] = True
 
     proximal: Positive = 1e-4
     """The first r, in units of the diagonal of K."""
@@ -98,37 +130,42 @@ class ActiveSets(Solver[State]):
 
     def accepts(self, problem: Problem) -> str | None:
         """Kernel problems with the hinge loss and an exact intercept, of rows that can be factored."""
-        if problem.rows.count > FACTORED_ROWS:
+        if (refusal := not_for_pairs(self.name, problem, twins=True)) is not None:
+            return refusal
+        count = kernel_rows(problem).count
+        if count > FACTORED_ROWS:
             return (
                 f"{self.name} keeps all values of the kernel and factors a part of them, for up to "
-                f"{FACTORED_ROWS} rows. Got {problem.rows.count} instead. Use working_set."
+                f"{FACTORED_ROWS} rows. Got {count} instead. Use working_set."
             )
-        return not_for_pairs(self.name, problem)
+        return None
 
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin with multipliers of 0, or with those of the start."""
-        rows, every = kernel_rows(problem), np.arange(problem.rows.count)
+        rows = kernel_rows(problem)
+        every = np.arange(rows.count)
         matrix = rows.block(every, every)
-        bound = problem.y * problem.costs
         alpha = starting_alpha(problem, start)
-        beta = np.zeros(rows.count) if alpha is None else alpha * problem.y
+        beta = np.zeros(rows.count) if alpha is None else beta_of(problem, alpha)
         diagonal = np.einsum("ii->i", matrix).copy()
         diagonal[diagonal <= 0.0] = diagonal.max(initial=0.0) or 1.0  # a row whose image is 0
-        low, high = np.minimum(bound, 0.0), np.maximum(bound, 0.0)
-        state = State(matrix, diagonal, low, high, beta, self.proximal, f=np.empty(0))
+        state = State(matrix, diagonal, walls_of(problem), beta, self.proximal, f=np.empty(0))
         _look(problem, state)
         return state
 
     def step(self, problem: Problem, state: State, budget: Budget) -> State:
         """Lines 2 to 6: one proximal problem."""
         target, ended = self._solve(state, budget)
-        change = target - state.beta
+        change, walls = target - state.beta, state.walls
         with one_blas_thread():
-            slope, curvature = -core.dot(state.f, change), core.dot(change, state.matrix @ change)
+            curvature = core.dot(change, state.matrix @ change)
+        # Along the way |beta| is never above the line from its beginning to its end.
+        kinks = core.dot(walls.widths, np.abs(target) - np.abs(state.beta))
+        slope = -core.dot(state.f, change) - kinks
         length = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
         if length > 0.0 and slope > 0.0:
             moved = target if length == 1.0 else state.beta + length * change  # 6
-            state.beta = np.clip(moved, state.low, state.high)
+            state.beta = np.clip(moved, walls.low, walls.high)
         before, open_before = state.dual, state.gap
         _look(problem, state)
         if ended and length > _HARDLY:
@@ -142,7 +179,7 @@ class ActiveSets(Solver[State]):
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
         """The multipliers."""
-        return Solution(alpha=state.beta * problem.y, alpha_from="active sets")
+        return Solution(alpha=alpha_of(problem, state.beta), alpha_from="active sets")
 
     def report(self, state: State) -> Report:
         """The gap as f tells it; finished: several steps have gained next to nothing."""
@@ -150,29 +187,42 @@ class ActiveSets(Solver[State]):
 
     def _solve(self, state: State, budget: Budget) -> tuple[Vector, bool]:
         """Lines 2 to 5: the target, and whether no row would change sides any more."""
-        beta, low, high = state.beta, state.low, state.high
+        walls = state.walls
         slopes = state.f + state.b
-        J = (beta > low) & (beta < high)
-        J |= ((slopes < 0.0) & (beta < high)) | ((slopes > 0.0) & (beta > low))  # 2
-        target, ended = beta.copy(), False
+        pushed_up, pushed_down = _pushed(walls, state.beta, slopes)
+        sides = Sides.of(walls, (state.beta > 0.0) | ((state.beta == 0.0) & pushed_up))
+        J = (state.beta > sides.floor) & (state.beta < sides.ceiling)
+        J |= pushed_up | pushed_down  # 2
+        target, ended = state.beta.copy(), False
         for _ in range(self.systems):  # 3
             rows = np.flatnonzero(J)
             if len(rows) < 2 or budget.spent:
                 break
-            found = _system(state, slopes, rows, target)  # 4
+            found = _system(state, slopes + sides.tilt, rows, target)  # 4
             if found is None:  # rounding has eaten the diagonal
                 state.proximal = min(_SOFTEN * state.proximal, _MOST_PROXIMAL)
                 break
-            target, pushed = found
-            beyond = J & ((target < low) | (target > high))  # 5
-            rests = ~J & (((target <= low) & (pushed < 0.0)) | ((target >= high) & (pushed > 0.0)))
-            target = np.clip(target, low, high)
-            if not (beyond | rests).any():
+            target, left = found
+            beyond = J & ((target < sides.floor) | (target > sides.ceiling))  # 5
+            target = np.clip(target, sides.floor, sides.ceiling)
+            pushed_up, pushed_down = _pushed(walls, target, left - sides.tilt)
+            leaving = ~J & (pushed_up | pushed_down)
+            if not (beyond | leaving).any():
                 ended = True
                 break
-            J = (J & ~beyond) | (rests & (low < high))
+            J = (J & ~beyond) | leaving
+            above = (target > 0.0) | ((target == 0.0) & np.where(leaving, pushed_up, sides.tilt > 0.0))
+            sides = Sides.of(walls, above)
         _balance(target)
         return target, ended
+
+
+def _pushed(walls: Walls, beta: Vector, slopes: Vector) -> tuple[Mask, Mask]:
+    """Which rows would gain by a larger beta, and which by a smaller one, where their walls let them."""
+    low, high, _, widths = walls
+    up = (beta < high) & (slopes + np.where(beta < 0.0, -widths, widths) < 0.0)
+    down = (beta > low) & (slopes + np.where(beta > 0.0, widths, -widths) > 0.0)
+    return up, down
 
 
 def _system(state: State, slopes: Vector, rows: Indices, target: Vector) -> tuple[Vector, Vector] | None:
@@ -191,6 +241,8 @@ def _system(state: State, slopes: Vector, rows: Indices, target: Vector) -> tupl
         if failed:
             return None
         solved = lapack.dpotrs(factor, right, lower=0)[0]
+        if not np.isfinite(solved).all():
+            return None  # a diagonal next to 0, as kernel values of huge numbers can have by rounding
         missing = -float(state.beta.sum() + change.sum())
         shift = (float(solved[:, 0].sum()) - missing) / float(solved[:, 1].sum())
         change[rows] = solved[:, 0] - shift * solved[:, 1]
@@ -211,11 +263,13 @@ def _balance(beta: Vector) -> None:
 
 def _look(problem: Problem, state: State) -> None:
     """Line 1, and both values."""
+    beta, (_, _, wanted, widths) = state.beta, state.walls
     with one_blas_thread():
-        scores = state.matrix @ state.beta
-    state.f = scores - problem.y
-    state.b = problem.best_intercept(scores)
-    half = 0.5 * core.dot(state.beta, scores)
-    primal = half + problem.loss_sum(problem.y * (scores + state.b))
-    state.dual = core.dot(problem.y, state.beta) - half
+        scores = state.matrix @ beta
+    state.f = scores - wanted
+    of_rows = np.repeat(scores, len(problem.y) // len(scores))
+    state.b = problem.best_intercept(of_rows)
+    half = 0.5 * core.dot(beta, scores)
+    primal = half + problem.loss_sum(problem.margins_of(of_rows, state.b))
+    state.dual = core.dot(wanted, beta) - core.dot(widths, np.abs(beta)) - half
     state.gap, state.relative_gap = primal - state.dual, core.relative_gap(primal, state.dual)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,28 +88,56 @@ def kernel_matrix(
     )
 
 
+class Walls(NamedTuple):
+    """The dual in terms of beta, one number for each example: alpha_i y_i, of twins the difference.
+
+    ``1/2 beta' K beta - wanted' beta + widths' |beta|`` is minimised where low <= beta <= high.
+    """
+
+    low: Vector
+    high: Vector
+    wanted: Vector
+    widths: Vector
+    """Of the tube, which make a kink at 0; 0 without one."""
+
+
+def walls_of(problem: Problem) -> Walls:
+    """The walls of each example's beta, and what its score is to be."""
+    y, costs = problem.y, problem.costs
+    wanted = y if problem.targets is None else y * problem.targets
+    if not isinstance(problem.rows, TwinRows):
+        return Walls(np.minimum(y * costs, 0.0), np.maximum(y * costs, 0.0), wanted, np.zeros(len(y)))
+    at_least, at_most = wanted.reshape(-1, 2).T
+    high, low = (y * costs).reshape(-1, 2).T
+    return Walls(low, high, 0.5 * (at_most + at_least), 0.5 * (at_most - at_least))
+
+
+def beta_of(problem: Problem, alpha: Vector) -> Vector:
+    """One number for each example, of the multipliers of its rows."""
+    signed = alpha * problem.y
+    return signed.reshape(-1, 2).sum(axis=1) if isinstance(problem.rows, TwinRows) else signed
+
+
+def alpha_of(problem: Problem, beta: Vector) -> Vector:
+    """The multipliers of all rows; of twins, one of both is 0."""
+    if not isinstance(problem.rows, TwinRows):
+        return np.abs(beta)
+    return np.maximum(np.column_stack([beta, -beta]), 0.0).ravel()
+
+
 def kernel_dual(problem: Problem, start: Solution | None) -> core.KernelDual:
     """The dual in the order of the blocks, at the start's multipliers; its gradient is that of beta = 0."""
     order = kernel_rows(problem).blocks.order
-    y, costs, alpha = problem.y, problem.costs, starting_alpha(problem, start)
-    wanted = y if problem.targets is None else y * problem.targets
-    if isinstance(problem.rows, TwinRows):
-        at_least, at_most = wanted.reshape(-1, 2).T
-        high, low = (y * costs).reshape(-1, 2).T
-        middle, widths = 0.5 * (at_most + at_least), 0.5 * (at_most - at_least)
-    else:
-        low, high = np.minimum(y * costs, 0.0), np.maximum(y * costs, 0.0)
-        middle, widths = wanted, np.zeros(len(y))
-    dual = core.KernelDual(*(array[order] for array in (low, high, middle, widths)))
+    alpha = starting_alpha(problem, start)
+    dual = core.KernelDual(*(array[order] for array in walls_of(problem)))
     if problem.total is not None:
         dual.total = problem.total
         alpha = _with_total(problem) if alpha is None else alpha
     if alpha is not None:
-        beta = alpha * y
-        dual.beta[:] = (beta.reshape(-1, 2).sum(axis=1) if len(beta) > len(order) else beta)[order]
+        dual.beta[:] = beta_of(problem, alpha)[order]
     if problem.total is not None and problem.intercept is Intercept.EXACT:
         dual.take_sides()
-        if len(y) > len(order):  # twins, of which both may have a multiplier
+        if isinstance(problem.rows, TwinRows):  # of which both may have a multiplier
             assert alpha is not None
             dual.above[:], dual.below[:] = (alpha[::2])[order], (-alpha[1::2])[order]
     return dual
@@ -154,9 +182,7 @@ def multipliers_of(problem: Problem, beta: Vector, dual: core.KernelDual | None 
         alpha[order] = np.column_stack([dual.above, -dual.below])
         return alpha.ravel()
     of_examples[order] = beta
-    if not isinstance(problem.rows, TwinRows):
-        return np.abs(of_examples)
-    return np.maximum(np.column_stack([of_examples, -of_examples]), 0.0).ravel()
+    return alpha_of(problem, of_examples)
 
 
 def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the members with nu share: some rows of the data, and the objective of a fitted model."""
+"""What the members with a kernel share: some rows of the data, and the objective of a fitted model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.datasets import load
+from benchmarks.solvers.base import MissingPackage
 from maxmargin.kernels import Gaussian
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem import Problem
@@ -22,10 +23,10 @@ CACHE = 1000
 """Megabytes for rows of the kernel matrix, for all."""
 
 
-def some_rows(name: str) -> tuple[Any, Any]:
+def some_rows(name: str, rows: int = ROWS) -> tuple[Any, Any]:
     """At most so many rows, as a dense matrix in double precision, and their labels."""
     data = load(name)
-    chosen = np.sort(np.random.default_rng(0).permutation(len(data.y))[:ROWS])
+    chosen = np.sort(np.random.default_rng(0).permutation(len(data.y))[:rows])
     X = data.X[chosen]
     X = X.toarray() if sparse.issparse(X) else X
     return np.ascontiguousarray(X, np.float64), data.y[chosen]
@@ -36,14 +37,23 @@ def seen(X: Any, gamma: float) -> KernelRows:
     return KernelRows(Rows(X), Gaussian(gamma))
 
 
-def objective(problem: Problem, model: Any, reference: Any, *, scaled: bool = False) -> float:
-    """The value of a fitted model's w, with the best intercept and the best shift for it.
+def intelex(name: str) -> Any:
+    """A class of scikit-learn-intelex."""
+    try:
+        from sklearnex import svm
+    except ImportError as error:
+        raise MissingPackage("scikit-learn-intelex") from error
+    return getattr(svm, name)
+
+
+def objective(problem: Problem, model: Any, *, scaled: bool = False) -> float:
+    """The value of a fitted model's w, with the best intercept and, with nu, the best shift for it.
 
     ``scaled``: its w is in units of its own rho, and is brought to the total of the problem.
     """
     w = np.zeros(problem.rows.columns)
     w[model.support_] = np.asarray(model.dual_coef_)[0]
-    assert problem.total is not None
     if scaled:
+        assert problem.total is not None
         w *= problem.total / np.abs(w).sum()
-    return certify(problem, Solution(w=w, alpha=reference.certificate_.alpha)).primal
+    return certify(problem, Solution(w=w)).primal

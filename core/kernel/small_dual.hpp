@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernel/kernel_dual.hpp"
+#include "machine/budget.hpp"
+#include "machine/vectors.hpp"
+
+namespace maxmargin {
+
+// Sequential minimal optimisation (004) on small dense matrices, the pair chosen by second-order gain.
+//
+// The rows of a set come in parts; between two of them all values of the kernel are 0. Each part has a
+// matrix, and knows its own extremes of the gradient: a step costs as much as the parts that it moves.
+//
+// Where multipliers of each sign have their own total (kernel_dual.hpp), beta has two sides, and both rows
+// of a pair move on one of them.
+template <class T>
+class SmallDual {
+ public:
+  explicit SmallDual(Integer most) : memory_(stride_of(most) * stride_of(most)) {}
+
+  // Whether a set of one part with so many rows needs no more memory.
+  bool has_room_for(Integer rows) const {
+    return stride_of(rows) * stride_of(rows) <= static_cast<Integer>(memory_.size());
+  }
+
+  // Takes apart a set of rows, of which parts of these sizes follow each other.
+  void arrange(std::span<const Integer> sizes) {
+    parts_.clear();
+    slots_.clear();
+    Integer begin = 0, values = 0;
+    for (const Integer size : sizes) {
+      const Integer padded = (size + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
+      parts_.push_back({begin, begin + padded, stride_of(size), values});
+      for (Integer k = 0; k < size; ++k) slots_.push_back(begin + k);
+      begin += padded;
+      values += size * stride_of(size);
+    }
+    if (values > static_cast<Integer>(memory_.size())) memory_ = Memory(values + values / 4);
+    for (auto* array : {&f_, &low_, &high_, &width_, &diagonal_}) {
+      array->resize(static_cast<std::size_t>(begin));
+    }
+    for (Side& side : sides_) {
+      for (auto* array : {&side.value, &side.grow, &side.fall}) array->resize(f_.size());
+      side.ends.resize(parts_.size());
+    }
+    part_of_.resize(static_cast<std::size_t>(begin));
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      std::fill(part_of_.begin() + parts_[p].begin, part_of_.begin() + parts_[p].end, p);
+  }
+
+  // The matrix of a part.
+  T* matrix(std::size_t part = 0) { return memory_.data() + parts_[part].values; }
+  Integer stride(std::size_t part = 0) const { return parts_[part].stride; }
+  // Of row k of the set.
+  double beta(Integer k) const { return above(k) + below(k); }
+  double above(Integer k) const { return sides_[0].value[slots_[k]]; }
+  double below(Integer k) const { return two_sides_ ? sides_[1].value[slots_[k]] : 0.0; }
+
+  void load(const KernelDual& dual, std::span<const Integer> which) {
+    two_sides_ = dual.sides() == 2;
+    for (std::size_t slot = 0; slot < f_.size(); ++slot) {
+      f_[slot] = low_[slot] = high_[slot] = width_[slot] = 0;
+      sides_[0].value[slot] = sides_[1].value[slot] = 0;
+      diagonal_[slot] = 1;
+    }
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const Integer slot = slots_[k], i = which[k];
+      f_[slot] = dual.f[i];
+      sides_[0].value[slot] = two_sides_ ? dual.above[i] : dual.beta[i];
+      if (two_sides_) sides_[1].value[slot] = dual.below[i];
+      low_[slot] = dual.low[i];
+      high_[slot] = dual.high[i];
+      width_[slot] = dual.widths[i];
+      const Part& part = parts_[part_of_[slot]];
+      diagonal_[slot] = static_cast<double>(row(slot)[slot - part.begin]);
+    }
+    for (std::size_t slot = 0; slot < f_.size(); ++slot) mark(static_cast<Integer>(slot));
+  }
+
+  // f = K beta - y for the rows of a set of one part, where these are all rows.
+  void restore_gradient(KernelDual& dual) const {
+    for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.wanted[j];
+    double* f = dual.f.data();
+    for (Integer i = 0; i < dual.count(); ++i) {
+      const double beta = dual.beta[i];
+      if (beta == 0) continue;
+      const T* values = row(i);
+#pragma omp simd
+      for (Integer j = 0; j < dual.count(); ++j) f[j] += beta * static_cast<double>(values[j]);
+    }
+  }
+
+  // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
+  // number.
+  Integer run(double share, double smallest, Integer most, Watch& watch) {
+    return two_sides_ ? run<2>(share, smallest, most, watch) : run<1>(share, smallest, most, watch);
+  }
+
+ private:
+  using D = Lanes<double>;
+  typedef T Few __attribute__((vector_size(kLanes<double> * sizeof(T))));
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr Integer kLine = 64 / sizeof(T);
+
+  template <int sides>
+  Integer run(double share, double smallest, Integer most, Watch& watch) {
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      move<true, sides>(p, row(parts_[p].begin), nullptr, 0.0);
+    Worst ends = worst<sides>();
+    const double stop = std::max(share * (ends.greatest - ends.least), smallest);
+    Integer steps = 0;
+    for (; steps < most && ends.greatest - ends.least > stop; ++steps) {
+      Side& side = sides_[ends.side];
+      const Integer i = ends.where_least;
+      const Integer j = partner(i, ends.least, side);
+      if (j < 0) break;
+      const std::size_t part_i = part_of_[i], part_j = part_of_[j];
+      const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
+      const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], K_ij);
+      const double step = PairStep::take(f_[j] + side.fall[j] - ends.least, eta, side.value[i],
+                                         ceiling(i, ends.side), side.value[j], floor(j, ends.side));
+      mark(i);
+      mark(j);
+      if (part_i == part_j) {
+        move<false, sides>(part_i, row(i), row(j), step);
+      } else {
+        move<true, sides>(part_i, row(i), nullptr, step);
+        move<true, sides>(part_j, row(j), nullptr, -step);
+      }
+      ends = worst<sides>();
+      const Integer moved = parts_[part_i].size() + (part_i == part_j ? 0 : parts_[part_j].size());
+      if (watch.spend(2 * moved + parts_[part_i].size())) return steps + 1;
+    }
+    return steps;
+  }
+
+  struct Part {
+    Integer begin, end;      // slots; room for whole registers
+    Integer stride, values;  // of its matrix, and where that begins
+
+    Integer size() const { return end - begin; }
+  };
+  struct Extremes {
+    double least = kInfinity, greatest = -kInfinity;
+    Integer where_least = 0, where_greatest = 0;  // slots
+  };
+  struct Worst : Extremes {
+    int side = 0;
+  };
+  // What may move, where all of it adds up to a number: beta, or its part on one side of 0.
+  struct Side {
+    std::vector<double> value, grow, fall;  // of each slot; the last two as `mark` says
+    std::vector<Extremes> ends;             // of each part
+  };
+  // Numbers that are not initialised.
+  class Memory {
+   public:
+    explicit Memory(Integer size)
+        : values_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(size))), size_(size) {}
+    T* data() const { return values_.get(); }
+    Integer size() const { return size_; }
+
+   private:
+    std::unique_ptr<T[]> values_;
+    Integer size_;
+  };
+
+  // Rows are an odd number of lines apart: lines of a column then share the processor's cache.
+  static Integer stride_of(Integer rows) { return (rows + kLine - 1) / kLine * kLine | kLine; }
+
+  const T* row(Integer slot) const {
+    const Part& part = parts_[part_of_[slot]];
+    return memory_.data() + part.values + (slot - part.begin) * part.stride;
+  }
+  // What is added to f where beta may grow or fall: the slope of e |beta| on that side, or infinity.
+  void mark(Integer k) {
+    if (two_sides_) {
+      for (int side : {0, 1}) {
+        const double value = sides_[side].value[k];
+        sides_[side].grow[k] = value < ceiling(k, side) ? 0.0 : kInfinity;
+        sides_[side].fall[k] = value > floor(k, side) ? 0.0 : -kInfinity;
+      }
+      return;
+    }
+    const double beta = sides_[0].value[k];
+    sides_[0].grow[k] = !(beta < high_[k]) ? kInfinity : beta < 0 ? -width_[k] : width_[k];
+    sides_[0].fall[k] = !(beta > low_[k]) ? -kInfinity : beta > 0 ? width_[k] : -width_[k];
+  }
+  double ceiling(Integer k, int side) const {
+    if (two_sides_) return side ? 0.0 : high_[k];
+    return KernelDual::ceiling(sides_[0].value[k], high_[k], width_[k]);
+  }
+  double floor(Integer k, int side) const {
+    if (two_sides_) return side ? low_[k] : 0.0;
+    return KernelDual::floor(sides_[0].value[k], low_[k], width_[k]);
+  }
+  static D load_few(const T* from) {
+    Few few;
+    std::memcpy(&few, from, sizeof(few));
+    return __builtin_convertvector(few, D);
+  }
+  static D counting(Integer from) {
+    D numbers;
+    for (int lane = 0; lane < kLanes<double>; ++lane) numbers[lane] = static_cast<double>(from + lane);
+    return numbers;
+  }
+
+  // Those of all parts, on the side that is further from its optimum.
+  template <int sides>
+  Worst worst() const {
+    Worst found;
+    for (int side = 0; side < sides; ++side) {
+      Worst ends;
+      ends.side = side;
+      for (const Extremes& own : sides_[side].ends) {
+        if (own.least < ends.least) {
+          ends.least = own.least;
+          ends.where_least = own.where_least;
+        }
+        ends.greatest = std::max(ends.greatest, own.greatest);
+      }
+      if (side == 0 || ends.greatest - ends.least > found.greatest - found.least) found = ends;
+    }
+    return found;
+  }
+
+  // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass.
+  template <bool alone, int sides>
+  void move(std::size_t number, const T* row_i, const T* row_j, double step) {
+    const Part& part = parts_[number];
+    D least[sides], greatest[sides], where_least[sides]{}, where_greatest[sides]{};
+    for (int side = 0; side < sides; ++side) {
+      least[side] = all<double>(kInfinity);
+      greatest[side] = all<double>(-kInfinity);
+    }
+    D slots = counting(part.begin);
+    for (Integer k = 0; k < part.size(); k += kLanes<double>) {
+      D f = maxmargin::load<double>(f_.data() + part.begin + k);
+      if constexpr (alone) {
+        f += step * load_few(row_i + k);
+      } else {
+        f += step * (load_few(row_i + k) - load_few(row_j + k));
+      }
+      store<double>(f_.data() + part.begin + k, f);
+      for (int s = 0; s < sides; ++s) {
+        const D growing = f + maxmargin::load<double>(sides_[s].grow.data() + part.begin + k);
+        where_least[s] = growing < least[s] ? slots : where_least[s];
+        least[s] = growing < least[s] ? growing : least[s];
+        const D falling = f + maxmargin::load<double>(sides_[s].fall.data() + part.begin + k);
+        where_greatest[s] = falling > greatest[s] ? slots : where_greatest[s];
+        greatest[s] = falling > greatest[s] ? falling : greatest[s];
+      }
+      slots += static_cast<double>(kLanes<double>);
+    }
+    for (int s = 0; s < sides; ++s) {
+      Extremes ends;
+      for (int lane = 0; lane < kLanes<double>; ++lane) {
+        if (least[s][lane] < ends.least) {
+          ends.least = least[s][lane];
+          ends.where_least = static_cast<Integer>(where_least[s][lane]);
+        }
+        if (greatest[s][lane] > ends.greatest) {
+          ends.greatest = greatest[s][lane];
+          ends.where_greatest = static_cast<Integer>(where_greatest[s][lane]);
+        }
+      }
+      sides_[s].ends[number] = ends;
+    }
+  }
+
+  // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature. Of the parts that i is not
+  // in, only the rows with the largest f are looked at.
+  Integer partner(Integer i, double f_i, const Side& side) const {
+    const std::size_t own_part = part_of_[i];
+    const Part& part = parts_[own_part];
+    const T* values = row(i);
+    const double own = diagonal_[i];
+    D best = all<double>(0.0), where = all<double>(-1.0), slots = counting(part.begin);
+    for (Integer k = 0; k < part.size(); k += kLanes<double>) {
+      const Integer slot = part.begin + k;
+      const D difference = maxmargin::load<double>(f_.data() + slot) +
+                           maxmargin::load<double>(side.fall.data() + slot) - f_i;
+      D curvature = own + maxmargin::load<double>(diagonal_.data() + slot) - 2.0 * load_few(values + k);
+      curvature = larger<double>(curvature, all<double>(PairStep::kLeastCurvature));
+      const D positive = larger<double>(difference, D{});
+      const D gain = positive * positive / curvature;
+      where = gain > best ? slots : where;
+      best = gain > best ? gain : best;
+      slots += static_cast<double>(kLanes<double>);
+    }
+    double most = 0;
+    Integer found = -1;
+    for (int lane = 0; lane < kLanes<double>; ++lane) {
+      if (best[lane] > most) {
+        most = best[lane];
+        found = static_cast<Integer>(where[lane]);
+      }
+    }
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      const double difference = side.ends[p].greatest - f_i;
+      if (p == own_part || !(difference > 0)) continue;
+      const Integer j = side.ends[p].where_greatest;
+      const double gain = difference * difference / PairStep::curvature(own, diagonal_[j], 0.0);
+      if (gain > most) {
+        most = gain;
+        found = j;
+      }
+    }
+    return found;
+  }
+
+  Memory memory_;
+  std::vector<Part> parts_;
+  std::vector<Integer> slots_;                             // of each row of the set
+  std::vector<std::size_t> part_of_;                       // of each slot
+  std::vector<double> f_, low_, high_, width_, diagonal_;  // of each slot
+  Side sides_[2];
+  bool two_sides_ = false;
+};
+
+}  // namespace maxmargin

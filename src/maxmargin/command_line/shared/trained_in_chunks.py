@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``train`` on data that are read in chunks: what it takes, and what it says at its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import typer
+
+import maxmargin
+from maxmargin import files
+from maxmargin.command_line.predict import predictions
+from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared.answer import INTERRUPTED, Failure, attributes, one_interrupt, print_json
+from maxmargin.command_line.shared.in_chunks import TrainingChunks, fit_in_chunks
+from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.report import ending, peak_memory, time_and_memory
+from maxmargin.command_line.shared.voice import VOICE
+from maxmargin.files.data.labels import label_text, quoted_label
+from maxmargin.proof.model import each_of
+from maxmargin.telling.progress import Clock
+from maxmargin.tools.interrupts import held_back
+from maxmargin.tools.words import bytes_in_words, percent, some
+
+if TYPE_CHECKING:
+    from maxmargin import Chunks
+    from maxmargin.chunks.survey import Facts
+
+_VALUES = ("primal", "dual", "relative_gap")
+
+
+class ChunkFiles(NamedTuple):
+    """What is read and written."""
+
+    data: Path
+    target: Path
+    test: Path | None
+    model_format: str
+    proof: bool
+
+
+def refuse_in_chunks(reason: str, reading: options.TrainingData, data: Path, **given: Any) -> None:
+    """Refuse what takes all rows into memory."""
+    for name, value in given.items():
+        if value is not None:
+            raise Failure(
+                f"--{name.replace('_', '-')} needs the rows in memory, but {reason}. Leave it out, or "
+                "raise --memory where the machine has more."
+            )
+    if reading.scale not in ("auto", "none"):
+        raise Failure(
+            f"--scale {reading.scale} needs the rows in memory, but {reason}. Scale the columns before."
+        )
+    if data.is_file() and reading.is_table(data) and reading.scale != "none":
+        raise Failure(
+            f"The columns of a table are scaled, which needs its rows in memory, but {reason}. Say --scale "
+            "none if all columns are numbers of similar size, or scale them before."
+        )
+
+
+def train_in_chunks(
+    paths: ChunkFiles,
+    given: dict[str, Any],
+    class_weight: str | None,
+    chunking: TrainingChunks,
+    reading: options.TrainingData,
+    reason: str,
+    *,
+    as_json: bool,
+) -> int:
+    """Train, write the model and say how it went; returns the exit code."""
+    chunks = chunking.chunks(paths.data, reading, reading.columns, chunking.checkpoint)
+    changes = {name: value for name, value in given.items() if value is not None}
+    changes["max_time"] = options.seconds_or_none(changes.get("max_time", float("inf")))
+    if class_weight is not None:
+        changes["class_weight"] = _factors(class_weight)
+    estimator = maxmargin.LinearSVC(**({"random_state": 0} | changes))
+    estimator._check_parameters()
+    if not as_json and not VOICE.quiet:
+        typer.echo(f"{reason[0].upper()}{reason[1:]}.", err=True)
+    clock, seconds = Clock(), dict[str, float]()
+    with Bars(quiet=as_json) as bars, one_interrupt(), held_back():
+        warned = fit_in_chunks(estimator, chunks, bars, paths.data)
+        seconds["train"] = clock.lap()
+        bars.waiting("writing")
+        assert chunks.files is not None
+        files.save_model(
+            estimator,
+            paths.target,
+            data=chunks.files.fingerprint,
+            proof=paths.proof,
+            format=cast(Any, paths.model_format),
+        )
+        seconds["write"] = clock.lap()
+    tested = None
+    words, code = _ending(estimator, chunking, paths)
+    if paths.test is not None and code != INTERRUPTED:
+        tested = _tested(paths, reading, quiet=as_json)
+        seconds["test"] = clock.lap()
+    facts = chunks.facts
+    assert facts is not None
+    if as_json:
+        answer = _as_json(estimator, chunks, facts, paths, words)
+        accuracy = {"test_accuracy": tested and tested[0] / tested[1], "test_rows": tested and tested[1]}
+        print_json(
+            answer
+            | accuracy
+            | {"memory": chunking.limit, "warnings": warned, "seconds": seconds}
+            | {"peak_memory_bytes": peak_memory()}
+        )
+        return code
+    counts = [
+        f"{quoted_label(label)} ({count})" for label, count in zip(facts.labels, facts.counts, strict=True)
+    ]
+    typer.echo(
+        f"{paths.data}: {facts.rows} rows, {facts.columns} columns, classes {some(counts, 10)}, in "
+        f"{facts.chunks} chunks."
+    )
+    for warning in warned:
+        typer.echo(f"Warning: {' '.join(warning.split())}", err=True)
+    typer.echo(words, err=code != 0)
+    each = each_of(estimator.certificate_)
+    worst = max(range(len(each)), key=lambda k: each[k].relative_gap)
+    if len(each) > 1:
+        label = quoted_label(estimator.classes_[worst])
+        typer.echo(f"The widest of {len(each)} gaps is that of {label} against the rest:")
+    typer.echo(str(each[worst]))
+    if tested is not None:
+        typer.echo(f"Test accuracy: {percent(tested[0] / tested[1])}, {tested[0]} of {tested[1]} rows.")
+    typer.echo(f"Solver: {estimator.solver_}")
+    typer.echo(time_and_memory(seconds, peak_memory()))
+    typer.echo(f"Model: {paths.target}, {bytes_in_words(paths.target.stat().st_size)}.")
+    return code
+
+
+def _ending(estimator: maxmargin.LinearSVC, chunking: TrainingChunks, paths: ChunkFiles) -> tuple[str, int]:
+    gap = max(proof.relative_gap for proof in each_of(estimator.certificate_))
+    words, code = ending(estimator.status_, gap, estimator.tol, int(estimator.n_iter_), paths.data)
+    words = words.replace(" steps", " passes").replace(", choose another --solver", "")
+    if chunking.checkpoint is not None and code != 0:
+        words += f" The state is kept in {chunking.checkpoint}: the same command goes on from there."
+    return words, code
+
+
+def _factors(text: str) -> Any:
+    """The word "balanced", or a factor for each label; labels are not known before the first pass."""
+    if text == "balanced":
+        return text
+    factors: dict[Any, float] = {}
+    for part in text.split(","):
+        name, _, factor = part.rpartition(":")
+        try:
+            label: Any = float(name)
+        except ValueError:
+            label = name.strip()
+        try:
+            factors[label] = float(factor)
+        except ValueError:
+            raise Failure(
+                f"--class-weight must be balanced or LABEL:FACTOR,... Got {part!r} instead."
+            ) from None
+    return factors
+
+
+def _tested(paths: ChunkFiles, reading: options.TrainingData, *, quiet: bool) -> tuple[int, int]:
+    """How many rows of the test data the written model gets right, and of how many."""
+    assert paths.test is not None
+    model, right, count = files.load_model(paths.target), 0, 0
+    with Bars(quiet=quiet) as bars:
+        for piece in predictions(model, reading, paths.test, bars.reading(paths.test.name)):
+            right += piece.right
+            count += len(piece.labels) - piece.unlabelled
+    return right, count
+
+
+def _as_json(
+    estimator: maxmargin.LinearSVC, chunks: Chunks, facts: Facts, paths: ChunkFiles, words: str
+) -> dict[str, Any]:
+    each = each_of(estimator.certificate_)
+    worst = max(each, key=lambda proof: proof.relative_gap)
+    assert chunks.files is not None
+    return {
+        "model": paths.target,
+        "in_chunks": True,
+        "status": estimator.status_.name.lower(),
+        "message": words,
+        "certified": estimator.status_.certified,
+        **attributes(worst, *_VALUES),
+        **attributes(estimator, "tol", "C", "loss"),
+        "solver": estimator.solver_,
+        "passes": int(estimator.n_iter_),
+        "rows": facts.rows,
+        "columns": facts.columns,
+        "stored": facts.stored,
+        "chunks": facts.chunks,
+        "bytes": chunks.files.nbytes,
+        "classes": list(estimator.classes_),
+        "class_rows": {
+            label_text(label): int(n) for label, n in zip(facts.labels, facts.counts, strict=True)
+        },
+        "certificates": [attributes(proof, *_VALUES) for proof in each],
+    }

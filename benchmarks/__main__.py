@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from benchmarks import (
     along_costs,
     choice,
+    chunks,
     cluster,
     datasets,
     degree2,
@@ -144,7 +145,7 @@ def _kernel(options: argparse.Namespace, command: str, console: Console) -> int:
 
 @dataclass(frozen=True)
 class Page:
-    """A command that measures something and writes one page, which has its name."""
+    """A command that measures something and writes one page."""
 
     help: str
     add_options: Callable[[argparse.ArgumentParser], None]
@@ -153,6 +154,8 @@ class Page:
     """From the options and what was measured."""
     failed: Callable[[Any], bool] = lambda found: False
     """Whether what was measured must not be."""
+    page: str = ""
+    """The name of the page; empty: that of the command."""
 
 
 def _write_page(options: argparse.Namespace, command: str, console: Console) -> int:
@@ -167,7 +170,7 @@ def _write_page(options: argparse.Namespace, command: str, console: Console) -> 
             console.print(str(error), highlight=False, markup=False)
             return 1
     options.output.mkdir(parents=True, exist_ok=True)
-    file = options.output / f"{options.command}.md"
+    file = options.output / f"{page.page or options.command}.md"
     text = machine.with_note(page.markdown(options, found), command, warning)
     file.write_text(text, encoding="utf-8")
     console.print(f"Written: {file.name}.")
@@ -201,6 +204,11 @@ def _add_small_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_wide_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0)
+    parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
+
+
+def _add_chunks_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=chunks.DATA, offered=chunks.DATA, losses=True)
     parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
 
 
@@ -272,6 +280,13 @@ PAGES = {
         _add_dask_options,
         lambda given, tell: cluster.measure(given.repeat, not given.no_spark, tell),
         lambda given, found: cluster.markdown(found, given.repeat),
+    ),
+    "chunks": Page(
+        "packed data read in chunks, beside SGDClassifier.partial_fit",
+        _add_chunks_options,
+        lambda given, tell: chunks.measure(given.data, given.loss, given.batches, tell),
+        lambda given, found: chunks.markdown(found),
+        page="scale",
     ),
     "features": Page(
         "monomials, Nystroem, and bounds on the exact kernel",

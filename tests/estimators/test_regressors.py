@@ -166,3 +166,9 @@ def test_the_unit_of_y_does_not_matter(factor, shift):
         model = LinearSVR(C=0.5 * C, epsilon=3.0 * factor, loss=loss).fit(X, values)
         assert model.status_ is Status.CERTIFIED
     assert SVR(C=20.0 * factor, epsilon=3.0 * factor).fit(X, values).status_ is Status.CERTIFIED
+
+
+@pytest.mark.parametrize("kind", [LinearSVR, SVR])
+def test_numbers_are_needed(kind):
+    with pytest.raises(ValueError, match="requires y"):
+        kind().fit(np.eye(3), None)

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from libsvm import svmutil
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, load_iris, make_moons
 
 from maxmargin import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from maxmargin.files import ModelError, load_model, load_pipeline, save_model
 from maxmargin.files.models.fitted import from_estimator
+from maxmargin.files.models.stored import Share
 from peer_programs import ATOL, as_rows, libsvm_values
 
 X, Y = make_moons(60, noise=0.3, random_state=0)
@@ -193,3 +195,26 @@ def test_predict_says_which_rows_are_sure(tmp_path, run):
     sure = np.array([line.split()[1] == "sure" for line in out.strip().splitlines()])
     np.testing.assert_array_equal(sure, model.is_sure(X))
     assert "Sure:" in err + out
+
+
+@pytest.mark.parametrize(
+    ("estimator", "fields", "said"),
+    [
+        (OneClassSVM(), {"class_weight": "balanced"}, "one class has no class_weight"),
+        (OneClassSVM(), {"intercept": "exact"}, "no intercept but the shift"),
+        (NuSVC(nu=0.1), {"C": np.inf}, "a finite C"),
+        (NuSVC(nu=0.1), {"loss": "squared_hinge"}, "minimises the hinge"),
+        (NuSVC(nu=0.1), {"nu": 2.0}, "above 0 and at most 1"),
+        (NuSVR(), {"epsilon": 0.5}, "epsilon is sought"),
+        (NuSVC(nu=0.1), {"shares": [Share(1.0, 1.0, 0.0)] * 2}, "there are 2 shares for 3 problems"),
+        (NuSVC(nu=0.1), {"shares": [Share(-1.0, 1.0, 0.0)] * 3}, "a share has a cost"),
+        (SVC(), {"shares": [Share(1.0, 1.0, 0.0)] * 3}, "shares, and no nu"),
+        (SVC(), {"class_weight": "none"}, "class_weight is 'none'"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(estimator, fields, said):
+    saved = from_estimator(clone(estimator).fit(*load_iris(return_X_y=True)))
+    shares = {name: value for name, value in fields.items() if name == "shares"}
+    stated = {name: value for name, value in fields.items() if name != "shares"}
+    with pytest.raises(ModelError, match=said):
+        replace(saved, problem=saved.problem | stated, **shares)

@@ -166,3 +166,21 @@ def test_wide_goes_on_from_its_file(tmp_path, monkeypatch):
     page = wide.markdown(fits, 5.0)
     assert "Certified here: 4 of 4 fits" in page
     assert page.count("x |") == 2
+
+
+def test_rows_drawn_for_chunks_are_the_same_again_and_their_page_has_a_line_for_each_fit(tmp_path):
+    from benchmarks import chunks, chunks_process
+    from maxmargin.files import pack
+
+    parts = [np.concatenate(part) for part in zip(*chunks.drawn(3000), strict=True)]
+    again = [np.concatenate(part) for part in zip(*chunks.drawn(3000), strict=True)]
+    assert np.array_equal(parts[0], again[0])
+    assert parts[0].shape == (3000, 20)
+    path = str(tmp_path / "rows.mmd")
+    done = pack(lambda: chunks.drawn(3000), path)
+    found = chunks_process.ours(path, "hinge", 10**7)
+    assert found["gap"] <= 1e-3
+    assert -1e-9 <= found["above"] <= found["gap"] * 1.01 + 1e-9
+    facts = ("drawn", done.rows, done.columns, done.nbytes, "hinge", "maxmargin")
+    fit = chunks.Fit(*facts, 1.0, found["passes"], found["above"], found["gap"], 10**6, 0.1, 1.0)
+    assert "| drawn | 3,000 x 20 |" in chunks.markdown([fit])

@@ -130,9 +130,10 @@ def _sent(client: Any, dX: Any, dy: Any) -> Iterator[int]:
     sums = []
 
     class Counted(DaskPasses):
-        def over(self, task, *arguments):
+        def over(self, task, *arguments, each=None):
             sums.append(len(pickle.dumps(arguments)) * len(self.client.nthreads()))
-            for answer in super().over(task, *arguments):
+            sums[-1] += len(pickle.dumps(each))
+            for answer in super().over(task, *arguments, each=each):
                 sums[-1] += len(pickle.dumps(answer))
                 yield answer
 

@@ -14,8 +14,11 @@ from combinations import every_pair
 from maxmargin import Chunks, LinearSVC, Problem
 from maxmargin.chunks.fit import Wanted, fit_in_passes
 from maxmargin.chunks.passes import LocalPasses
+from maxmargin.chunks.sums import DualSums
+from maxmargin.estimators.in_chunks import fit_passes
 from maxmargin.files import load_model
 from maxmargin.proof.model import each_of
+from maxmargin.solvers.sizes import CHUNK_COLUMNS
 
 ROWS, COLUMNS = 3000, 8
 
@@ -194,6 +197,52 @@ def test_what_chunks_do_not_know_is_refused():
         LinearSVC(penalty="l1").fit(Chunks((X, y)))
     with pytest.raises(ValueError, match="leave device and warm_start out"):
         LinearSVC(warm_start=True).fit(Chunks((X, y)))
-    wide = sparse.random(100, 4001, 0.01, format="csr", random_state=0)
-    with pytest.raises(ValueError, match=r"there may be 4000 columns.* Got 4001 instead. Use loss='hinge'"):
-        LinearSVC().fit(Chunks((wide, y[:100])))
+
+
+@every_pair(
+    loss=["hinge", "squared_hinge", "logistic"],
+    intercept=["exact", "regularised", "none"],
+    weighted=[False, True],
+    C=[0.05, 2.0],
+    classes=[2, 3],
+)
+def test_more_columns_than_a_hessian_has_are_fitted_by_added_ascent(loss, intercept, weighted, C, classes):
+    _, y, weights = data(classes)
+    y, weights = y[:800], weights[:800]
+    X = sparse.random(800, CHUNK_COLUMNS + 1, 0.003, format="csr", random_state=1)
+    X = (X + sparse.csr_matrix((np.ones(800), (np.arange(800), y)), X.shape)).tocsr()
+    form = {"fit_intercept": intercept != "none", "regularize_intercept": intercept == "regularised"}
+    kept = weights if weighted else None
+    passes = LocalPasses(Chunks((X, y, weights) if weighted else (X, y), rows=220), 2)
+    model = LinearSVC(loss=loss, C=C, tol=1e-3, **form)
+    fit_passes(model, passes, 500_000)
+    assert model.status_.certified
+    assert loss == "hinge" or model.n_iter_ <= 60
+    assert "added ascent" in model.solver_
+    exact = LinearSVC(loss=loss, C=C, tol=1e-9, **form).fit(X, y, kept)
+    for mine, theirs in zip(each_of(model.certificate_), each_of(exact.certificate_), strict=True):
+        assert mine.relative_gap <= 1e-3
+        assert mine.dual <= theirs.primal * (1 + 1e-12)
+        assert mine.primal >= theirs.dual * (1 - 1e-12)
+    again = LinearSVC(loss=loss, C=C, tol=1e-3, **form)
+    fit_passes(again, LocalPasses(passes.chunks, 1), 500_000)
+    assert again.coef_.tobytes() == model.coef_.tobytes()
+    # P is that of the point.
+    own = weights if weighted else np.ones(800)
+    for k, mine in enumerate(each_of(model.certificate_)):
+        labels = np.where(y == (k if classes > 2 else 1), 1.0, -1.0)
+        problem = Problem.of(X, labels, C, loss=loss, intercept=intercept, weights=own)
+        assert mine.primal == pytest.approx(problem.primal(mine.w, mine.b), rel=1e-10)
+
+
+def test_sums_that_travel_without_their_zeros_are_the_same():
+    X = sparse.random(50, 400, 0.01, format="csr", random_state=0)
+    labels = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
+    problem = Problem.of(X, labels, 1.0, loss="hinge")
+    sums = [DualSums.of(problem, np.full(50, share)) for share in (0.25, 0.5)]
+    packed = [one.packed() for one in sums]
+    assert packed[0].vectors.shape[1] < 400
+    assert np.array_equal(packed[0].unpacked().vectors, sums[0].vectors)
+    together, plain = packed[0].plus(packed[1]), sums[0].plus(sums[1])
+    assert np.array_equal(together.vectors, plain.vectors)
+    assert together.off == plain.off

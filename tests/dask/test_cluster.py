@@ -163,6 +163,21 @@ def test_sparse_parts_that_are_delayed(client: Client) -> None:
     assert np.array_equal(np.concatenate(dask.compute(*lazy)), model.to_local().predict(X))
 
 
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_many_columns_have_the_same_bits(client: Client, loss: str) -> None:
+    _, y, weight = _data(rows=600)
+    X = sparse.random(600, 5000, 0.01, format="csr", random_state=0)
+    X = sparse.csr_matrix(X + sparse.csr_matrix((np.ones(600), (np.arange(600), y)), X.shape))
+    parts = [(X[i : i + 200], y[i : i + 200], weight[i : i + 200]) for i in range(0, 600, 200)]
+    local = maxmargin.LinearSVC(loss=loss, tol=1e-3).fit(Chunks(parts, rows=200, memory=1 << 20))
+    assert local.n_iter_ > 3
+    model = LinearSVC(loss=loss, tol=1e-3, client=client, memory=1 << 20).fit(
+        [delayed(part) for part in parts]
+    )
+    assert model.status_.certified
+    assert _bits(model) == _bits(local)
+
+
 def test_wrong_data_are_refused_with_the_cure(client: Client) -> None:
     X, y, weight = _data()
     dX, dy, dweight = _in_parts(500, X, y, weight)

@@ -3,8 +3,9 @@
 
 ``Chunks`` say where the rows are. ``Passes`` run one function over all chunks. What a fit asks of the rows
 in one pass is an ``Ask``, and what a chunk answers a ``Share``: shares are added in the order of the
-chunks, so that the sums have the same bits however many workers there are. ``band.py`` (hinge) and
-``newton.py`` (squared hinge, logistic) are the methods; ``sums.py`` has what they prove.
+chunks, so that the sums have the same bits however many workers there are. ``band.py`` (hinge),
+``newton.py`` (squared hinge, logistic) and ``added_ascent.py`` (many columns) are the methods; ``sums.py``
+has what they prove.
 """
 
 from maxmargin.chunks.chunk import Chunk as Chunk

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.chunks.added_ascent import AddedAscent
 from maxmargin.chunks.band import BandMethod
 from maxmargin.chunks.certificate import ChunkCertificate
 from maxmargin.chunks.checkpoint import Checkpoint
@@ -31,8 +32,6 @@ from maxmargin.tools.interrupts import held_back
 
 Told = Callable[[int, float, Any, Any], bool | None]
 """Called after every pass with its number, the seconds, the worst certificate and its label."""
-_PASSES_WITHOUT_GAIN = 12
-"""Passes after which a gap that has not fallen by a tenth is all that a method can do."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +102,8 @@ class _Run:
         band_rows = memory.band_rows(facts, len(stated))
         setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows)
         method: type[Method] = BandMethod if wanted.loss == "hinge" else Newton
-        if method is Newton and facts.columns > CHUNK_COLUMNS:
-            raise ValueError(
-                f"With Chunks and the loss {wanted.loss!r} there may be {CHUNK_COLUMNS} columns, of which "
-                f"each chunk makes a Hessian. Got {facts.columns} instead. Use loss='hinge', or fit(X, y) "
-                "in memory."
-            )
+        if facts.columns > CHUNK_COLUMNS:
+            method = AddedAscent
         self.methods = [method(one, setting) for one in stated]
         self.traces = [Trace() for _ in self.methods]
         self.statuses: list[Status | None] = [None] * len(self.methods)
@@ -189,7 +184,9 @@ class _Run:
         """The sums of one pass, for each of some problems; None where it was given up on the way."""
         asked = [(self.methods[k].stated, self.methods[k].ask()) for k in which]
         totals: list[Any] | None = None
-        for shares in self.passes.over(answers, self.facts.labels, asked):
+        kept = [own for k in which if (own := self.methods[k].kept()) is not None]
+        each = {"each": list(zip(*kept, strict=True))} if kept else {}
+        for shares in self.passes.over(answers, self.facts.labels, asked, **each):
             if totals is None:
                 totals = shares
             else:
@@ -207,8 +204,7 @@ class _Run:
         if gap <= self.wanted.tol:
             self.statuses[k] = Status.CERTIFIED
         elif method.stuck or (
-            len(records) > _PASSES_WITHOUT_GAIN
-            and gap > 0.9 * records[-1 - _PASSES_WITHOUT_GAIN].relative_gap
+            len(records) > method.patience and gap > 0.9 * records[-1 - method.patience].relative_gap
         ):
             self.statuses[k] = Status.NO_GAIN
 

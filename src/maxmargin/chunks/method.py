@@ -43,6 +43,8 @@ class Method(ABC):
     reason: ClassVar[str]
     alpha_from: ClassVar[str]
     """The origin of the dual point, in words."""
+    patience: ClassVar[int] = 12
+    """Passes after which a gap that has not fallen by a tenth is all that the method can do."""
     derived: ClassVar[tuple[str, ...]] = ()
     """Attributes that ``restored`` makes from the others."""
 
@@ -91,6 +93,10 @@ class Method(ABC):
     @abstractmethod
     def tell(self, total: Any) -> None:
         """Take the sums of the pass."""
+
+    def kept(self) -> list[Any] | None:
+        """What each chunk is given of its own besides what is asked of all; None: nothing."""
+        return None
 
     @property
     def relative_gap(self) -> float:

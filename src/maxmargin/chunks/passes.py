@@ -7,6 +7,8 @@ A ``Passes`` of another kind, say on a cluster, is a class with the two methods 
   the order of the chunks*, whatever the order in which they are computed. The task is a function of a
   module and so can be pickled; so can its arguments and answers. It keeps nothing from one chunk to the
   next. A task that fails raises its exception from ``over``.
+* ``over(task, *arguments, each=own)`` does so with ``task(chunk, *arguments, own[k])`` for chunk number k.
+  Only fits on more columns than a Hessian can have ask for this.
 * ``rows()`` is the number of all rows, or None where nobody knows it yet.
 
 Chunks must be the same in every pass: their number, order and values. Then the sums of a fit have the same
@@ -16,7 +18,7 @@ bits for one worker, two or four. Whoever stops iterating gives the pass up, and
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
@@ -30,7 +32,9 @@ T = TypeVar("T")
 class Passes(Protocol):
     """Whatever can run a function over all chunks, again and again."""
 
-    def over(self, task: Callable[..., T], *arguments: Any) -> Iterator[T]:
+    def over(
+        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every chunk, in the order of the chunks."""
         ...
 
@@ -45,7 +49,9 @@ class LocalPasses:
     def __init__(self, chunks: Chunks, workers: int | None = None) -> None:
         self.chunks, self.workers = chunks, workers or default_threads()
 
-    def over(self, task: Callable[..., T], *arguments: Any) -> Iterator[T]:
+    def over(
+        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every chunk, in the order of the chunks.
 
         At most one chunk more than there are workers is held at a time, besides the one that is read.
@@ -54,8 +60,9 @@ class LocalPasses:
         chunks = iter(self.chunks)
         with ThreadPoolExecutor(self.workers) as pool, one_blas_thread():
             try:
-                for chunk in chunks:
-                    waiting.append(pool.submit(task, chunk, *arguments))
+                for number, chunk in enumerate(chunks):
+                    own = () if each is None else (each[number],)
+                    waiting.append(pool.submit(task, chunk, *arguments, *own))
                     del chunk
                     while len(waiting) > self.workers:
                         yield waiting.popleft().result()

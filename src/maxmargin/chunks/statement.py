@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -78,12 +79,19 @@ class Ask(Protocol):
     """What one problem asks of all rows in one pass; it can be pickled."""
 
     def share(self, problem: Problem, chunk: Chunk) -> Any:
-        """The answer of a chunk, whose share in the problem is given."""
+        """The answer of a chunk, whose share in the problem is given; a third argument is what is kept."""
         ...
 
 
-def answers(chunk: Chunk, labels: NDArray[Any], asked: list[tuple[Stated, Ask]]) -> list[Any]:
-    """The task of a pass: what all problems ask of one chunk."""
+def answers(
+    chunk: Chunk, labels: NDArray[Any], asked: list[tuple[Stated, Any]], kept: Sequence[Any] | None = None
+) -> list[Any]:
+    """The task of a pass: what all problems ask of one chunk, and what each of them keeps for it."""
     rows = Rows(chunk.X, check_finite=False, keep_zeros=True)
     codes = np.searchsorted(labels, chunk.y)
-    return [ask.share(stated.on(rows, codes, chunk.weight), chunk) for stated, ask in asked]
+    problems = [stated.on(rows, codes, chunk.weight) for stated, _ in asked]
+    if kept is None:
+        return [ask.share(problem, chunk) for problem, (_, ask) in zip(problems, asked, strict=True)]
+    return [
+        ask.share(problem, chunk, own) for problem, (_, ask), own in zip(problems, asked, kept, strict=True)
+    ]

@@ -14,7 +14,7 @@ holds for all losses. In the same way all multipliers are made smaller where tha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,10 @@ from maxmargin import core
 from maxmargin.chunks.statement import ONE_THREAD, Stated
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import UNIT
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
+_PACKED_SHARE = 0.75
+"""The share of the columns up to which those that are not 0 travel with their numbers."""
 _ROUNDINGS = 8.0
 """Roundings on the way to a bound besides those of its sums."""
 
@@ -53,6 +55,8 @@ class DualSums:
     """The length of what both vectors together may be off by."""
     totals_off: float
     """How far the two totals together may be off."""
+    columns: tuple[Indices, int] | None = None
+    """The columns that the vectors are of, and how many there are, where not all of them have a place."""
 
     @classmethod
     def of(cls, problem: Problem, alpha: Vector) -> DualSums:
@@ -68,8 +72,26 @@ class DualSums:
         sums.totals_off = core.sum_rounding(len(alpha)) * float(sums.totals.sum())
         return sums
 
+    def packed(self) -> DualSums:
+        """The same sums, without the columns that are 0 where these are many: for the way to the client."""
+        used = np.flatnonzero((self.vectors != 0.0).any(axis=0))
+        count = self.vectors.shape[1]
+        if len(used) > _PACKED_SHARE * count:
+            return self
+        return replace(self, vectors=self.vectors[:, used], columns=(used.astype(np.int32), count))
+
+    def unpacked(self) -> DualSums:
+        """The same sums, all columns in their places."""
+        if self.columns is None:
+            return self
+        vectors = np.zeros((2, self.columns[1]))
+        vectors[:, self.columns[0]] = self.vectors
+        return replace(self, vectors=vectors, columns=None)
+
     def plus(self, other: DualSums) -> DualSums:
         """With the sums of other rows."""
+        if self.columns is not None or other.columns is not None:
+            return self.unpacked().plus(other.unpacked())
         size = np.abs(self.gains) + np.abs(other.gains)
         self.gains = self.gains + other.gains - 2.0 * UNIT * size
         self.totals = self.totals + other.totals

@@ -53,15 +53,19 @@ class DaskPasses:
         self._parts = [(part, n) for part, n, count in zip(made, first, counts, strict=False) if count]
         self._rows = sum(counts)
 
-    def over(self, task: Callable[..., T], *arguments: Any) -> Iterator[T]:
+    def over(
+        self, task: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> Iterator[T]:
         """``task(chunk, *arguments)`` of every partition, in their order."""
         with dask.config.set(_LARGE_GRAPH):
             shared = self.client.submit(_held, task, arguments, pure=False)
         waiting: deque[list[Future]] = deque()
         try:
             for begin in range(0, len(self._parts), self._batch):
-                some = self._parts[begin : begin + self._batch]
-                waiting.append(self._submit(_answer, [(*each, shared) for each in some]))
+                some = range(begin, min(begin + self._batch, len(self._parts)))
+                calls = [(*self._parts[k], shared, () if each is None else (each[k],)) for k in some]
+                with dask.config.set(_LARGE_GRAPH):
+                    waiting.append(self._submit(_answer, calls))
                 if len(waiting) == 2:
                     yield from self._answers(waiting)
             while waiting:
@@ -94,9 +98,11 @@ def _held(
     return task, arguments
 
 
-def _answer(part: Part, first: int, shared: tuple[Callable[..., T], tuple[Any, ...]]) -> T:
+def _answer(
+    part: Part, first: int, shared: tuple[Callable[..., T], tuple[Any, ...]], own: tuple[Any, ...]
+) -> T:
     """A task of a pass: what the rows of one partition answer."""
     task, arguments = shared
     chunk: Chunk = joined([part], first)
     with one_blas_thread():
-        return task(chunk, *arguments)
+        return task(chunk, *arguments, *own)

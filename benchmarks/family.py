@@ -181,7 +181,8 @@ the objective within {quality:g} of the best value, relatively. Ours is at `tol=
 proves. The peers prove nothing and get credit for the truth: they are tried at tolerances of 0.1, 0.01 and
 so on, and the time is that of the first one that is good enough, as if it had been known beforehand. The
 best of {repeat} rounds, but for fits of more than {long:g} seconds, which are made once. The best value is
-the least of all fits, of which one of ours is at `tol=1e-5`. "Ratio" is how many times as fast ours is, in bold where it is below the goal.
+the least of all fits, of which one of ours is at `tol=1e-5`. "Ratio" is how many times as fast ours is, in
+bold where it is below the goal.
 Cases that were not measured are not shown. With the l1 penalty, "above the best" says what a proof costs: a
 dual point that is made feasible by scaling proves the gap long after the objective is that good.
 {facts}."""

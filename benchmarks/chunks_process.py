@@ -42,16 +42,17 @@ def objective(path: str, w: Any, b: float, loss: str) -> float:
 
 
 def read(path: str) -> dict[str, Any]:
-    """The bytes of the file, read once in pieces of 4 MB and forgotten."""
-    buffer = bytearray(1 << 22)
-    best = np.inf
-    for _ in range(2):
+    """Two passes over the blocks that nothing is computed from, as fits read them: copied into new arrays.
+
+    The first compares the checksums, as the first pass of a fit does; the others do not.
+    """
+    chunks, seconds = Chunks(path), []
+    for _ in range(3):
         start = time.perf_counter()
-        with open(path, "rb", buffering=0) as file:
-            while file.readinto(buffer):
-                pass
-        best = min(best, time.perf_counter() - start)
-    return {"seconds": best}
+        for _chunk in chunks:
+            pass
+        seconds.append(time.perf_counter() - start)
+    return {"first": seconds[0], "seconds": min(seconds[1:])}
 
 
 def ours(path: str, loss: str, memory: int) -> dict[str, Any]:

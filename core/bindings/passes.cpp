@@ -144,6 +144,20 @@ void bind_rows(nb::module_& m) {
       [](const AnyData& data, const ConstVector& coefficients, const Vector& out, const Budget& budget) {
         combine(data.rows(), data.per_row(coefficients).data(), data.per_column(out), budget);
       });
+  define_loop(m, "combine_groups", {"data", "coefficients", "groups", "out", "budget"},
+              [](const AnyData& data, const ConstVector& coefficients, const ConstIndices& groups,
+                 const Table& out, const Budget& budget) {
+                const Integer places = static_cast<Integer>(out.shape(0));
+                require(static_cast<Integer>(out.shape(1)) == data.columns(),
+                        "a place for every column is needed");
+                numbers_below(groups, places, "a group has no place");
+                combine_groups(data.rows(), data.per_row(coefficients).data(), data.per_row(groups).data(),
+                               span(out), budget);
+              });
+  define_loop(m, "bins_of", {"values", "edges", "out"},
+              [](const ConstVector& values, const ConstVector& edges, const Indices& out) {
+                bins_of(span(values), span(edges), per_row(out, length(values)).data());
+              });
   define_loop(
       m, "add_rows", {"data", "order", "coefficients", "w"},
       [](const AnyData& data, const ConstIndices& order, const ConstVector& coefficients, const Vector& w) {

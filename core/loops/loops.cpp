@@ -40,6 +40,15 @@ void combine(const AnyRows& rows, const double* coefficients, std::span<double> 
   rows.visit([&](const auto& kind) { combine(kind, coefficients, out, budget); });
 }
 
+void combine_groups(const AnyRows& rows, const double* coefficients, const Integer* groups,
+                    std::span<double> out, const Budget& budget) {
+  rows.visit([&](const auto& kind) { combine_groups(kind, coefficients, groups, out, budget); });
+}
+
+void bins_of(std::span<const double> values, std::span<const double> edges, Integer* out) {
+  count_edges_below(values, edges, out);
+}
+
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w) {
   rows.visit([&](const auto& kind) { add_rows(kind, order, coefficients, w); });
 }

@@ -97,6 +97,30 @@ void combine(const Rows& rows, const double* coefficients, std::span<double> out
   });
 }
 
+// Row g of `out` = sum of coefficient_i x_i over the rows with group_i = g: all groups in one pass.
+template <class Rows>
+void combine_groups(const Rows& rows, const double* coefficients, const Integer* groups,
+                    std::span<double> out, const Budget& budget) {
+  accumulate(rows, out, budget, [&](Integer, Integer i, Integer last, double* target) {
+    const View<Rows> view = rows;
+    for (; i < last; ++i) {
+      if (coefficients[i] != 0) view[i].add_to(target + groups[i] * view.columns, coefficients[i]);
+    }
+  });
+}
+
+// out_i = how many of the edges are below value_i: its bin, where they increase. All of them are compared,
+// since a search among a few would wait for branches that nobody can foresee.
+inline void count_edges_below(std::span<const double> values, std::span<const double> edges, Integer* out) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = values[i];
+    Integer below = 0;
+#pragma omp simd reduction(+ : below)
+    for (std::size_t k = 0; k < edges.size(); ++k) below += edges[k] < value;
+    out[i] = below;
+  }
+}
+
 // Rows that lie apart come late, unless they are asked for before their turn.
 template <class Rows>
 void prefetch_ahead(const Rows& rows, std::span<const Integer> order, Integer k) {

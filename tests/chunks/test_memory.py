@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from maxmargin import Chunks, LinearSVC
+from maxmargin.chunks import memory
+from maxmargin.chunks.band import BandShare
 from maxmargin.chunks.passes import LocalPasses
 from maxmargin.chunks.survey import survey_of
+from maxmargin.files import pack
 
 
-def drawn(parts, rows=5000):
+def drawn(parts, rows=5000, columns=10):
     for seed in range(parts):
         generator = np.random.default_rng(seed)
-        X = generator.normal(size=(rows, 10))
+        X = generator.normal(size=(rows, columns))
         yield X, X[:, 0] + 0.5 * generator.normal(size=rows) > 0
 
 
@@ -42,6 +45,8 @@ import resource, sys
 import numpy as np
 from maxmargin import Chunks, LinearSVC
 
+path = sys.argv[1] if len(sys.argv) > 1 else None
+
 def drawn(parts):
     for seed in range(parts):
         generator = np.random.default_rng(seed)
@@ -52,13 +57,39 @@ for loss in ("hinge", "squared_hinge"):
     LinearSVC(loss=loss).fit(Chunks(lambda: drawn(2), memory=4_000_000))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for loss in ("hinge", "squared_hinge"):
-    LinearSVC(loss=loss, tol=1e-3).fit(Chunks(lambda: drawn(100), memory=48_000_000))
+    LinearSVC(loss=loss, tol=1e-3).fit(Chunks(path or (lambda: drawn(100)), memory=48_000_000))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the largest resident size is told in other units")
-def test_a_fit_takes_no_more_than_its_memory():
-    ran = subprocess.run([sys.executable, "-c", MEASURED], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("packed", [False, True], ids=["function", "packed file"])
+def test_a_fit_takes_no_more_than_its_memory(tmp_path, packed):
+    command = [sys.executable, "-c", MEASURED]
+    if packed:  # the blocks that are read count, too
+        pack(lambda: drawn(100, columns=20), tmp_path / "rows.mmd")
+        command.append(str(tmp_path / "rows.mmd"))
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
     # The data have 80 MB; they are never held at once.
     assert 1024 * int(ran.stdout) <= 48_000_000
+
+
+@pytest.mark.parametrize("noise", [0.2, 2.0])
+def test_the_first_band_is_no_larger_than_the_sample_is_unsure_and_takes_no_more_passes(monkeypatch, noise):
+    generator = np.random.default_rng(3)
+    X = generator.normal(size=(40_000, 10)) * np.exp(generator.normal(size=10))
+    y = X @ generator.normal(size=10) + noise * generator.standard_t(3, size=40_000) > 0.4
+    held = []
+
+    def fitted():
+        model = LinearSVC(loss="hinge", tol=1e-3).fit(Chunks((X, y), rows=5000, memory=10**9))
+        assert model.status_.certified
+        return model.n_iter_
+
+    whole = BandShare.band
+    monkeypatch.setattr(BandShare, "band", lambda self: held.append(self.count) or whole(self))
+    passes, first = fitted(), held[0]
+    held.clear()
+    monkeypatch.setattr(memory, "_SPREADS", 1e9)  # the band as wide as the memory allows
+    assert passes <= fitted()
+    assert first < held[0] / 2

@@ -107,6 +107,14 @@ def test_train_says_that_it_reads_in_chunks_and_refuses_what_cannot_be(folder, r
     assert "Certified" in balanced
 
 
+def test_too_little_memory_ends_uncertified_and_says_what_to_do(folder, run, tmp_path):
+    train = "train", folder / "three.svm", "-o", tmp_path / "m.mm", "--loss", "hinge"
+    told = run(*train, "--memory", "1MB", code=3)
+    assert "Not certified to --tol" in told
+    assert "Raise --memory" in told
+    assert "Not certified" not in run(*train, "--memory", "20MB")
+
+
 @pytest.mark.parametrize(
     ("text", "count"), [("2GB", 2 * 10**9), ("500 mb", 5 * 10**8), ("1.5GiB", 3 << 29), ("1000000", 10**6)]
 )

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from combinations import every_pair
 from maxmargin import Problem, Rows, Solution, certify, core, solve
+from maxmargin.problem.rows import RowSpace
 from problems import LAYOUTS, clouds
 
 X = np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0], [0.0, 0.0, 0.0], [4.0, 5.0, 6.0]])
@@ -27,6 +28,10 @@ def test_passes_over_the_rows(layout):
     np.testing.assert_array_equal(rows.scores(W), X @ W)
     coefficients = np.array([1.0, -1.0, 7.0, 0.25])
     np.testing.assert_array_equal(rows.combine(coefficients), coefficients @ X)
+    groups = np.arange(len(coefficients)) % 2
+    sums = [np.where(groups == group, coefficients, 0.0) @ X for group in range(3)]  # nobody is in the last
+    np.testing.assert_array_equal(rows.combine_groups(coefficients, groups, 3), sums)
+    np.testing.assert_array_equal(RowSpace.combine_groups(rows, coefficients, groups, 3), sums)
     np.testing.assert_array_equal(rows.squared_norms, np.sum(X**2, axis=1))
 
 
@@ -45,6 +50,13 @@ def test_passes_do_not_depend_on_threads(threads, stored):
         (rows.combine(coefficients, budget), rows.combine(coefficients, alone)),
     ):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_bins_are_those_of_a_search():
+    values, edges = np.array([-1.0, 0.0, 0.5, 1.0, 1.5, np.inf, -np.inf]), np.array([0.0, 1.0, 1.25])
+    out = np.empty(len(values), np.int64)
+    core.bins_of(values, edges, out)
+    np.testing.assert_array_equal(out, np.searchsorted(edges, values))
 
 
 # ---- read in place or copied ---------------------------------------------------------------------

@@ -202,6 +202,13 @@ def test_inconsistent_arrays_are_refused():
         core.scores(rows.compiled, np.zeros(4), np.zeros(3), budget)
     with pytest.raises(ValueError, match="per row"):
         core.combine(rows.compiled, np.zeros(4), np.zeros(3), budget)
+    for group in (-1, 2):
+        with pytest.raises(ValueError, match="a group has no place"):
+            core.combine_groups(
+                rows.compiled, np.ones(3), np.array([0, 1, group]), np.zeros((2, 3)), budget
+            )
+    with pytest.raises(ValueError, match="every column"):
+        core.combine_groups(rows.compiled, np.ones(3), np.zeros(3, np.int64), np.zeros((2, 4)), budget)
     options = dict(bias=0, bias_curvature=0, relaxation=1, above=1, below=-1, budget=budget)
     with pytest.raises(ValueError, match="out of range"):
         core.dual_coordinate_ascent(

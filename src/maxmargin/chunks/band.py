@@ -29,12 +29,12 @@ from scipy import sparse
 
 from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
-from maxmargin.chunks.method import Method, Point
-from maxmargin.chunks.statement import ONE_THREAD
-from maxmargin.chunks.sums import DualSums, losses_of
+from maxmargin.chunks.method import Method, Point, Setting
+from maxmargin.chunks.statement import ONE_THREAD, Stated
+from maxmargin.chunks.sums import DualSums, losses_of, sides_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
-from maxmargin.problem.rows import UNIT, Rows
+from maxmargin.problem.rows import UNIT, Rows, RowSpace
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
@@ -50,6 +50,8 @@ _PULLS = (1.0, 0.1, 10.0)
 the point of the first."""
 _HARDER = 30.0
 """By how much rho grows after a pass in which no point was better."""
+_WIDER = 4
+"""How many times more rows the band may have after a pass that was not the last."""
 _TRIFLE = 1e-9
 """The share of a label's costs that is rounding, not rows."""
 _REPLACED = 0.5
@@ -80,17 +82,10 @@ class BandAsk:
             slopes.append(_slope(problem, margins))
             first = margins if first is None else first
         assert first is not None
-        near, counts = np.abs(first - 1.0) <= self.width, problem.costs > 0.0
-        kept, folded = np.flatnonzero(near & counts), np.flatnonzero(~near & counts)
+        near = np.abs(first - 1.0) <= self.width
+        kept = np.flatnonzero(near & (problem.costs > 0.0))
         band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], first[kept])
-        folds = Folds.of(
-            self.edges,
-            chunk.X[folded],
-            problem.y[folded],
-            problem.costs[folded],
-            first[folded],
-            rows.lengths[folded],
-        )
+        folds = Folds.of(self.edges, rows, problem.y, np.where(near, 0.0, problem.costs), first)
         return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width)
 
 
@@ -122,18 +117,16 @@ class Folds:
     counts: Indices
 
     @classmethod
-    def of(cls, edges: Vector, X: Any, y: Vector, costs: Vector, margins: Vector, lengths: Vector) -> Folds:
-        """The sums over some rows."""
-        bins = len(edges) + 1
-        place = np.searchsorted(edges, margins) + np.where(y > 0.0, 0, bins)
-        chosen = sparse.csr_matrix((costs, (place, np.arange(len(y)))), shape=(2 * bins, len(y)))
-        vectors = chosen @ X
-        if sparse.issparse(vectors):
-            vectors = vectors.toarray()
-        counts = np.bincount(place, minlength=2 * bins)
-        off = np.bincount(place, costs * lengths, minlength=2 * bins) * (counts + 8.0) * UNIT
+    def of(cls, edges: Vector, rows: RowSpace, y: Vector, costs: Vector, margins: Vector) -> Folds:
+        """The sums over the rows whose costs are not 0."""
+        bins, place = len(edges) + 1, np.empty(len(y), np.int64)
+        core.bins_of(margins, edges, place)
+        place += bins * sides_of(y)
+        vectors = rows.combine_groups(costs, place, 2 * bins, ONE_THREAD)
+        counts = np.bincount(place[costs > 0.0], minlength=2 * bins)
+        off = np.bincount(place, costs * rows.lengths, minlength=2 * bins) * (counts + 8.0) * UNIT
         sums = np.bincount(place, costs, minlength=2 * bins).astype(np.float64)
-        return cls(edges, sums, np.asarray(vectors, np.float64), off, counts)
+        return cls(edges, sums, vectors, off, counts)
 
     def plus(self, other: Folds) -> Folds:
         """With other rows."""
@@ -192,10 +185,8 @@ class BandShare:
         if near.all():
             return band
         far = band.some(~near)
-        lengths = Rows(far.X, check_finite=False, keep_zeros=True).lengths
-        self.folds = self.folds.plus(
-            Folds.of(self.folds.edges, far.X, far.y, far.costs, far.margins, lengths)
-        )
+        rows = Rows(far.X, check_finite=False, keep_zeros=True)
+        self.folds = self.folds.plus(Folds.of(self.folds.edges, rows, far.y, far.costs, far.margins))
         return band.some(near)
 
     def band(self) -> Band:
@@ -215,6 +206,11 @@ class BandMethod(Method):
     reason = "rows near the margin are kept in memory, the others folded into means"
     alpha_from = "the rows near the margin and the means of the others"
     derived = ("sampled",)
+
+    def __init__(self, stated: Stated, setting: Setting) -> None:
+        super().__init__(stated, setting)
+        self.most = setting.first_band_rows
+        """Rows of the band in the next pass."""
 
     def restored(self) -> None:
         """The sample's rows come from the sample."""
@@ -238,7 +234,7 @@ class BandMethod(Method):
         self.margins = y * (rows.scores(w) + b)
         stands_for = self.setting.sample.stands_for
         counts = np.where(costs > 0.0, stands_for, 0.0)
-        share = min(1.0, self.setting.band_rows / max(1.0, float(counts.sum())))
+        share = min(1.0, self.most / max(1.0, float(counts.sum())))
         distances = np.abs(self.margins - 1.0)
         self.width = np.inf if share >= 1.0 else _quantiles(distances, counts, [share])[0]
         steps = np.linspace(0.0, 1.0, _BINS + 1)[1:-1]
@@ -248,7 +244,7 @@ class BandMethod(Method):
 
     def ask(self) -> BandAsk:
         """What the next pass has to find out."""
-        return BandAsk(self.points, float(self.width), self.edges, self.setting.band_rows)
+        return BandAsk(self.points, float(self.width), self.edges, self.most)
 
     def tell(self, total: BandShare) -> None:
         """Take the sums of a pass: the lower model, and the next point."""
@@ -265,6 +261,7 @@ class BandMethod(Method):
         lower = self._lower_model(band, folds)
         if self.relative_gap <= self.setting.tol:
             return
+        self.most = min(self.setting.band_rows, _WIDER * self.most)
         self.pulls = tuple(self.pull * factor for factor in _PULLS)
         nearby = self._nearby(band)
         self.points = tuple(self._pulled(*nearby, pull) for pull in self.pulls)
@@ -343,12 +340,9 @@ class BandMethod(Method):
 
 def _slope(problem: Problem, margins: Vector) -> Slopes:
     """The sums over a chunk's rows with a loss."""
-    out = np.zeros((2, problem.rows.columns + 1))
-    for side, label in enumerate((1.0, -1.0)):
-        costs = np.where((margins < 1.0) & (problem.y == label), problem.costs, 0.0)
-        out[side, :-1] = problem.rows.combine(costs, ONE_THREAD)
-        out[side, -1] = costs.sum()
-    return out
+    costs, sides = np.where(margins < 1.0, problem.costs, 0.0), sides_of(problem.y)
+    vectors = problem.rows.combine_groups(costs, sides, 2, ONE_THREAD)
+    return np.column_stack([vectors, np.bincount(sides, costs, minlength=2)])
 
 
 def _dual_of(

@@ -15,7 +15,7 @@ from maxmargin.chunks.added_ascent import AddedAscent
 from maxmargin.chunks.band import BandMethod
 from maxmargin.chunks.certificate import ChunkCertificate
 from maxmargin.chunks.checkpoint import Checkpoint
-from maxmargin.chunks.memory import Memory
+from maxmargin.chunks.memory import Memory, unsure_rows
 from maxmargin.chunks.method import Method, Point, Setting
 from maxmargin.chunks.newton import Newton
 from maxmargin.chunks.passes import Passes
@@ -100,7 +100,8 @@ class _Run:
         codes = np.searchsorted(facts.labels, sample.y)
         stated = _problems(wanted, facts)
         band_rows = memory.band_rows(facts, len(stated))
-        setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows)
+        first = min(band_rows, unsure_rows(facts, sample.count))
+        setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows, first)
         method: type[Method] = BandMethod if wanted.loss == "hinge" else Newton
         if facts.columns > CHUNK_COLUMNS:
             method = AddedAscent

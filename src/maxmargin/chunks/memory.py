@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from maxmargin.chunks.survey import Facts
@@ -15,7 +16,10 @@ _USUAL = 1 << 30
 _LARGEST_SAMPLE = 1 << 26
 """Bytes of a sample, at most: to solve its problem should take less than a pass."""
 _MOST_BAND = 0.25
-"""The share of all rows in the band, at most: more of them make passes no fewer."""
+"""The share of all rows in a band, at most: more of them make passes no fewer."""
+
+_SPREADS = 4.0
+"""The half width of the first band, in standard deviations of a score at the sample's best point."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,17 @@ class Memory:
         each = max(1.0, facts.nbytes / facts.rows)
         room = int(_OF_BAND * self.limit / each / problems)
         return max(64, min(room, int(_MOST_BAND * facts.rows)))
+
+
+def unsure_rows(facts: Facts, sampled: int) -> int:
+    """Rows that may be on the other side of the margin at the best point of all rows.
+
+    The best point of m sampled rows is off as regressions are: scores of d columns by about sqrt(d / m), in
+    units of their own spread. The margin is in the middle of about as many rows as that, so the same number
+    is a share of all rows. More of them would have to be solved for, and on a cluster to travel, for
+    nothing.
+    """
+    return max(64, int(_SPREADS * math.sqrt(facts.columns / max(1, sampled)) * facts.rows))
 
 
 def free_memory() -> int:

@@ -34,6 +34,8 @@ class Setting:
     threads: int
     band_rows: int
     """Rows near the margin that each problem may hold."""
+    first_band_rows: int
+    """Those that it holds in its first pass: as many as a sample of this size leaves unsure of."""
 
 
 class Method(ABC):

@@ -44,8 +44,8 @@ class Chunks:
         Rows of a chunk; by default the blocks of packed data, and else as many as make 16 MB; or as many as
         make a 64th of ``memory``.
     memory : int, optional
-        Bytes that a fit should take beside the program and the parts of the source; by default half of what
-        is free when it begins.
+        Bytes that a fit should take beside the program; by default half of what is free when it begins. The
+        blocks of a packed file count, and parts that come from elsewhere do not.
     columns : int, optional
         Columns of X, where LIBSVM text does not say: without it the first pass over such files looks.
     label : str, optional

@@ -87,8 +87,8 @@ def answers(
     chunk: Chunk, labels: NDArray[Any], asked: list[tuple[Stated, Any]], kept: Sequence[Any] | None = None
 ) -> list[Any]:
     """The task of a pass: what all problems ask of one chunk, and what each of them keeps for it."""
-    rows = Rows(chunk.X, check_finite=False, keep_zeros=True)
-    codes = np.searchsorted(labels, chunk.y)
+    rows = Rows(chunk.X, check_finite=False, keep_zeros=True, budget=ONE_THREAD)
+    codes = chunk.y == labels[1] if len(labels) == 2 else np.searchsorted(labels, chunk.y)
     problems = [stated.on(rows, codes, chunk.weight) for stated, _ in asked]
     if kept is None:
         return [ask.share(problem, chunk) for problem, (_, ask) in zip(problems, asked, strict=True)]

@@ -19,10 +19,11 @@ from scipy.linalg import solve_triangular
 
 from maxmargin.chunks.chunk import Chunk
 from maxmargin.chunks.passes import Passes
+from maxmargin.chunks.statement import ONE_THREAD
 from maxmargin.problem.rows import Rows
 from maxmargin.types import Indices, Vector
 
-_ROWS_PER_COLUMN, _LEAST_ROWS = 8, 2048
+_ROWS_PER_COLUMN, _LEAST_ROWS = 8, 512
 """Rows of a chunk from which the units of its leverages come."""
 _PROJECTIONS = 12
 """Random projections for distances: their squares are then right within a factor of two, mostly."""
@@ -74,22 +75,24 @@ class Facts:
 
 def survey(chunk: Chunk, sample_bytes: int, rows: int | None, seed: int) -> tuple[Facts, Sample]:
     """The task of the first pass; raises ValueError where a row is unsound, and names it."""
-    seen = Rows(chunk.X, check_finite=False, keep_zeros=True)
-    squared = seen.squared_norms
-    if not np.isfinite(squared).all():
-        bad = int(np.flatnonzero(~np.isfinite(squared))[0])
+    seen = Rows(chunk.X, check_finite=False, keep_zeros=True, budget=ONE_THREAD)
+    if not np.isfinite(seen.largest_length):
+        bad = int(np.flatnonzero(~np.isfinite(seen.squared_norms))[0])
         raise ValueError(
             f"Input X contains NaN, infinity or a value too large for its square: row {chunk.first + bad} "
             "(counted from 0). Leave such rows out, or scale the features."
         )
-    weight = np.ones(chunk.count) if chunk.weight is None else chunk.weight
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
-    if len(wrong):
-        raise ValueError(
-            "weights must be finite and not negative. Got "
-            f"{weight[wrong[0]]} in row {chunk.first + int(wrong[0])} (counted from 0) instead."
-        )
     labels, codes = _labels(chunk)
+    counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
+    weight, weights = chunk.weight, counts.astype(np.float64)
+    if weight is not None:
+        wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+        if len(wrong):
+            raise ValueError(
+                "weights must be finite and not negative. Got "
+                f"{weight[wrong[0]]} in row {chunk.first + int(wrong[0])} (counted from 0) instead."
+            )
+        weights = np.bincount(codes, weight, minlength=len(labels)).astype(np.float64)
     nbytes = _nbytes(chunk.X)
     facts = Facts(
         chunk.count,
@@ -97,18 +100,19 @@ def survey(chunk: Chunk, sample_bytes: int, rows: int | None, seed: int) -> tupl
         seen.stored,
         nbytes,
         labels,
-        np.bincount(codes, minlength=len(labels)).astype(np.int64),
-        np.bincount(codes, weight, minlength=len(labels)).astype(np.float64),
+        counts,
+        weights,
         seen.largest_length,
-        chunk.weight is not None,
+        weight is not None,
         chunk.is_sparse,
         largest_chunk=nbytes,
     )
     most = max(1, int(sample_bytes * chunk.count / nbytes)) if nbytes else chunk.count
     share = min(1.0, most / rows) if rows else 0.25
-    drawn = _drawn(chunk, squared, share, seed)
+    drawn = _drawn(chunk, share, seed)
     taken = np.flatnonzero(drawn > 0.0)
-    return facts, Sample(chunk.X[taken], chunk.y[taken], weight[taken], 1.0 / drawn[taken])
+    taken_weight = np.ones(len(taken)) if weight is None else weight[taken]
+    return facts, Sample(chunk.X[taken], chunk.y[taken], taken_weight, 1.0 / drawn[taken])
 
 
 def survey_of(passes: Passes, sample_bytes: int, seed: int) -> tuple[Facts, Sample]:
@@ -152,7 +156,7 @@ def _labels(chunk: Chunk) -> tuple[NDArray[Any], Indices]:
     return labels, codes.astype(np.int64)
 
 
-def _drawn(chunk: Chunk, squared: Vector, share: float, seed: int) -> Vector:
+def _drawn(chunk: Chunk, share: float, seed: int) -> Vector:
     """The probability of each row that is drawn, and 0 for the others."""
     if share >= 1.0:
         return np.ones(chunk.count)
@@ -179,17 +183,21 @@ def _leverage(X: NDArray[Any], generator: np.random.Generator) -> Vector:
     The units come from some of the rows, and distances are those of a few random projections.
     """
     count, columns = X.shape
-    some = X[generator.permutation(count)[: max(_ROWS_PER_COLUMN * columns, _LEAST_ROWS)]].astype(
-        np.float64
-    )
+    wanted = min(count, max(_ROWS_PER_COLUMN * columns, _LEAST_ROWS))
+    some = X[generator.choice(count, wanted, replace=False, shuffle=False)].astype(np.float64)
     mean = some.mean(axis=0)
     some -= mean
     gram = some.T @ some / len(some)
     gram[np.diag_indices(columns)] += _RIDGE * (float(np.trace(gram)) / columns or 1.0)
     directions = generator.normal(size=(columns, _PROJECTIONS))
     units = solve_triangular(np.linalg.cholesky(gram), directions, lower=True, trans="T")
-    distances = X @ units.astype(X.dtype) - (mean @ units).astype(X.dtype)
-    return np.asarray(np.square(distances, dtype=np.float64).sum(axis=1))
+    distances = X @ units.astype(X.dtype)
+    distances -= (mean @ units).astype(X.dtype)
+    with np.errstate(over="ignore"):
+        sums = np.einsum("ij,ij->i", distances, distances)
+    if not np.isfinite(sums.sum()):  # float32 has no room for the squares of rows that are far away
+        return np.asarray(np.square(distances, dtype=np.float64).sum(axis=1))
+    return np.asarray(sums, np.float64)
 
 
 def _nbytes(X: Any) -> int:

@@ -76,6 +76,13 @@ class RowSpace(ABC):
     def combine(self, coefficients: Vector, budget: core.Budget = core.ALL_CORES) -> Vector:
         """``sum_i coefficient_i x_i``."""
 
+    def combine_groups(
+        self, coefficients: Vector, groups: Indices, count: int, budget: core.Budget = core.ALL_CORES
+    ) -> Matrix:
+        """``sum_i coefficient_i x_i`` over the rows of each of so many groups."""
+        ours = [np.where(groups == group, coefficients, 0.0) for group in range(count)]
+        return np.stack([self.combine(each, budget) for each in ours])
+
     @abstractmethod
     def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``sum_i weight_i x_i x_i'``, a matrix of d rows and columns."""
@@ -233,12 +240,22 @@ class Rows(RowSpace):
     float64). Sparse data are never made dense. ``FormedRows`` are never written out.
 
     NaN and infinite values are refused; ``check_finite=False`` trusts that there are none. ``keep_zeros``
-    leaves dense data dense, however many zeros there are.
+    leaves dense data dense, however many zeros there are. ``budget`` has the threads for what is found out
+    once, as the lengths are.
     """
 
     offers_single_rows = True
+    _budget = core.ALL_CORES
 
-    def __init__(self, X: Any, *, check_finite: bool = True, keep_zeros: bool = False) -> None:
+    def __init__(
+        self,
+        X: Any,
+        *,
+        check_finite: bool = True,
+        keep_zeros: bool = False,
+        budget: core.Budget = core.ALL_CORES,
+    ) -> None:
+        self._budget = budget
         self._compiled: CompiledRows
         if isinstance(X, FormedRows):
             self._compiled, self.dtype = X.core_data(), X.dtype
@@ -325,6 +342,14 @@ class Rows(RowSpace):
         core.combine(self._compiled, np.ascontiguousarray(coefficients, np.float64), out, budget)
         return out
 
+    def combine_groups(
+        self, coefficients: Vector, groups: Indices, count: int, budget: core.Budget = core.ALL_CORES
+    ) -> Matrix:
+        """``sum_i coefficient_i x_i`` over the rows of each group: one pass for all groups."""
+        out = np.empty((count, self.columns))
+        core.combine_groups(self._compiled, np.ascontiguousarray(coefficients), groups, out, budget)
+        return out
+
     def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``sum_i weight_i x_i x_i'``: one pass over the rows whose weight is not zero."""
         lower = np.zeros((self.columns, self.columns))
@@ -340,7 +365,7 @@ class Rows(RowSpace):
     def squared_norms(self) -> Vector:
         """``|x_i|^2`` of every row."""
         out = np.empty(self.count)
-        core.squared_norms(self._compiled, out, core.ALL_CORES)
+        core.squared_norms(self._compiled, out, self._budget)
         return out
 
     def twofold_scores(self, w: Vector) -> core.TwofoldScores | None:

@@ -24,7 +24,7 @@ import dask
 import maxmargin
 from dask import delayed
 from maxmargin import Chunks
-from maxmargin.dask import LinearSVC
+from maxmargin.dask import LinearSVC, LinearSVCCV
 from maxmargin.proof.model import each_of
 
 # Clusters come and go here: what they leave open for a moment is theirs.
@@ -198,3 +198,26 @@ def test_wrong_data_are_refused_with_the_cure(client: Client) -> None:
         model.fit(dX, dy, -dweight)
     with pytest.raises(ValueError, match="hard margin, needs the rows in memory"):
         LinearSVC(client=client, C=np.inf).fit(dX, dy)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_choice_of_C_has_the_same_bits(client: Client, loss: str) -> None:
+    X, y, weight = _data(3)
+    options: dict[str, Any] = {"Cs": [0.01, 1.0], "cv": 3, "loss": loss, "tol": 1e-3}
+    local = maxmargin.LinearSVCCV(**options).fit(Chunks((X, y, weight), rows=500, memory=1 << 28))
+    collections = _in_parts(500, X, y, weight)
+    model = LinearSVCCV(**options, client=client, memory=1 << 28).fit(*collections)
+    assert _bits(model) == _bits(local)
+    assert model.C_ == local.C_
+    for name, values in local.cv_results_.items():
+        if name.endswith(("score", "gap")) and not name.startswith("rank"):
+            assert np.array_equal(model.cv_results_[name], values)
+    assert isinstance(model.predict(collections[0]), da.Array)
+    plain = model.to_local()
+    assert type(plain) is maxmargin.LinearSVCCV
+    assert type(plain.best_estimator_) is maxmargin.LinearSVC
+    assert np.array_equal(model.predict(collections[0]).compute(), plain.predict(X))
+    assert model.score(*collections[:2]) == pytest.approx(plain.score(X, y))
+    rare = da.where(da.arange(_ROWS, chunks=500) == 5, 7, collections[1])
+    with pytest.raises(ValueError, match="trains on no row of class"):
+        LinearSVCCV(**options, client=client).fit(collections[0], rare)

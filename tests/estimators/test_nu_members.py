@@ -200,6 +200,6 @@ def test_where_0_is_best_no_gap_is_a_share_of_the_objective(kernel):
         if given[0] is twice and kernel != "linear":
             assert model.status_ is Status.AT_ZERO
             assert proof.dual <= 0.0 <= proof.primal < 1e-10
-    with pytest.warns(UserWarning, match="no gap is a share of that"):
+    with pytest.warns(UserWarning, match="No gap is a share of 0"):
         model = OneClassSVM(kernel="linear", random_state=0).fit(np.vstack([X, -X]))
     assert model.status_ is Status.AT_ZERO

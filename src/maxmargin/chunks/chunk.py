@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,11 @@ class Chunk:
     def columns(self) -> int:
         """Number of columns."""
         return int(self.X.shape[1])
+
+    @property
+    def numbers(self) -> Indices:
+        """The number of each row among all rows of the data."""
+        return np.arange(self.first, self.first + self.count, dtype=np.int64)
 
     @property
     def is_sparse(self) -> bool:

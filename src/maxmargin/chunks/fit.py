@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -74,11 +74,19 @@ class Fitted:
     interrupted: bool
 
 
-def fit_in_passes(passes: Passes, wanted: Wanted) -> Fitted:
-    """Fit one problem for two classes, or one for each class against the rest."""
+def fit_in_passes(
+    passes: Passes,
+    wanted: Wanted,
+    known: tuple[Facts, Sample] | None = None,
+    problems: Sequence[Stated] | None = None,
+) -> Fitted:
+    """Fit one problem for two classes, or one for each class against the rest; or other ones.
+
+    ``known`` is what a first pass has found out before; it counts as one of this fit.
+    """
     budget = Budget(wanted.max_time, wanted.threads)
     with held_back(budget.stop) as interrupts:
-        run = _Run(passes, wanted, budget)
+        run = _Run(passes, wanted, budget, known, problems)
         run.go()
         return Fitted(run.models(), run.facts, run.passes_made, interrupts.came)
 
@@ -86,25 +94,33 @@ def fit_in_passes(passes: Passes, wanted: Wanted) -> Fitted:
 class _Run:
     """The state of a fit."""
 
-    def __init__(self, passes: Passes, wanted: Wanted, budget: Budget) -> None:
+    def __init__(
+        self,
+        passes: Passes,
+        wanted: Wanted,
+        budget: Budget,
+        known: tuple[Facts, Sample] | None,
+        problems: Sequence[Stated] | None,
+    ) -> None:
         self.passes, self.wanted, self.budget = passes, wanted, budget
         self.started = time.perf_counter()
         memory = Memory.of(wanted.memory)
         kept = None if wanted.checkpoint is None else wanted.checkpoint.load(wanted.problem)
         if kept is None:
-            self.facts, sample = survey_of(passes, memory.sample_bytes, wanted.seed)
+            self.facts, sample = known or survey_of(passes, memory.sample_bytes, wanted.seed)
         else:
             self.facts, sample = Facts(**kept["facts"]), Sample(**kept["sample"])
         self.passes_made = 1
         facts, self.sample = self.facts, sample
         codes = np.searchsorted(facts.labels, sample.y)
-        stated = _problems(wanted, facts)
+        stated = problems_of(wanted, facts) if problems is None else problems
         band_rows = memory.band_rows(facts, len(stated))
         setting = Setting(facts, sample, codes, wanted.tol, wanted.seed, wanted.threads, band_rows)
+        settings = {one.held_out: _without(setting, one) for one in stated}
         method: type[Method] = BandMethod if wanted.loss == "hinge" else Newton
         if facts.columns > CHUNK_COLUMNS:
             method = AddedAscent
-        self.methods = [method(one, setting) for one in stated]
+        self.methods = [method(one, settings[one.held_out]) for one in stated]
         self.traces = [Trace() for _ in self.methods]
         self.statuses: list[Status | None] = [None] * len(self.methods)
         for one in self.methods:
@@ -212,7 +228,9 @@ class _Run:
         if self.wanted.told is None:
             return False
         worst = max(which, key=lambda k: self.methods[k].relative_gap)
-        label = self.facts.labels[self.methods[worst].stated.positive] if len(self.methods) > 1 else None
+        label = (
+            self.facts.labels[self.methods[worst].stated.positive] if len(self.facts.labels) > 2 else None
+        )
         seconds = time.perf_counter() - self.started
         return bool(self.wanted.told(self.passes_made, seconds, self._certificate(worst), label))
 
@@ -252,7 +270,18 @@ class _Run:
         return found
 
 
-def _problems(wanted: Wanted, facts: Facts) -> list[Stated]:
+def _without(setting: Setting, stated: Stated) -> Setting:
+    """What the problems without a fold have in common."""
+    if stated.folding is None:
+        return setting
+    return replace(
+        setting,
+        facts=setting.facts.without(stated.held_out),
+        sample=setting.sample.without(stated.folding, stated.held_out),
+    )
+
+
+def problems_of(wanted: Wanted, facts: Facts) -> list[Stated]:
     """The problems of two classes, or of each class against the rest."""
     labels = facts.labels
     factors = class_factors(wanted.class_weight, labels, np.arange(len(labels)), facts.weights)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maxmargin.chunks.survey import Facts
+from maxmargin.solvers.sizes import CHUNK_COLUMNS
 
 _OF_SAMPLE, _OF_BAND = 1 / 16, 1 / 8
 """The shares of the memory that the values of the sampled rows, and those of the band, may take. Both are
@@ -16,6 +17,15 @@ _LARGEST_SAMPLE = 1 << 26
 """Bytes of a sample, at most: to solve its problem should take less than a pass."""
 _MOST_BAND = 0.25
 """The share of all rows in the band, at most: more of them make passes no fewer."""
+_BYTES_OF_SAMPLED = 48
+"""What a problem holds of each row of the sample besides its values: label, cost, margin, and lengths."""
+_LEAST_BAND = 0.01
+"""The share of all rows in the band of one of many problems, at least: with a third of that some did not
+reach 1e-3, although fewer groups of problems would make fewer passes."""
+_HESSIANS = 4
+"""Hessians of a problem: those of chunks that wait to be added, and their sum."""
+_BYTES_OF_MULTIPLIERS, _VECTORS = 32, 16
+"""Of wide data: those of each row, now, before and on their way; vectors of a number for each column."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,20 @@ class Memory:
     def sample_bytes(self) -> int:
         """Bytes of the sample's values."""
         return min(_LARGEST_SAMPLE, int(_OF_SAMPLE * self.limit))
+
+    def together(self, facts: Facts, sampled: int, loss: str) -> int:
+        """How many problems, each with its share of the memory, are fitted in the same passes.
+
+        It depends on the data and the limit alone, so that the number of workers changes no bit.
+        """
+        each = _BYTES_OF_SAMPLED * sampled
+        if facts.columns > CHUNK_COLUMNS:
+            each += _BYTES_OF_MULTIPLIERS * facts.rows + _VECTORS * 8 * facts.columns
+        elif loss == "hinge":
+            each += int(max(64, _LEAST_BAND * facts.rows) * facts.nbytes / facts.rows)
+        else:
+            each += _HESSIANS * 8 * (facts.columns + 1) ** 2
+        return max(1, int(_OF_BAND * self.limit / each))
 
     def band_rows(self, facts: Facts, problems: int) -> int:
         """Rows of the band, for each of so many problems."""

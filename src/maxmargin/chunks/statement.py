@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from maxmargin import core
 from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.held_out import Folding
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
 from maxmargin.problem.rows import Rows
-from maxmargin.types import Vector
+from maxmargin.types import Indices, Vector
 
 ONE_THREAD = core.Budget(float("inf"), 1)
 """Tasks take one thread each, so that their sums do not depend on how many there are."""
@@ -33,16 +34,25 @@ class Stated:
     loss: str
     intercept: Intercept
     intercept_scaling: float = 1.0
+    folding: Folding | None = None
+    """The folds, where one is held out."""
+    held_out: int = 0
+    """The fold whose rows have no weight."""
 
-    def on(self, rows: Rows, codes: NDArray[Any], weight: Vector | None) -> Problem:
+    def on(
+        self, rows: Rows, codes: NDArray[Any], weight: Vector | None, folds: Indices | None = None
+    ) -> Problem:
         """The share that some rows have in the problem: the losses, without regulariser and intercept.
 
         b is exact in all of them, so that the values of ``objective`` are those of the rows alone.
+        ``folds`` has the fold of each row, where there are folds.
         """
         ours = codes == self.positive
         costs = np.where(ours, self.C * self.factors[0], self.C * self.factors[1])
         if weight is not None:
             costs *= weight
+        if folds is not None and self.folding is not None:
+            costs[folds == self.held_out] = 0.0
         return Problem(rows, np.where(ours, 1.0, -1.0), costs, LOSSES[self.loss], Intercept.EXACT)
 
     def whole(self, rows: Rows, y: Vector, costs: Vector) -> Problem:
@@ -89,9 +99,10 @@ def answers(
     """The task of a pass: what all problems ask of one chunk, and what each of them keeps for it."""
     rows = Rows(chunk.X, check_finite=False, keep_zeros=True)
     codes = np.searchsorted(labels, chunk.y)
-    problems = [stated.on(rows, codes, chunk.weight) for stated, _ in asked]
-    if kept is None:
-        return [ask.share(problem, chunk) for problem, (_, ask) in zip(problems, asked, strict=True)]
-    return [
-        ask.share(problem, chunk, own) for problem, (_, ask), own in zip(problems, asked, kept, strict=True)
-    ]
+    folding = asked[0][0].folding  # all problems of a pass have the same folds
+    folds = None if folding is None else folding.of(chunk.numbers)
+    shares = []
+    for k, (stated, ask) in enumerate(asked):
+        own = () if kept is None else (kept[k],)
+        shares.append(ask.share(stated.on(rows, codes, chunk.weight, folds), chunk, *own))
+    return shares

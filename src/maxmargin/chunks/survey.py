@@ -9,7 +9,7 @@ sum_k x_kj^2`` over the chunk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from maxmargin.chunks.chunk import Chunk
+from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.passes import Passes
 from maxmargin.problem.rows import Rows
 from maxmargin.types import Indices, Vector
@@ -40,6 +41,8 @@ class Sample:
     """The weights of the rows themselves."""
     stands_for: Vector
     """One over the probability to be drawn."""
+    numbers: Indices
+    """The numbers of the rows among all rows of the data."""
 
     @property
     def count(self) -> int:
@@ -49,7 +52,17 @@ class Sample:
     def thinned(self, share: float, seed: int) -> Sample:
         """About this share of the rows; each stands for as many more."""
         kept = np.random.default_rng([seed, self.count]).random(self.count) < share
-        return Sample(self.X[kept], self.y[kept], self.weight[kept], self.stands_for[kept] / share)
+        return Sample(
+            self.X[kept],
+            self.y[kept],
+            self.weight[kept],
+            self.stands_for[kept] / share,
+            self.numbers[kept],
+        )
+
+    def without(self, folding: Folding, fold: int) -> Sample:
+        """The same rows, those of a fold without weight."""
+        return replace(self, weight=np.where(folding.of(self.numbers) == fold, 0.0, self.weight))
 
 
 @dataclass
@@ -70,9 +83,20 @@ class Facts:
     chunks: int = 1
     largest_chunk: int = 0
     """Bytes of the largest chunk."""
+    fold_weights: NDArray[np.float64] | None = None
+    """The same sum for each label and fold, where there are folds."""
+    fold_rows: Indices | None = None
+    """The number of rows of each fold."""
+
+    def without(self, fold: int) -> Facts:
+        """The same rows, those of a fold without weight."""
+        assert self.fold_weights is not None
+        return replace(self, weights=np.delete(self.fold_weights, fold, axis=1).sum(axis=1))
 
 
-def survey(chunk: Chunk, sample_bytes: int, rows: int | None, seed: int) -> tuple[Facts, Sample]:
+def survey(
+    chunk: Chunk, sample_bytes: int, rows: int | None, seed: int, folding: Folding | None = None
+) -> tuple[Facts, Sample]:
     """The task of the first pass; raises ValueError where a row is unsound, and names it."""
     seen = Rows(chunk.X, check_finite=False, keep_zeros=True)
     squared = seen.squared_norms
@@ -104,19 +128,31 @@ def survey(chunk: Chunk, sample_bytes: int, rows: int | None, seed: int) -> tupl
         chunk.is_sparse,
         largest_chunk=nbytes,
     )
+    if folding is not None:
+        folds = folding.of(chunk.numbers)
+        places, size = codes * folding.count + folds, len(labels) * folding.count
+        sums = np.bincount(places, weight, size).astype(np.float64)
+        facts.fold_weights = sums.reshape(len(labels), folding.count)
+        facts.fold_rows = np.bincount(folds, minlength=folding.count).astype(np.int64)
     most = max(1, int(sample_bytes * chunk.count / nbytes)) if nbytes else chunk.count
     share = min(1.0, most / rows) if rows else 0.25
     drawn = _drawn(chunk, squared, share, seed)
     taken = np.flatnonzero(drawn > 0.0)
-    return facts, Sample(chunk.X[taken], chunk.y[taken], weight[taken], 1.0 / drawn[taken])
+    return facts, Sample(
+        chunk.X[taken], chunk.y[taken], weight[taken], 1.0 / drawn[taken], chunk.first + taken
+    )
 
 
-def survey_of(passes: Passes, sample_bytes: int, seed: int) -> tuple[Facts, Sample]:
+def survey_of(
+    passes: Passes, sample_bytes: int, seed: int, folding: Folding | None = None
+) -> tuple[Facts, Sample]:
     """All chunks' facts as one, and a sample of all rows that takes about so many bytes."""
     whole: Facts | None = None
     held: list[Sample] = []
     count, share = 0, 1.0  # of the drawn rows that are kept, the same for all chunks
-    for number, (facts, sample) in enumerate(passes.over(survey, sample_bytes, passes.rows(), seed)):
+    for number, (facts, sample) in enumerate(
+        passes.over(survey, sample_bytes, passes.rows(), seed, folding)
+    ):
         whole = facts if whole is None else _both(whole, facts)
         held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
         count += held[-1].count
@@ -206,10 +242,16 @@ def _both(a: Facts, b: Facts) -> Facts:
         )
     labels = np.unique(np.concatenate([a.labels, b.labels]))
     counts, weights = np.zeros(len(labels), np.int64), np.zeros(len(labels))
+    fold_weights = fold_rows = None
+    if a.fold_rows is not None and b.fold_rows is not None:
+        fold_rows = a.fold_rows + b.fold_rows
+        fold_weights = np.zeros((len(labels), len(fold_rows)))
     for one in (a, b):
         places = np.searchsorted(labels, one.labels)
         counts[places] += one.counts
         weights[places] += one.weights
+        if fold_weights is not None and one.fold_weights is not None:
+            fold_weights[places] += one.fold_weights
     return Facts(
         a.rows + b.rows,
         a.columns,
@@ -223,6 +265,8 @@ def _both(a: Facts, b: Facts) -> Facts:
         a.is_sparse or b.is_sparse,
         a.chunks + b.chunks,
         max(a.largest_chunk, b.largest_chunk),
+        fold_weights,
+        fold_rows,
     )
 
 
@@ -235,4 +279,5 @@ def _one(held: list[Sample]) -> Sample:
     )
     y = np.concatenate([sample.y for sample in held])
     weight = np.concatenate([sample.weight for sample in held])
-    return Sample(X, y, weight, np.concatenate([sample.stands_for for sample in held]))
+    stands_for = np.concatenate([sample.stands_for for sample in held])
+    return Sample(X, y, weight, stands_for, np.concatenate([sample.numbers for sample in held]))

@@ -2,7 +2,8 @@
 """Fits on a cluster of Dask, with the same proof: ``pip install 'maxmargin[dask]'``.
 
 ``parts.py`` makes (X, y, weights) of each partition, ``passes.py`` runs the tasks of a fit over them, and
-``linear_svc.py`` is the estimator. What a fit asks of the rows is that of ``maxmargin.chunks``.
+``linear_svc.py`` and ``linear_svc_cv.py`` are the estimators. What a fit asks of the rows is that of
+``maxmargin.chunks``.
 """
 
 try:
@@ -12,3 +13,4 @@ except ImportError as error:
         f"maxmargin.dask needs Dask and its scheduler ({error}): pip install 'maxmargin[dask]'."
     ) from None
 from maxmargin.dask.linear_svc import LinearSVC as LinearSVC
+from maxmargin.dask.linear_svc_cv import LinearSVCCV as LinearSVCCV

@@ -21,7 +21,7 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.in_chunks import fit_passes
 from maxmargin.tools.interrupts import Interrupts, held_back
 
-_OWN = ("client", "persist", "memory")
+OWN = ("client", "persist", "memory")
 """The parameters that the plain classifier does not have."""
 
 
@@ -81,7 +81,7 @@ class LinearSVC(LocalLinearSVC):
         """The same model as a plain ``maxmargin.LinearSVC``, which knows nothing of Dask."""
         check_is_fitted(self)
         local = LocalLinearSVC()
-        local.__dict__.update({name: value for name, value in vars(self).items() if name not in _OWN})
+        local.__dict__.update({name: value for name, value in vars(self).items() if name not in OWN})
         return local
 
     def decision_function(self, X: Any) -> Any:

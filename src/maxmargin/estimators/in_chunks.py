@@ -42,11 +42,7 @@ _SENTENCES = {
 
 def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any) -> Interrupts:
     """``LinearSVC.fit`` for chunks that this process reads."""
-    if y is not None or sample_weight is not None:
-        raise ValueError(
-            "Chunks bring labels and weights along: call fit(chunks) without y and sample_weight, and give "
-            "them in the parts, (X, y) or (X, y, weights)."
-        )
+    refuse_labels(y, sample_weight)
     passes = LocalPasses(chunks, estimator._threads())
     with held_back() as interrupts:
         wanted = replace(wanted_of(estimator, chunks.memory), checkpoint=chunks.kept_in)
@@ -56,6 +52,15 @@ def fit_chunks(estimator: LinearSVC, chunks: Chunks, y: Any, sample_weight: Any)
         if chunks.feature_names is not None:
             estimator.feature_names_in_ = np.array(chunks.feature_names, dtype=object)
     return interrupts
+
+
+def refuse_labels(y: Any, sample_weight: Any) -> None:
+    """ValueError where labels or weights are given beside chunks."""
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            "Chunks bring labels and weights along: call fit(chunks) without y and sample_weight, and give "
+            "them in the parts, (X, y) or (X, y, weights)."
+        )
 
 
 def fit_passes(estimator: LinearSVC, passes: Passes, memory: int | None = None) -> None:
@@ -113,6 +118,20 @@ def wanted_of(estimator: LinearSVC, memory: int | None) -> Wanted:
 
 def take_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
     """Give the estimator what a fit found, and warn where it fell short."""
+    set_fitted(estimator, fitted)
+    if not estimator.status_.certified:
+        gap = max(model.certificate.relative_gap for model in fitted.models)
+        sentence = sentence_of(estimator.status_, gap, float(estimator.tol), fitted.passes)
+        warnings.warn(sentence, ConvergenceWarning, stacklevel=5)
+
+
+def sentence_of(status: Status, gap: float, tol: float, passes: int) -> str:
+    """Why a fit in passes ended."""
+    return _SENTENCES.get(status, status.value).format(gap=gap, tol=tol, steps=passes)
+
+
+def set_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
+    """Give the estimator what a fit found."""
     models, facts = Models(fitted.models), fitted.facts
     estimator.classes_, estimator.n_features_in_ = facts.labels, facts.columns
     estimator.__dict__.pop("feature_names_in_", None)
@@ -146,7 +165,3 @@ def take_fitted(estimator: LinearSVC, fitted: Fitted) -> None:
     estimator.solver_, estimator.status_ = worst.solver, worst.status
     if gap <= estimator.tol:
         estimator.status_ = Status.CERTIFIED
-    else:
-        words = _SENTENCES.get(estimator.status_, estimator.status_.value)
-        sentence = words.format(gap=gap, tol=float(estimator.tol), steps=fitted.passes)
-        warnings.warn(sentence, ConvergenceWarning, stacklevel=5)

@@ -109,7 +109,7 @@ class LinearOneClassSVM(OneClassRegion):
             self._set_proof(stated, model)
             self.shape_fit_ = X.shape
             longest = stated.total * stated.rows.largest_length
-        ended = self.status_ in (Status.CERTIFIED, Status.RULE_FIRED)
+        ended = self.status_ in (Status.CERTIFIED, Status.RULE_FIRED, Status.AT_ZERO)
         if not ended or float(np.linalg.norm(model.w)) > _NO_LENGTH * longest:
             self._warn_of_shortfall()
         else:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from maxmargin.estimators.leave_one_out import LeaveOneOut
 
 
-def _are_chunks(X: Any) -> bool:
+def are_chunks(X: Any) -> bool:
     """Whether X is ``Chunks``; where nobody has imported them, it is not."""
     module = sys.modules.get("maxmargin.chunks.source")
     return module is not None and isinstance(X, module.Chunks)
@@ -196,7 +196,7 @@ class LinearSVC(LinearParameters, CertifiedClassifier):
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
-        if _are_chunks(X):
+        if are_chunks(X):
             from maxmargin.estimators.in_chunks import fit_chunks
 
             return fit_chunks(self, X, y, sample_weight)

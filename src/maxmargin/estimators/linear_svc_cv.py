@@ -44,7 +44,7 @@ from maxmargin.estimators.folds import (
     refine,
     settle,
 )
-from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC
+from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC, are_chunks
 from maxmargin.estimators.reading import read_training_data
 from maxmargin.proof.model import each_of
 from maxmargin.solving.loop import Callback, Progress, Watch
@@ -114,6 +114,8 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
     best_estimator_ : LinearSVC
         Fitted on all rows at the chosen C, as are the attributes of ``LinearSVC``, which are here as well:
         ``coef_``, ``intercept_``, ``certificate_``, ``status_`` and so on. Only with ``refit=True``.
+    n_passes_ : int
+        Only of ``fit(Chunks(...))``: the passes over the data, for all fits and scores together.
 
     Examples
     --------
@@ -134,15 +136,26 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
     refit: takes.Flag = True
     score_bounds: takes.Flag = False
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every fold at every C until the relative gap is at most ``tol``, and choose.
 
         X : array or sparse matrix of shape (n_samples, n_features), read in place where ``Rows`` can; or
         what ``Monomials(lazy=True)`` gives. y : one label per row. sample_weight : one factor on C per row,
         not negative. As in ``GridSearchCV``, it is for the fits: scores count every held-out row once.
 
+        ``fit(Chunks(...))`` fits all folds at every C in the same passes over data of any size. A row's
+        fold comes from its number and ``random_state`` (None: 0); folds are not stratified. All fits end
+        at ``tol``, those at the chosen C too. ``cv`` is a number of folds there, the score is the
+        accuracy, and there are no ``score_bounds``. The times in ``cv_results_`` are those at which a fit
+        ended, side by side with all others, and of the one pass that scores all of them.
+
         Ctrl-C ends the fit without a model: nothing is chosen yet.
         """
+        if are_chunks(X):
+            from maxmargin.estimators.chosen_in_passes import choose_in_chunks
+
+            choose_in_chunks(self, X, y, sample_weight)
+            return self
         shown: list[Shown] = []
         ended = ""
         try:
@@ -153,7 +166,7 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
                 one.end(ended)
         return self
 
-    def _choose(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, shown: list[Shown]) -> None:
+    def _choose(self, X: Any, y: Any, sample_weight: ArrayLike | None, shown: list[Shown]) -> None:
         self._check_parameters()
         Cs = self._values_of_C()
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

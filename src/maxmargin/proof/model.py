@@ -60,9 +60,9 @@ class Status(Enum):
     )
 
     AT_ZERO = (
-        "Budget spent: after {steps} steps the best objective is 0 as far as rounding tells, as it is "
-        "where w = 0 is best, and no gap is a share of that: {gap:.1e} is above tol = {tol:.1e}. How far "
-        "the model is from the best is certificate_.gap. Use a smaller nu, or another kernel."
+        "Ended at zero: after {steps} steps the best objective is 0 as far as rounding tells, as it is "
+        "where w = 0 is best. No gap is a share of 0, so that tol = {tol:.1e} cannot be met (the relative "
+        "gap is {gap:.1e}); certificate_.gap bounds what is left. Use a smaller nu, or another kernel."
     )
 
     def at(self, certificate: Certificate) -> Status:

@@ -190,6 +190,39 @@ def test_tables_must_have_the_same_columns(tmp_path):
         pack(tmp_path / "*.csv", tmp_path / "all.mmd")
 
 
+def test_rows_of_another_width_and_no_rows_are_refused(tmp_path):
+    with pytest.raises(DataError, match=r"here are 2 columns, and before were 3\. .* the same columns"):
+        pack(lambda: [(np.eye(3), [0, 1, 0]), (np.eye(2), [0, 1])], tmp_path / "a.mmd")
+    with pytest.raises(DataError, match="there is not a single row"):
+        pack(lambda: [(np.empty((0, 3)), np.empty(0))], tmp_path / "b.mmd")
+    assert not (tmp_path / "a.mmd").exists()
+    assert not (tmp_path / "b.mmd").exists()
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array([True, False, True]),
+        np.array([1, 2, 3], np.uint16),
+        np.array([1, 2**63, 2**64 - 1], np.uint64),
+        np.array([-(2**40), 0, 2**40]),
+        np.array([-200, 0, 200]),
+        np.array([0.1, -0.0, 1e300]),
+    ],
+)
+def test_labels_of_every_type_come_back(tmp_path, labels):
+    pack(lambda: [(np.eye(3), labels)], tmp_path / "a.mmd")
+    found = read(tmp_path / "a.mmd").y
+    assert found.tolist() == labels.tolist()
+
+
+def test_rows_without_a_query_are_told_from_those_of_one(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n2 1:2\n")
+    (tmp_path / "b.svm").write_text("1 qid:4 1:1\n")
+    pack([tmp_path / "a.svm", tmp_path / "b.svm"], tmp_path / "all.mmd")
+    assert read(tmp_path / "all.mmd").query.tolist() == [-1, -1, 4]
+
+
 def test_folders_and_patterns(tmp_path):
     for name in ("b.csv.gz", "a.svm", "notes.md", ".hidden.svm"):
         (tmp_path / name).write_text("1 1:1\n")

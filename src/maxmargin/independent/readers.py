@@ -11,6 +11,7 @@ import io
 import json
 import math
 import struct
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -91,7 +92,7 @@ def read_data(
         text = {".gz": gzip.decompress, ".bz2": bz2.decompress}.get(path.suffix.lower(), bytes)(raw).decode(
             "utf-8-sig"
         )
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise Unreadable(f"{path}: the file cannot be read: {error}.") from error
     try:
         if stem.endswith((".csv", ".tsv")):
@@ -100,6 +101,8 @@ def read_data(
             if not sheet.header:
                 lines.insert(0, [str(number) for number in range(1, len(lines[0]) + 1)] if lines else [])
             names = [name.strip() for name in lines[0]] if lines else []
+            if any(len(line) != len(names) for line in lines):
+                raise ValueError("a row has another number of values than the first line has names.")
             named = label or (encoding or {}).get("label")
             if not labelled and named is None and not any(name in _LABEL_NAMES for name in names):
                 label = "no label"  # a column that says nothing, for those who need none
@@ -116,7 +119,7 @@ def read_data(
         if encoding is not None:
             raise ValueError("the model was trained on a table; this checker reads it from CSV.")
         return _libsvm(text, 0 if zero_based else 1)
-    except ValueError as error:
+    except (ValueError, csv.Error) as error:
         raise Unreadable(f"{path}: {error}") from error
 
 
@@ -157,8 +160,6 @@ def _table(
     place = names.index(wanted[0])
     rows = []
     for line in lines[1:]:
-        if len(line) != len(names):
-            raise ValueError("a row has another number of values than the first line has names.")
         if encoding is not None:
             rows.append(encoded_row(encoding, names, line, decimal))
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -166,3 +167,102 @@ def test_a_training_that_was_killed_goes_on(folder, run, tmp_path, how):
     )
     refused = run(*arguments, "-C", "2", code=2)
     assert "a fit with other parameters" in refused
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Folders of two small files each, which are read in chunks because they are two."""
+    for name, classes, rows in (("two", 2, 240), ("three", 3, 240), ("fewer", 2, 200)):
+        (tmp_path / name).mkdir()
+        X, y = drawn(rows, classes)
+        half = rows // 2
+        write_libsvm(tmp_path / name / "a.svm", X[:half], y[:half])
+        write_libsvm(tmp_path / name / "b.svm", X[half:], y[half:])
+    return tmp_path
+
+
+def test_the_words_at_the_end_of_a_training_in_chunks(small, run):
+    model = small / "model.mm"
+    said = run("train", small / "three", "-o", model, "--test", small / "three" / "a.svm", "-C", "1e-4")
+    assert "2 files are read in chunks" in said.lower()
+    assert "240 rows, 6 columns, classes " in said
+    assert re.search(r"The widest of 3 gaps is that of [012] against the rest:", said)
+    right, of = map(int, re.search(r"Test accuracy: [0-9.]+ %, (\d+) of (\d+) rows", said).groups())
+    predicted = [float(line) for line in run("predict", model, small / "three" / "a.svm", "-q").split()]
+    y = drawn(240, 3)[1][:120]
+    assert (right, of) == (int((np.array(predicted) == y).sum()), 120)
+    answer = json.loads(
+        run("train", small / "two", "-o", model, "--test", small / "two" / "b.svm", "--json")
+    )
+    assert answer["test_rows"] == 120
+    assert 0.5 < answer["test_accuracy"] <= 1.0
+    assert sum(answer["class_rows"].values()) == 240
+
+
+def test_a_training_in_chunks_that_ends_early_says_where_it_goes_on(small, run):
+    model, state = small / "model.mm", small / "state"
+    given = ["train", small / "two", "-o", model, "--loss", "hinge", "--tol", "1e-12", "--max-iter", "2"]
+    said = run(*given, "--checkpoint", state, code=3)
+    assert f"The state is kept in {state}: the same command goes on from there." in " ".join(said.split())
+    assert "choose another --solver" not in said
+    assert state.exists()
+
+
+@pytest.mark.parametrize("factors", ["balanced", "0:2,1:0.5"])
+def test_classes_in_chunks_have_the_weights_that_they_have_in_memory(small, run, factors):
+    write_libsvm(small / "one.svm", *drawn(240))
+    shared = ("--class-weight", factors, "--tol", "1e-6", "--json")
+    chunked = json.loads(run("train", small / "two", "-o", small / "a.mm", *shared))
+    whole = json.loads(run("train", small / "one.svm", "-o", small / "b.mm", "--scale", "none", *shared))
+    assert chunked["in_chunks"]
+    assert chunked["primal"] == pytest.approx(whole["primal"], rel=2e-6)
+    assert "Holds" in run("certify", small / "a.mm", small / "two")
+
+
+def test_what_training_in_chunks_refuses(small, run):
+    model = small / "model.mm"
+    said = run("train", small / "two", "-o", model, "--class-weight", "1:x", code=2)
+    assert "--class-weight must be balanced or LABEL:FACTOR,... Got '1:x' instead." in said
+    X, y = drawn(12_000)
+    table = small / "a.csv"
+    lines = (",".join(map(str, [*row, label])) for row, label in zip(X.tolist(), y, strict=True))
+    table.write_text("a,b,c,d,e,f,label\n" + "\n".join(lines) + "\n")
+    said = run("train", table, "-o", model, "--memory", "1MB", code=2)
+    assert "The columns of a table are scaled, which needs its rows in memory" in said
+    assert "Say --scale none" in " ".join(said.split())
+
+
+def test_certify_in_chunks_says_what_other_data_are(small, run):
+    model = small / "model.mm"
+    run("train", small / "two", "-o", model)
+    assert "Holds" in run("certify", model, small / "two")
+    said = run("certify", model, small / "fewer", code=1)
+    assert "the data have 200 rows, and the model was trained on 240" in said
+    X, y = drawn(240)
+    for name in "cd":
+        pack(lambda: [(np.c_[X, X[:, :1]][:120], y[:120])], small / f"{name}.mmd")
+    said = run("certify", model, small / "*.mmd", code=2)
+    assert "there are 7 columns, and 6 were asked for" in said
+    pack(lambda: [(X, y, np.ones(240))], small / "c.mmd")
+    pack(lambda: [(X, y, np.ones(240))], small / "d.mmd")
+    run("train", small / "*.mmd", "-o", model)
+    pack(lambda: [(X, y)], small / "c.mmd")
+    pack(lambda: [(X, y)], small / "d.mmd")
+    said = run("certify", model, small / "*.mmd", code=1)
+    assert "the data have no weights, and the model was trained otherwise" in said
+
+
+def test_texts_as_labels_in_chunks_have_factors(tmp_path, run):
+    X, y = drawn(240)
+    for name, part in (("a", slice(0, 120)), ("b", slice(120, 240))):
+        lines = [
+            ",".join([*map(str, row), "yes" if label else "no"])
+            for row, label in zip(X[part].tolist(), y[part], strict=True)
+        ]
+        (tmp_path / f"{name}.csv").write_text("a,b,c,d,e,f,label\n" + "\n".join(lines) + "\n")
+    given = ("train", tmp_path / "*.csv", "-o", tmp_path / "model.mm", "--scale", "none", "--json")
+    plain = json.loads(run(*given))
+    answer = json.loads(run(*given, "--class-weight", "yes:3,no:1"))
+    assert answer["classes"] == ["no", "yes"]
+    assert answer["certified"]
+    assert answer["primal"] > plain["primal"]

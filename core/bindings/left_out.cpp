@@ -28,8 +28,9 @@ struct BoundFollowers {
     for (const ConstVector& each : vectors) per_row(each, length(rows));
     const std::size_t count = rows.size(), size = inverse.shape(0);
     require(inverse.shape(1) == size && movements.shape(1) == size, "a square matrix is needed");
-    require(movements.shape(0) == count + 1 && between.shape(0) == count && between.shape(1) == count + 1,
-            "a line for every group is needed");
+    require(movements.shape(0) == count + 1, "a line for every group is needed");
+    require(between.size() == 0 || (between.shape(0) == count && between.shape(1) == count + 1),
+            "a line for every group, or none at all, is needed");
   }
   Followers all;
   ConstIndices indices;
@@ -40,7 +41,7 @@ struct BoundFollowers {
 void leave_rows_out(const AnyData& data, const BoundFollowers& followers, const ConstVector& combined,
                     double off, const ConstVector& lengths, double bias, double reach, double intercept,
                     const ConstIndices& which, const ConstIndices& groups, const ConstTable& about,
-                    Integer most_events, const Vector& multipliers, const Vector& gains,
+                    Integer most_events, bool in_full, const Vector& multipliers, const Vector& gains,
                     const Table& points, const Budget& budget) {
   const Integer count = length(which), size = length(combined);
   data.row_numbers(which);
@@ -64,7 +65,7 @@ void leave_rows_out(const AnyData& data, const BoundFollowers& followers, const 
     leaving[i] = {which.data()[i], row_groups[i], a[0], a[1], a[2], a[3], a[4], a[5], a[6]};
   }
   std::vector<Departure> ends(count);
-  leave_out(data.rows(), followers.all, from, leaving, most_events, ends,
+  leave_out(data.rows(), followers.all, from, leaving, most_events, in_full, ends,
             with_points ? std::span(points.data(), points.size()) : std::span<double>(), budget);
   for (Integer i = 0; i < count; ++i) {
     per_row(multipliers, count)[i] = ends[i].multiplier;
@@ -82,16 +83,19 @@ void bind_left_out(nb::module_& m) {
            "between"_a);
   define_loop(m, "leave_out",
               {"data", "followers", "combined", "off", "lengths", "bias", "reach", "intercept", "which",
-               "groups", "about", "most_events", "multipliers", "gains", "points", "budget"},
+               "groups", "about", "most_events", "in_full", "multipliers", "gains", "points", "budget"},
               &leave_rows_out);
   define_loop(
-      m, "hinges_of_points", {"data", "labels", "costs", "points", "left_out", "out", "budget"},
-      [](const AnyData& data, const ConstVector& labels, const ConstVector& costs, const ConstTable& points,
-         const ConstIndices& left_out, const Vector& out, const Budget& budget) {
+      m, "hinges_of_points",
+      {"data", "labels", "costs", "margins", "width", "points", "left_out", "out", "crossings", "budget"},
+      [](const AnyData& data, const ConstVector& labels, const ConstVector& costs,
+         const ConstVector& margins, double width, const ConstTable& points, const ConstIndices& left_out,
+         const Vector& out, const Vector& crossings, const Budget& budget) {
         data.require_columns(points.shape(0));
         require(points.shape(1) == left_out.size(), "a column for every point is needed");
-        hinges_of_points(data.rows(), data.per_row(labels), data.per_row(costs), span(points),
-                         data.row_numbers(left_out), per_row(out, length(left_out)), budget);
+        hinges_of_points(data.rows(), data.per_row(labels), data.per_row(costs), data.per_row(margins),
+                         width, span(points), data.row_numbers(left_out), per_row(out, length(left_out)),
+                         data.per_row(crossings), budget);
       });
   define_loop(
       m, "pulls_of_points",

@@ -17,15 +17,14 @@ namespace maxmargin {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-constexpr float kNowhere = std::numeric_limits<float>::infinity();
 constexpr double kUnitRounding = 0x1p-53;
 constexpr double kNearlyNothing = 1e-290;  // more than all that is lost to numbers that are too small
-constexpr double kSmallestPivot = 1e-5;    // below it, a pivot is rounding
-constexpr float kStandstill = 1e-36F;      // a speed at which no wall is reached
+constexpr double kStandstill = 1e-36;      // a speed at which no wall is reached
 constexpr Integer kRowsAtOnce = 16;        // that a thread takes: a few tenths of a millisecond
 
-// The tables of groups in single precision, with a line for each column: paths only propose multipliers,
-// and what these are worth is computed in full.
+// The tables of groups, with a line for each column. Paths only propose multipliers, and what these are
+// worth is computed in full: single precision will do, but where walls are close together.
+template <class Real>
 struct Tables {
   explicit Tables(const Followers& followers)
       : size(static_cast<Integer>(std::sqrt(static_cast<double>(followers.inverse.size())) + 0.5)),
@@ -34,12 +33,12 @@ struct Tables {
         between(followers.between.begin(), followers.between.end()) {
     for (Integer j = 0; j < length; ++j) {
       for (Integer c = 0; c < size; ++c) {
-        movements[c * length + j] = static_cast<float>(followers.movements[j * size + c]);
+        movements[c * length + j] = static_cast<Real>(followers.movements[j * size + c]);
       }
     }
   }
   Integer size, length;
-  std::vector<float> movements, between;
+  std::vector<Real> movements, between;
 };
 
 // The path of one row's multiplier, from its value down; all others are where they are best for it.
@@ -50,10 +49,13 @@ struct Tables {
 //   4      if the row's margin is low enough before, or the dual value high enough: end there
 //   5      beyond += step k g;  margin -= step own;  taken += step
 //   6      the group at its wall leaves it or stays there: H changes by k z z', g and own by rank one
-template <class Rows>
+template <class Rows, class Real>
 class Path {
  public:
-  Path(const Rows& rows, const Followers& followers, const Tables& tables, const Standpoint& from,
+  static constexpr Real kNowhere = std::numeric_limits<Real>::infinity();
+  static constexpr double kSmallestPivot = std::is_same_v<Real, float> ? 1e-5 : 1e-11;  // below: rounding
+
+  Path(const Rows& rows, const Followers& followers, const Tables<Real>& tables, const Standpoint& from,
        Integer most_events)
       : rows_(rows),
         followers_(followers),
@@ -62,17 +64,17 @@ class Path {
         most_(most_events),
         count_(tables.length - 1),
         size_(tables.size),
-        singles_((6 + most_events) * tables.length + most_events),
+        reals_((6 + most_events) * tables.length + most_events),
         doubles_(3 * tables.length + 2 * tables.size),
         between_walls_(tables.length),
         room_(room_for_a_row(rows)) {
-    float* single = singles_.data();
-    for (float** each : {&g_, &beyond_, &slopes_, &low_, &high_, &steps_}) {
-      *each = single;
-      single += tables.length;
+    Real* real = reals_.data();
+    for (Real** each : {&g_, &beyond_, &slopes_, &low_, &high_, &steps_}) {
+      *each = real;
+      real += tables.length;
     }
-    pivots_ = single;
-    factors_ = single + most_events * tables.length;
+    pivots_ = real;
+    factors_ = real + most_events * tables.length;
     double* full = doubles_.data();
     for (double** each : {&down_, &up_, &deltas_}) {
       *each = full;
@@ -83,8 +85,8 @@ class Path {
     std::ranges::copy(followers.down, down_);
     std::ranges::copy(followers.up, up_);
     for (Integer j = 0; j < count_; ++j) {
-      beyond_[j] = static_cast<float>(followers.beyond[j]);
-      slopes_[j] = static_cast<float>(followers.slopes[j]);
+      beyond_[j] = static_cast<Real>(followers.beyond[j]);
+      slopes_[j] = static_cast<Real>(followers.slopes[j]);
       set_walls(j, beyond_[j] == 0 && down_[j] > 0 && up_[j] > 0);
     }
     start_.assign(beyond_, beyond_ + 4 * tables.length);  // with slopes and walls, which follow
@@ -136,17 +138,13 @@ class Path {
   };
 
   void begin(const Leaving& one) {
-    std::fill_n(g_, count_ + 1, 0.0F);
+    std::fill_n(g_, count_ + 1, Real{0});
     std::fill_n(moved_, size_, 0.0);
+    add_movements(one.row, one.label, g_);
     const auto add = [&](Integer column, auto value) {
       const double x = one.label * static_cast<double>(value);
-      const float single = static_cast<float>(x);
-      const float* const line = tables_.movements.data() + column * tables_.length;
       const double* const inverse = followers_.inverse.data() + column * size_;
-      float* const g = g_;
       double* const moved = moved_;
-#pragma omp simd
-      for (Integer j = 0; j <= count_; ++j) g[j] += single * line[j];
 #pragma omp simd
       for (Integer j = 0; j < size_; ++j) moved[j] += x * inverse[j];
     };
@@ -162,6 +160,18 @@ class Path {
     if (one.group >= 0) leave_group(one);
   }
 
+  // out += y z'H^-1 z_row y_row of all groups.
+  void add_movements(Integer row, double label, Real* out) {
+    const auto add = [&](Integer column, auto value) {
+      const Real x = static_cast<Real>(label * static_cast<double>(value));
+      const Real* const line = tables_.movements.data() + column * tables_.length;
+#pragma omp simd
+      for (Integer j = 0; j <= count_; ++j) out[j] += x * line[j];
+    };
+    for_each_value(written_out(rows_[row], room_), add);
+    if (from_.bias != 0) add(size_ - 1, from_.bias);
+  }
+
   // Without the row, its group has as much less room.
   void leave_group(const Leaving& one) {
     const Integer j = one.group;
@@ -172,14 +182,14 @@ class Path {
     };
     down_[j] = without(down_[j], one.multiplier);
     up_[j] = without(up_[j], one.cost - one.multiplier);
-    slopes_[j] -= static_cast<float>(one.slope);
+    slopes_[j] -= static_cast<Real>(one.slope);
     const bool alone = slopes_[j] <= 0.5 * one.slope;
     if (alone) {
       slopes_[j] = 0;
       down_[j] = up_[j] = 0;
     }
     set_walls(j, between_walls_[j] && !alone);
-    if (alone) low_[j] = high_[j] = std::numeric_limits<float>::quiet_NaN();  // it has no walls to reach
+    if (alone) low_[j] = high_[j] = std::numeric_limits<Real>::quiet_NaN();  // it has no walls to reach
   }
 
   // Between which values a group moves until something changes.
@@ -189,22 +199,22 @@ class Path {
     put_walls(j, between, above);
   }
   void put_walls(Integer j, bool between, bool above) {
-    const float down = static_cast<float>(-down_[j]), up = static_cast<float>(up_[j]);
+    const Real down = static_cast<Real>(-down_[j]), up = static_cast<Real>(up_[j]);
     low_[j] = between ? down : above ? up : -kNowhere;
     high_[j] = between ? up : above ? kNowhere : down;
   }
 
   Wall next_wall() {
     // Local names, and a speed that is never 0: through members, or with a branch, it would be slow.
-    const float *slopes = slopes_, *g = g_, *low = low_, *high = high_, *beyond = beyond_;
-    float* const steps = steps_;
+    const Real *slopes = slopes_, *g = g_, *low = low_, *high = high_, *beyond = beyond_;
+    Real* const steps = steps_;
     const Integer count = count_;
-    float least = kNowhere;
+    Real least = kNowhere;
 #pragma omp simd reduction(min : least)
     for (Integer j = 0; j < count; ++j) {
-      const float speed = slopes[j] * g[j] + kStandstill;
-      const float above = high[j], below = low[j];
-      const float step = ((speed > 0 ? above : below) - beyond[j]) / speed;
+      const Real speed = slopes[j] * g[j] + static_cast<Real>(kStandstill);
+      const Real above = high[j], below = low[j];
+      const Real step = ((speed > 0 ? above : below) - beyond[j]) / speed;
       steps[j] = step;
       least = step < least ? step : least;
     }
@@ -213,16 +223,16 @@ class Path {
   }
 
   void move(double step) {
-    const float *slopes = slopes_, *g = g_, single = static_cast<float>(step);
-    float* const beyond = beyond_;
+    const Real *slopes = slopes_, *g = g_, size = static_cast<Real>(step);
+    Real* const beyond = beyond_;
 #pragma omp simd
-    for (Integer j = 0; j < count_; ++j) beyond[j] += single * slopes[j] * g[j];
+    for (Integer j = 0; j < count_; ++j) beyond[j] += size * slopes[j] * g[j];
     moved_intercept_ -= step * g_[count_];
   }
 
   bool cross(Integer j) {
     const bool rises = slopes_[j] * g_[j] > 0, between = !between_walls_[j];
-    beyond_[j] = static_cast<float>(rises == between ? -down_[j] : up_[j]);
+    beyond_[j] = static_cast<Real>(rises == between ? -down_[j] : up_[j]);
     if (!change(j, between ? slopes_[j] : -slopes_[j])) return false;
     between_walls_[j] = between;
     put_walls(j, between, rises);
@@ -233,27 +243,32 @@ class Path {
   bool change(Integer j, double k) {
     if (events_ == most_) return false;
     const Integer length = count_ + 1;
-    float* const pivot = pivots_ + events_ * length;
-    std::copy_n(tables_.between.data() + j * length, length, pivot);
+    Real* const pivot = pivots_ + events_ * length;
+    if (tables_.between.empty()) {
+      std::fill_n(pivot, length, Real{0});
+      add_movements(followers_.rows[j], followers_.labels[j], pivot);
+    } else {
+      std::copy_n(tables_.between.data() + j * length, length, pivot);
+    }
     Integer p = 0;
     for (; p + 4 <= events_; p += 4) {
-      const float *a = pivots_ + p * length, *b = a + length, *c = b + length, *d = c + length;
-      const float *f = factors_ + p, fa = f[0] * a[j], fb = f[1] * b[j], fc = f[2] * c[j], fd = f[3] * d[j];
+      const Real *a = pivots_ + p * length, *b = a + length, *c = b + length, *d = c + length;
+      const Real *f = factors_ + p, fa = f[0] * a[j], fb = f[1] * b[j], fc = f[2] * c[j], fd = f[3] * d[j];
 #pragma omp simd
       for (Integer l = 0; l < length; ++l) pivot[l] -= fa * a[l] + fb * b[l] + fc * c[l] + fd * d[l];
     }
     for (; p < events_; ++p) {
-      const float* const before = pivots_ + p * length;
-      const float factor = factors_[p] * before[j];
+      const Real* const before = pivots_ + p * length;
+      const Real factor = factors_[p] * before[j];
 #pragma omp simd
       for (Integer l = 0; l < length; ++l) pivot[l] -= factor * before[l];
     }
     const double divisor = 1 + k * pivot[j];
     if (!(divisor > kSmallestPivot)) return false;
-    const float factor = static_cast<float>(k / divisor), its = factor * g_[j];
+    const Real factor = static_cast<Real>(k / divisor), its = factor * g_[j];
     factors_[events_++] = factor;
     own_ -= static_cast<double>(its) * g_[j];
-    float* const g = g_;
+    Real* const g = g_;
 #pragma omp simd
     for (Integer l = 0; l < length; ++l) g[l] -= its * pivot[l];
     return true;
@@ -334,32 +349,31 @@ class Path {
 
   const Rows& rows_;
   const Followers& followers_;
-  const Tables& tables_;
+  const Tables<Real>& tables_;
   const Standpoint& from_;
   Integer most_, count_, size_, events_ = 0;
   double own_ = 0, moved_intercept_ = 0;
-  std::vector<float> singles_;
+  std::vector<Real> reals_;
   std::vector<double> doubles_;
   std::vector<char> between_walls_;
-  std::vector<float> start_;
+  std::vector<Real> start_;
   std::vector<char> start_between_;
   decltype(room_for_a_row(std::declval<const Rows&>())) room_;
-  float *g_, *beyond_, *slopes_, *low_, *high_, *steps_, *pivots_, *factors_;
+  Real *g_, *beyond_, *slopes_, *low_, *high_, *steps_, *pivots_, *factors_;
   double *down_, *up_, *deltas_, *moved_, *difference_;
 };
 
-}  // namespace
-
-void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint& from,
-               std::span<const Leaving> leaving, Integer most_events, std::span<Departure> ends,
-               std::span<double> points, const Budget& budget) {
+template <class Real>
+void leave_out_in(const AnyRows& rows, const Followers& followers, const Standpoint& from,
+                  std::span<const Leaving> leaving, Integer most_events, std::span<Departure> ends,
+                  std::span<double> points, const Budget& budget) {
   const Integer count = static_cast<Integer>(leaving.size());
   const Integer size = static_cast<Integer>(from.combined.size());
   const Integer threads = budget.threads_for(count * size * static_cast<Integer>(followers.rows.size()));
-  const Tables tables(followers);
+  const Tables<Real> tables(followers);
   rows.visit([&](const auto& kind) {
     using Rows = std::remove_cvref_t<decltype(kind)>;
-    std::vector<Path<Rows>> paths;
+    std::vector<Path<Rows, Real>> paths;
     paths.reserve(threads);
     for (Integer t = 0; t < threads; ++t) paths.emplace_back(kind, followers, tables, from, most_events);
     std::atomic<Integer> next{0};
@@ -374,6 +388,15 @@ void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint
       }
     });
   });
+}
+
+}  // namespace
+
+void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint& from,
+               std::span<const Leaving> leaving, Integer most_events, bool in_full,
+               std::span<Departure> ends, std::span<double> points, const Budget& budget) {
+  const auto run = in_full ? leave_out_in<double> : leave_out_in<float>;
+  run(rows, followers, from, leaving, most_events, ends, points, budget);
 }
 
 }  // namespace maxmargin

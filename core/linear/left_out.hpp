@@ -21,7 +21,7 @@ struct Followers {
   std::span<const double> slopes;     // k
   std::span<const double> movements;  // y z'H^-1, a line for each group, and the last column of H^-1
   std::span<const double> inverse;    // H^-1
-  std::span<const double> between;    // y z'H^-1 of a group times all lines of `movements`' vectors
+  std::span<const double> between;    // y z'H^-1 z y of a group and all lines of `movements`, or empty
 };
 
 // The multipliers of all rows, and what bounds on values need.
@@ -49,9 +49,10 @@ struct Departure {
 };
 
 // Takes rows away, each from the same standpoint; `points` has the primal point (w, b) without each, or is
-// empty. Rows that are not reached in time end where they begin.
+// empty. Paths are in double precision if `in_full`. Rows that are not reached in time end where they
+// begin.
 void leave_out(const AnyRows& rows, const Followers& followers, const Standpoint& from,
-               std::span<const Leaving> leaving, Integer most_events, std::span<Departure> ends,
-               std::span<double> points, const Budget& budget);
+               std::span<const Leaving> leaving, Integer most_events, bool in_full,
+               std::span<Departure> ends, std::span<double> points, const Budget& budget);
 
 }  // namespace maxmargin

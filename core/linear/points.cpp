@@ -61,8 +61,9 @@ class Parts {
 }  // namespace
 
 void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::span<const double> costs,
-                      std::span<const double> points, std::span<const Integer> left_out,
-                      std::span<double> out, const Budget& budget) {
+                      std::span<const double> margins, double width, std::span<const double> points,
+                      std::span<const Integer> left_out, std::span<double> out, std::span<double> crossings,
+                      const Budget& budget) {
   const Points all(points, left_out.size());
   const Integer count = all.count, threads = budget.threads_for(rows.stored * count);
   const bool has_intercept = all.size > rows.columns;
@@ -72,6 +73,13 @@ void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::
 #pragma omp simd
     for (Integer p = first; p < last; ++p) to[p] += C * std::max(1 - y * its[p], 0.0);
   };
+  const auto crossing = [&](Integer i, const double* its) {
+    const double side = margins[i] < 1 ? 1 : -1, y = side * labels[i], before = side - width;
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Integer p = 0; p < count; ++p) sum += std::max(y * its[p] - before, 0.0);
+    return sum;
+  };
   rows.visit([&](const auto& kind) {
     in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
       auto room = room_for_a_row(kind);
@@ -79,6 +87,7 @@ void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::
         if (costs[i] == 0) continue;
         all.scores(written_out(kind[i], room), has_intercept, scores.of(t));
         add(i, scores.of(t), 1, 0, count, sums.of(t));
+        crossings[i] += crossing(i, scores.of(t));
       }
     });
     auto room = room_for_a_row(kind);

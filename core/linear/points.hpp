@@ -11,10 +11,12 @@
 namespace maxmargin {
 
 // For the points (w_p, b_p) that are the columns of `points`, over all rows but left_out_p:
-// out_p = sum_i C_i max(0, 1 - y_i (<w_p, x_i> + b_p)).
+// out_p = sum_i C_i max(0, 1 - y_i (<w_p, x_i> + b_p)). Each row's crossing grows by how far points have it
+// on the other side of the margin than `margins`, or nearer to it than `width`.
 void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::span<const double> costs,
-                      std::span<const double> points, std::span<const Integer> left_out,
-                      std::span<double> out, const Budget& budget);
+                      std::span<const double> margins, double width, std::span<const double> points,
+                      std::span<const Integer> left_out, std::span<double> out, std::span<double> crossings,
+                      const Budget& budget);
 
 // What there is to know of rows, besides their values, and where margins are at the start.
 struct StartingRows {

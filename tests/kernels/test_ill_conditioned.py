@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import SVC, SVR, Problem, Solution, Status, certify, solve
+from maxmargin import SVC, SVR, Problem, Rows, Solution, Status, certify, solve
 from maxmargin.core import ALL_CORES, Budget
 from maxmargin.kernels import Gaussian, KernelRows, Polynomial, Precomputed
 from maxmargin.problem.regression import regression_problem
 from maxmargin.reductions.linear_kernel import factor_of, solve_on_columns
+from maxmargin.solvers import InteriorPoint
 from maxmargin.solvers.kernel.active_sets import ActiveSets
+from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint, points_of
+from maxmargin.solvers.second_order.cholesky import factored
 from oracles import active_sets as oracle
 from problems import clouds
 
@@ -216,3 +221,93 @@ def test_a_small_problem_whose_values_are_rounded_says_so():
         model.fit(X, y)
     assert model.status_ is Status.VALUES_ROUNDED
     assert model.certificate_.relative_gap > model.tol
+
+
+# ---- the interior point on the whole matrix ---------------------------------------------------------
+
+
+def lattice(n, side, seed):
+    """Points that occur several times, with labels that contradict each other."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, side, size=(n, 3)).astype(float)
+    plane = X @ np.array([1.0, 1.0, -1.0]) + 0.6 * side * random.normal(size=n)
+    return X, np.where(plane > 0.475 * side, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_steps_on_points_are_those_on_the_columns_of_a_factor(regression):
+    X, y = lattice(60, 4, seed=0)
+    assert len(np.unique(X, axis=0)) < 50
+    kernel = Gaussian(0.5)
+    L = np.linalg.cholesky(kernel(X) + 1e-12 * np.eye(60))
+    make = partial(regression_problem, epsilon=0.3) if regression else Problem.of
+    ours, theirs = KernelInteriorPoint(), InteriorPoint()
+    problem, plain = make(KernelRows(X, kernel), y, 3.0), make(Rows(L), y, 3.0)
+    state, other = ours.init(problem, None), theirs.init(plain, None)
+    for _ in range(6):
+        state, other = ours.step(problem, state, ALL_CORES), theirs.step(plain, other, ALL_CORES)
+        assert np.allclose(state.multipliers, other.multipliers, rtol=1e-6, atol=1e-8)
+        assert np.isclose(state.b, other.b, atol=1e-7)
+        assert np.isclose(state.relative_gap, other.relative_gap, rtol=1e-5, atol=1e-9)
+
+
+def test_points_are_rows_with_the_same_values():
+    X, _ = lattice(200, 3, seed=1)
+    first, place = points_of(Gaussian(0.1)(X))
+    assert np.array_equal(X[first][place], X)
+    assert len(first) == len(np.unique(X, axis=0)) == 27
+    alike = np.eye(200)
+    assert np.array_equal(points_of(alike)[0], np.arange(200)), "equal only where all values are"
+
+
+@pytest.mark.parametrize(("C", "gamma"), [(3e3, 0.03), (8e4, 0.1), (1e6, 0.1)])
+def test_labels_that_contradict_each_other_are_certified(C, gamma):
+    X, y = lattice(1300, 12, seed=2)
+    model = SVC(C=C, gamma=gamma).fit(X, y)
+    assert model.status_ is Status.CERTIFIED
+
+
+def test_the_interior_point_on_points_refuses_what_it_cannot_factor(monkeypatch):
+    monkeypatch.setattr("maxmargin.solvers.kernel.kernel_interior_point.FACTORED_ROWS", 20)
+    X, y = clouds(n=40, d=3, seed=4)
+    assert "up to 20 rows" in KernelInteriorPoint().accepts(
+        Problem.of(KernelRows(X, Gaussian(1.0)), y, 1.0)
+    )
+    assert KernelInteriorPoint().accepts(Problem.of(Rows(X), y, 1.0)) is not None
+
+
+# ---- factors that can be stopped --------------------------------------------------------------------
+
+
+def test_panels_make_lapack_s_factor():
+    random = np.random.default_rng(0)
+    for n in (1001, 1300, 1408):
+        vectors = random.normal(size=(n, n + 10))
+        matrix = vectors @ vectors.T
+        theirs = np.linalg.cholesky(matrix)
+        indefinite = matrix.copy()
+        indefinite[n - 7, n - 7] = 0.0
+        ours = factored(matrix, ALL_CORES)
+        assert np.allclose(np.triu(ours), theirs.T, rtol=1e-9, atol=1e-9)
+        assert factored(indefinite, ALL_CORES) is None
+
+
+def test_a_factor_ends_soon_after_it_is_stopped():
+    matrix = np.full((4000, 4000), 1e-5)  # a factor of which takes some tenths of a second
+    matrix += np.eye(4000)
+    factored(matrix[:2, :2].copy(), ALL_CORES)  # the first time takes longer
+    budget = Budget(math.inf, 1)
+    stopped: list[float] = []
+
+    def stop() -> None:
+        stopped.append(time.process_time())
+        budget.stop()
+
+    timer = threading.Timer(0.05, stop)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            factored(matrix, budget)
+        assert time.process_time() - stopped[0] < 0.2
+    finally:
+        timer.cancel()

@@ -52,6 +52,7 @@ def test_margins_without_a_row_are_inside_the_bounds(intercept, C, equal, tol, s
     second = HingeWithoutRows(problem, proof, first)
     assert first.is_able
     assert second.is_able
+    later = [second]
     best = [solve(without(problem, i), tol=1e-11, max_steps=10_000).certificate.margins[i] for i in which]
     for targets in (np.zeros(len(which)), np.asarray(best) - 0.05):
         for low, high in (
@@ -62,6 +63,12 @@ def test_margins_without_a_row_are_inside_the_bounds(intercept, C, equal, tol, s
             slack = 1e-6 if intercept != "exact" else 1e-4  # b of a refit is not unique
             assert (low <= np.asarray(best) + slack).all()
             assert (high >= np.asarray(best) - slack).all()
+    for _ in range(3):  # with rows that cross the margin, then in double precision, then sharper
+        later.append(HingeWithoutRows(problem, proof, later[-1]))
+        low, high = later[-1].closer_bounds(which, np.zeros(len(which)), BUDGET)
+        assert (low <= np.asarray(best) + slack).all()
+        assert (high >= np.asarray(best) - slack).all()
+    assert later[-1].in_full
     if tol < 1e-3 and scale == 1.0 and not equal:
         low, high = second.closer_bounds(which, np.zeros(len(which)), BUDGET)
         assert ((low > 0) | (high < 0)).mean() > 0.9
@@ -75,6 +82,40 @@ def test_most_rows_are_decided_at_once():
     low, _ = HingeWithoutRows(problem, proof).bounds(which, np.zeros(len(which)), BUDGET)
     assert len(which) > 200
     assert (low > 0).mean() > 0.97
+
+
+def test_rows_with_a_rare_value_are_decided_by_those_that_cross_the_margin():
+    """Without one of its few rows a rare column's weight changes, and the margins of the others do."""
+    random = np.random.default_rng(7)
+    X = random.normal(size=(4000, 4))
+    rare = 3.0 * (random.random(size=(4000, 30)) < 0.003)
+    y = np.where(X[:, 0] + rare @ random.normal(size=30) + random.normal(size=4000) > 0, 1.0, -1.0)
+    problem = Problem.of(np.column_stack([X, rare]), y, C=1.0, loss="hinge")
+    proof = solve(problem, tol=1e-8).certificate
+    which = np.flatnonzero((rare.sum(axis=1) > 0) & (proof.margins > 0) & (proof.margins < 1.0 + 1e-6))
+    assert len(which) > 50
+    paths, still = HingeWithoutRows(problem, proof), []
+    for _ in range(4):
+        paths = HingeWithoutRows(problem, proof, paths)
+        low, high = paths.closer_bounds(which, np.zeros(len(which)), BUDGET)
+        which = which[(low <= 0) & (high >= 0)]
+        still.append(len(which))
+    assert still[0] > 15
+    assert still[-1] < 0.4 * still[0]
+
+
+def test_equal_rows_have_equal_bounds():
+    X, y = drawn(9, n=400, equal=False)
+    X, y = np.vstack([X, X[:100]]), np.append(y, y[:100])
+    problem = Problem.of(X, y, C=1.0, loss="hinge", weights=np.append(np.ones(450), np.full(50, 0.5)))
+    paths = HingeWithoutRows(problem, solve(problem, tol=1e-8).certificate)
+    which = np.arange(500)
+    first, group = paths._equal(which)
+    assert len(first) == 450
+    assert np.array_equal(group[:50], group[400:450])
+    low, high = paths.bounds(which, np.zeros(500), BUDGET)
+    assert np.array_equal(low[:50], low[400:450])
+    assert np.array_equal(high[:50], high[400:450])
 
 
 def test_two_threads_find_what_one_does():

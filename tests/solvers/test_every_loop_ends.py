@@ -14,7 +14,7 @@ from maxmargin import Problem, solve
 from maxmargin.core import Budget
 from maxmargin.kernels import Gaussian, KernelRows
 from maxmargin.solvers import SOLVERS, AugmentedLagrangian
-from maxmargin.solvers.second_order.system import cholesky
+from maxmargin.solvers.second_order.cholesky import cholesky
 
 SECONDS, AT_MOST = 0.05, 0.6  # the rest is for the last certificate, and for machines that do other things
 EXTREMES = {

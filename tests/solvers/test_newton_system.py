@@ -16,6 +16,7 @@ from maxmargin import Problem, core, solve
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers import AugmentedLagrangian, Newton
+from maxmargin.solvers.second_order import cholesky as dense_factor
 from maxmargin.solvers.second_order import system as newton_system
 from maxmargin.solvers.second_order.base import point_of
 from maxmargin.solvers.second_order.system import NewtonSystem
@@ -268,7 +269,7 @@ def test_products_are_kept_and_forgotten(monkeypatch, rows_of):
 def failures_of_cholesky(monkeypatch):
     """A list that grows with every factorisation that fails."""
     failures = []
-    factorise = newton_system.lapack.dpotrf
+    factorise = dense_factor.lapack.dpotrf
 
     def counting(*arguments, **options):
         factor, failed = factorise(*arguments, **options)
@@ -276,7 +277,7 @@ def failures_of_cholesky(monkeypatch):
             failures.append(failed)
         return factor, failed
 
-    monkeypatch.setattr(newton_system.lapack, "dpotrf", counting)
+    monkeypatch.setattr(dense_factor.lapack, "dpotrf", counting)
     return failures
 
 
@@ -301,16 +302,16 @@ def test_a_ridge_grows_until_there_is_a_factor(monkeypatch):
     failures = failures_of_cholesky(monkeypatch)
     # Indefinite by far more than rounding: the ridge grows a hundredfold at a time, from 1e-15.
     lower = np.array([[1.0, 0.0], [2.0, 1.0]])
-    factor = newton_system.cholesky(lower, np.zeros(2))
+    factor = dense_factor.cholesky(lower, np.zeros(2))
     assert len(failures) == 9
     np.testing.assert_allclose(factor.T @ factor, [[11.0, 2.0], [2.0, 11.0]])
     np.testing.assert_array_equal(lower, [[1.0, 0.0], [2.0, 1.0]])
 
 
 def test_a_matrix_without_a_factor_ends_in_a_sentence(monkeypatch):
-    monkeypatch.setattr(newton_system.lapack, "dpotrf", lambda matrix, **options: (matrix, 1))
+    monkeypatch.setattr(dense_factor.lapack, "dpotrf", lambda matrix, **options: (matrix, 1))
     with pytest.raises(FloatingPointError, match="Scale the features"):
-        newton_system.cholesky(np.eye(2), np.ones(2))
+        dense_factor.cholesky(np.eye(2), np.ones(2))
 
 
 # ---- the rest of the system ----------------------------------------------------------------------

@@ -644,9 +644,9 @@ def test_contradicting_rows_are_taken_back_from_C(monkeypatch):
     alpha = solve(problem, "dual_coordinate_ascent", max_steps=3).alpha
 
     class Counted(bordered.Bordered):
-        def __init__(self, equations, J, r):
+        def __init__(self, equations, J, r, budget):
             factors[-1] += 1
-            super().__init__(equations, J, r)
+            super().__init__(equations, J, r, budget)
 
         def solve(self, equations, J, known):
             sizes.append(np.count_nonzero(J))

@@ -160,6 +160,8 @@ def train(
 
     Example: maxmargin train big.mmd -o model.mm --memory 2GB --checkpoint big.state
 
+    Example: maxmargin train 'rows-*.parquet' -o model.mm --scale none --dask tcp://scheduler:8786
+
     Example: maxmargin train data.svm -o model.mm --kernel gaussian --gamma 0.5
 
     Example: maxmargin train data.svm -o model.mm --solver pegasos --loss hinge --option batch=16
@@ -181,7 +183,7 @@ def train(
     target = output or resume
     if target is None:
         raise Failure("train needs the name of the model to write. Got none. Add -o MODEL.")
-    several = is_several(data)
+    several = chunking.dask is not None or is_several(data)
     options.check_files(target, None if several else data, test)
     reading.check(data)
     if model_format not in _MODEL_FORMATS:
@@ -199,6 +201,8 @@ def train(
     tasks = ("classification", "regression", "ranking", "one-class")
     if task not in tasks:
         raise Failure(f"--task must be {', '.join(tasks[:-1])} or {tasks[-1]}. Got {task!r} instead.")
+    if chunking.dask is not None and task != "classification":
+        raise Failure(f"--dask is for --task classification. Got {task!r} instead. Leave --dask out.")
     if task != "ranking" and reading.query is not None:
         raise Failure("--query is for --task ranking. Add that, or leave --query out.")
     if task == "ranking":
@@ -273,6 +277,7 @@ def train(
             in_chunks,
             reading,
             data,
+            dask=chunking.dask is not None,
             kernel=kernel.kernel,
             features=features,
             resume=resume,

@@ -19,6 +19,7 @@ from maxmargin.tools.interrupts import Interrupts, held_back
 
 if TYPE_CHECKING:
     from maxmargin.chunks.source import Chunks
+    from maxmargin.chunks.survey import Facts
     from maxmargin.estimators.linear_svc import LinearSVC
 
 _SENTENCES = {
@@ -63,10 +64,15 @@ def refuse_labels(y: Any, sample_weight: Any) -> None:
         )
 
 
-def fit_passes(estimator: LinearSVC, passes: Passes, memory: int | None = None) -> None:
-    """The same for any other ``Passes``; ``memory`` are the bytes of this process that the fit may take."""
+def fit_passes(estimator: LinearSVC, passes: Passes, memory: int | None = None) -> Facts:
+    """The same for any other ``Passes``; ``memory`` are the bytes of this process that the fit may take.
+
+    Returns what it has found out about the rows.
+    """
     estimator._check_parameters()
-    take_fitted(estimator, fit_in_passes(passes, wanted_of(estimator, memory)))
+    fitted = fit_in_passes(passes, wanted_of(estimator, memory))
+    take_fitted(estimator, fitted)
+    return fitted.facts
 
 
 def wanted_of(estimator: LinearSVC, memory: int | None) -> Wanted:

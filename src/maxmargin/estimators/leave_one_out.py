@@ -42,8 +42,9 @@ _CLOSE = 1e-8
 """The relative gap of the optimum that the arguments start from: second-order methods reach it in a few
 steps more than a usual one, and few rows lie so near a margin of 0 or 1 that it does not decide them. The
 bounds by multipliers shrink with the gap, all others with its square root."""
-_WIDTHS = 2
-"""How often the hinge's open rows are tried with more rows that follow."""
+_WIDTHS, _CLOSER_WIDTHS = 2, 4
+"""How often the hinge's open rows are tried with more rows that follow: those near the margin, and then
+those that cross it without one of the open rows."""
 _REACHES = (0.5, 0.1)
 """By how much margins may move in the third argument, first the one that suits most rows."""
 _CLOSER_REACHES = (0.5, 2.0)
@@ -197,12 +198,19 @@ class _Search:
                     wider = paths[k] = HingeWithoutRows(problem, proof, paths[k])
                     self._narrow(k, which, *wider.bounds(which, self._targets(which, k), self._budget()))
             self._decide("by multipliers")
-        for k, path in enumerate(paths):
-            which = self._open()
-            if path is not None and len(which) and self._has_time():
+        for attempt in range(_CLOSER_WIDTHS):
+            before = len(self._open())
+            for k, (problem, proof) in enumerate(self.parts):
+                which, path = self._open(), paths[k]
+                if path is None or not len(which) or not self._has_time():
+                    continue
+                if attempt:
+                    path = paths[k] = HingeWithoutRows(problem, proof, path)
                 targets = self._targets(which, k)
                 self._narrow(k, which, *path.closer_bounds(which, targets, self._budget()))
-        self._decide("by multipliers")
+            self._decide("by multipliers")
+            if attempt > 1 and len(self._open()) == before:
+                break
 
     def _targets(self, which: Indices, k: int) -> Vector:
         """The margin that a row should keep in a problem: up to half way between the best two classes."""

@@ -46,9 +46,14 @@ _NARROWEST = 1e-6
 _MOST_STEPS = 50
 """Newton steps to the soft multipliers; about five are usual."""
 _MOST = 2000
-"""Rows that follow, at most: there is a number for each pair of them."""
+"""Rows that follow, at most: there are some numbers for each and every wall that a path crosses."""
 _WIDER = 2
 """How many times as many rows follow where the nearest were too few."""
+_SHARPER = 10.0
+"""How much narrower the soft zone is where points show what crosses the margin: both values lack about its
+width, and paths have more walls to cross."""
+_FEW = 32
+"""Rows, up to which the first paths after points are in double precision already."""
 _VECTORS = 8
 """Random vectors that tell how far rows move, to a third or so."""
 _CALL, _POINTS = 2048, 256
@@ -81,7 +86,9 @@ class HingeWithoutRows:
     """Bounds on the margins that rows have at every optimum of the problem without them, one at a time.
 
     ``before`` are such bounds with fewer rows that follow. Then those are taken that are nearest to the
-    margin by how far they move, and not by distance alone: rows with rare values move far.
+    margin by how far they move, and not by distance alone: rows with rare values move far. Where closer
+    bounds have been asked for, it is known which rows cross the margin when one of the others is left out,
+    and they follow instead; then, or if few rows are left, in double precision and with a narrower zone.
     """
 
     @one_blas_thread()
@@ -95,6 +102,10 @@ class HingeWithoutRows:
         if not self.is_able:
             return
         self.errors = errors_of_margins(problem, proof)
+        self.crossings, self.points = np.zeros(rows.count), 0
+        self.follows_crossings = before is not None and before.points > 0
+        few = before is not None and (before.follows_crossings or before.points <= _FEW)
+        self.in_full = self.follows_crossings and few
         regulariser = np.ones(self.size)
         if self.exact:
             regulariser[-1] = 0.0
@@ -105,6 +116,7 @@ class HingeWithoutRows:
             self.is_able = False
             return
         self.inverse, self.rate = inverse, float(soft.slopes[0] / soft.caps[0])
+        self.first: Indices = soft.rows if before is None else before.first
         self.alpha, costs = proof.alpha.copy(), problem.costs[soft.rows]
         self.alpha[soft.rows] = costs * np.clip(soft.values / soft.caps, 0.0, 1.0)[soft.group]
         self.groups = np.full(rows.count, -1)
@@ -125,7 +137,8 @@ class HingeWithoutRows:
         beyond = np.where(between, 0.0, soft.values - soft.caps * (soft.values > 0.0))
         movements = np.empty((len(counts) + 1, self.size))
         movements[:-1], movements[-1] = soft.signed @ inverse, inverse[-1]
-        labels, products = self.problem.y[soft.first], soft.signed @ movements.T
+        labels = self.problem.y[soft.first]
+        products = np.empty((0, 0)) if self.follows_crossings else soft.signed @ movements.T
         return core.Followers(
             soft.first, labels, fall, rise, beyond, soft.slopes, movements, inverse, products
         )
@@ -134,6 +147,8 @@ class HingeWithoutRows:
         """The margins of some rows; paths end where they prove that one is above its target."""
         if not self.is_able:
             return Interval(np.full(len(which), -math.inf), np.full(len(which), math.inf))
+        first, group = self._equal(which)
+        which, targets = which[first], targets[first]
         multipliers, gains = np.empty(len(which)), np.empty(len(which))
         lacking = 1.0 - self.proof.margins[which] - self.errors[which]
         losses = self.problem.costs[which] * np.maximum(lacking, 0.0)
@@ -143,12 +158,17 @@ class HingeWithoutRows:
             part = slice(begin, begin + _CALL)
             about = self._about(which[part], targets[part], primal[part])
             self._leave(which[part], about, multipliers[part], gains[part], no_points, budget)
-        return self._interval(primal, multipliers, gains)
+        low, high = self._interval(primal, multipliers, gains)
+        return Interval(low[group], high[group])
 
     def closer_bounds(self, which: Indices, targets: Vector, budget: core.Budget) -> Interval:
         """The same with a primal point of each problem's own: it takes passes over all rows."""
+        if not self.is_able:
+            return Interval(np.full(len(which), -math.inf), np.full(len(which), math.inf))
+        first, group = self._equal(which)
+        which, targets, self.points = which[first], targets[first], len(first)
         low, high = np.full(len(which), -math.inf), np.full(len(which), math.inf)
-        for begin in range(0, len(which) if self.is_able else 0, _POINTS):
+        for begin in range(0, len(which), _POINTS):
             if budget.spent:
                 break
             part = slice(begin, begin + _POINTS)
@@ -159,7 +179,25 @@ class HingeWithoutRows:
             self._leave(rows, about, multipliers, gains, points, budget)
             primal = self._primal(rows, points, budget)
             low[part], high[part] = self._interval(primal, multipliers, gains)
-        return Interval(low, high)
+        return Interval(low[group], high[group])
+
+    def _equal(self, which: Indices) -> tuple[Indices, Indices]:
+        """One of each group of equal rows, whose problems without them are the same, and all groups."""
+        problem, rows = self.problem, self.problem.rows
+        key = rows.scores(np.random.default_rng(0).normal(size=rows.columns))[which]
+        order = np.argsort(key, kind="stable")
+        sorted_rows = which[order]
+        same = np.zeros(len(which), bool)
+        same[1:] = key[order[1:]] == key[order[:-1]]
+        for each in (problem.y, problem.costs):
+            same[1:] &= each[sorted_rows[1:]] == each[sorted_rows[:-1]]
+        alike = np.flatnonzero(same)
+        pairs = rows.dense(sorted_rows[alike]) == rows.dense(sorted_rows[alike - 1])
+        same[alike] = pairs.all(axis=1)
+        group = np.empty(len(which), np.int64)
+        group[order] = order[np.maximum.accumulate(np.where(same, 0, np.arange(len(which))))]
+        first, group = np.unique(group, return_inverse=True)
+        return first, group
 
     def _about(self, which: Indices, targets: Vector, primal: Vector) -> Matrix:
         """What a path has to know of each row."""
@@ -189,7 +227,8 @@ class HingeWithoutRows:
             which,
             self.groups[which],
             about,
-            _FEWEST + self.size,
+            (_FEWEST + self.size) * (_WIDER if self.in_full else 1),
+            self.in_full,
             multipliers,
             gains,
             points,
@@ -216,7 +255,9 @@ class HingeWithoutRows:
             b = points[:, -1] = self.bias * points[:, -1]
         sums = np.empty(len(points))
         columns = np.ascontiguousarray(points.T)
-        core.hinges_of_points(rows.compiled, problem.y, problem.costs, columns, which, sums, budget)
+        known_rows = (problem.y, problem.costs, self.margins, 0.5 / self.rate)
+        out = (sums, self.crossings)
+        core.hinges_of_points(rows.compiled, *known_rows, columns, which, *out, budget)
         total = float(problem.costs.sum())
         of_lengths = core.dot(problem.costs, rows.lengths)
         products = (rows.longest + _ROUNDINGS) * UNIT * lengths * of_lengths
@@ -237,14 +278,13 @@ class HingeWithoutRows:
     def _soft(self, regulariser: Vector, before: HingeWithoutRows | None) -> _Soft:
         """The rows nearest to the margin, and the minimiser of the objective that is soft for them."""
         problem, proof, rows = self.problem, self.proof, self.problem.rows
-        distances = np.where(problem.costs > 0.0, np.abs(1.0 - proof.margins), math.inf)
-        count = _FEWEST + _PER_COLUMN * self.size
-        if before is not None:
-            count *= _WIDER
-            distances /= np.maximum(before.movements(), 1e-150)
-        count = min(count, _MOST, int((problem.costs > 0.0).sum()))
-        near = np.sort(np.argpartition(distances, count - 1)[:count])
-        rate = _SPREAD / max(float(distances[near].max()), _NARROWEST) if before is None else before.rate
+        near = self._near(before)
+        count = len(near)
+        if before is None:
+            farthest = float(np.abs(1.0 - proof.margins[near]).max())
+            rate = _SPREAD / max(farthest, _NARROWEST)
+        else:
+            rate = before.rate * (_SHARPER if self.in_full else 1.0)
         signed = np.full((count, self.size), self.bias)
         signed[:, : rows.columns] = rows.dense(near)
         signed *= problem.y[near, np.newaxis]
@@ -260,6 +300,22 @@ class HingeWithoutRows:
         others -= signed.T @ own
         soft = _Soft(near, group, near[first], signed, caps, rate * caps, own, point)
         return _minimised(soft, others, regulariser)
+
+    def _near(self, before: HingeWithoutRows | None) -> Indices:
+        """The rows that follow."""
+        counted, few = self.problem.costs > 0.0, _FEWEST + _PER_COLUMN * self.size
+        distances = np.where(counted, np.abs(1.0 - self.proof.margins), math.inf)
+        if before is not None and before.points > 0:
+            crossings = np.where(counted, before.crossings, 0.0)
+            crossings[before.first] = 0.0
+            more = min(few, _MOST - len(before.first), int((crossings > 0.0).sum()))
+            farthest = np.argpartition(-crossings, max(more - 1, 0))[:more]
+            return np.union1d(before.first, farthest)
+        if before is not None:
+            few *= _WIDER
+            distances /= np.maximum(before.movements(), 1e-150)
+        few = min(few, _MOST, int(counted.sum()))
+        return np.sort(np.argpartition(distances, few - 1)[:few])
 
     def movements(self) -> Vector:
         """About ``sqrt(z_i'H^-1 z_i)`` of every row, from its products with a few random vectors."""

@@ -7,9 +7,10 @@ regression has as well:
 
 1  pairs of rows, as long as their steps are a small part of what a factor costs
 2  the columns of a factor of the kernel matrix, where these are few, by the interior point
-3  active sets, on the whole matrix
-4  a factor with more columns
-5  pairs of rows again
+3  active sets, on the whole matrix, as long as their factors are a part of what the next way takes
+4  the interior point on the whole matrix
+5  a factor with more columns
+6  pairs of rows again
 
 The kernel that is the inner product of the data begins with 2, on the columns of the data themselves.
 """
@@ -42,6 +43,7 @@ from maxmargin.reductions.small_problems import Parts, SmallModels, Solved, solv
 from maxmargin.solvers import WorkingSet, sizes
 from maxmargin.solvers.gpu_working_sets import solve_together
 from maxmargin.solvers.kernel.active_sets import ActiveSets
+from maxmargin.solvers.kernel.kernel_interior_point import KernelInteriorPoint
 from maxmargin.solvers.kernel.kernel_problem import kernel_rows
 from maxmargin.solving.loop import NO_LIMIT, Callback, solve
 from maxmargin.solving.ways import Running, Way, find_way, solve_each
@@ -70,14 +72,16 @@ class Attempt:
         """Rows of the kernel matrix."""
         return kernel_rows(self.problem).count
 
-    def go_on(self, way: Way, tol: float, max_steps: int, known: Certificate | None) -> Model:
-        """The model that a way leads to, from what is known."""
+    def go_on(
+        self, way: Way, tol: float, max_steps: int, known: Certificate | None, *, afresh: bool = False
+    ) -> Model:
+        """The model that a way leads to, from what is known, or afresh and never worse than that."""
         return solve(
             self.problem,
             way,
             tol=tol,
             max_steps=max_steps,
-            start=None if known is None else Solution(alpha=known.alpha),
+            start=None if known is None or afresh else Solution(alpha=known.alpha),
             known=known,
             callback=self.callback,
             budget=self.budget,
@@ -175,7 +179,7 @@ class KernelLadder:
         work = max(sizes.WORK_ON_PAIRS * count**3, sizes.LEAST_WORK_ON_PAIRS)
         easy = self._pairs(NO_LIMIT, "Most problems take fewer steps than these.", work)
         last = self._pairs(NO_LIMIT, "Steps on pairs of rows hardly do better.", work)
-        return [easy, self._columns, self._active_sets, self._more_columns, last]
+        return [easy, self._columns, self._active_sets, self._points, self._more_columns, last]
 
     def _pairs(self, max_steps: int, reason: str, most_work: float = math.inf) -> Rung:
         return Rung(partial(self._on_pairs, max_steps, most_work), reason)
@@ -191,8 +195,13 @@ class KernelLadder:
         return Rung(self._on_active_sets, reason)
 
     @property
-    def _more_columns(self) -> Rung:
+    def _points(self) -> Rung:
         reason = "Too many rows change sides: the interior point does not ask for sides."
+        return Rung(self._on_points, reason)
+
+    @property
+    def _more_columns(self) -> Rung:
+        reason = "Rounding counts for less on columns than on the matrix."
         return Rung(partial(self._on_columns, sizes.MOST_FACTOR_COLUMNS), reason)
 
     def _on_pairs(
@@ -209,8 +218,16 @@ class KernelLadder:
         """Newton's method on the free multipliers, with the whole matrix at hand."""
         if self.kernel_is_none:
             return None
-        way = Way(ActiveSets(), "active_sets: pairs of rows gained too little.")
+        sets = ActiveSets(most_work=sizes.WORK_ON_ACTIVE_SETS * float(attempt.count) ** 3)
+        way = Way(sets, "active_sets: pairs of rows gained too little.")
         return attempt.go_on(way, self.tol, NO_LIMIT, known)
+
+    def _on_points(self, attempt: Attempt, known: Certificate | None) -> Model | None:
+        """The interior point on the whole matrix, from the beginning: walls are no place to start at."""
+        if self.kernel_is_none:
+            return None
+        way = Way(KernelInteriorPoint(), "interior_point on the kernel matrix: too many rows change sides.")
+        return attempt.go_on(way, self.tol, NO_LIMIT, known, afresh=True)
 
     def _on_columns(self, more: int, attempt: Attempt, known: Certificate | None) -> Model | None:
         """A linear problem on the columns of the data, or of a factor of the kernel matrix.

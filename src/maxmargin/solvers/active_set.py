@@ -290,7 +290,7 @@ class _OnSet:
             system = None
         for _ in range(_MOST_SYSTEMS):
             if system is None or not system.reaches(J):
-                state.system = system = Bordered(self.equations, J, state.proximal)
+                state.system = system = Bordered(self.equations, J, state.proximal, budget)
             change, shift = system.solve(self.equations, J, self.target - beta)
             pushed = f + self.matrix @ change + self.equations.diagonal * change + shift
             target = beta + change

@@ -165,10 +165,14 @@ class InteriorPoint(Solver[State]):
             )
         return None
 
+    def system(self, problem: Problem) -> NewtonSystem:
+        """The system of the steps."""
+        return NewtonSystem(problem)
+
     @np.errstate(over="ignore", invalid="ignore")
     def init(self, problem: Problem, start: Solution | None) -> State:
         """Begin at zero or at the start's w, with mu by the gap there: all conditions but g = 0 hold."""
-        system = NewtonSystem(problem)
+        system = self.system(problem)
         v = np.zeros(len(system.regulariser))
         dual = 0.0
         if start is not None:
@@ -324,7 +328,7 @@ def _reach(state: State, direction: Direction) -> float:
 def _judge(problem: Problem, state: State, budget: Budget) -> None:
     """The gap of the iterate, and whether rounding is all that is left of it."""
     costs = problem.costs[state.active]
-    primal = problem.regulariser(state.w, state.b)
+    primal = state.system.half_size(state.w, state.b)
     primal += dot(costs, problem.loss.value(state.margins + (1.0 - state.wanted)))
     alpha = state.multipliers[0]
     dual = _dual(problem, state, alpha, _combine(problem, state, alpha, budget))
@@ -344,7 +348,7 @@ def _dual(problem: Problem, state: State, alpha: Vector, combined: Vector) -> fl
         b = problem.intercept_scaling**2 * float(combined[-1])
     elif problem.intercept is Intercept.EXACT:
         value -= state.b * float(combined[-1])
-    return value - problem.regulariser(combined[: state.system.columns], b)
+    return value - state.system.half_size(combined[: state.system.columns], b)
 
 
 def _best_alpha(

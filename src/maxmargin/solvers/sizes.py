@@ -99,6 +99,9 @@ WORK_ON_PAIRS = 0.01
 which a factor costs. They then take about as long as the steps on a factor of a third of the columns."""
 LEAST_WORK_ON_PAIRS = 1e7
 """Such steps that take no longer than to try another way: a few milliseconds."""
+WORK_ON_ACTIVE_SETS = 1.0
+"""Factors of active sets, each as the third power of its rows, before the interior point has its turn on
+the whole matrix: in units of n^3, of which that takes ten to twenty."""
 FACTORED_ROWS = 6_000
 """Rows up to which a kernel matrix may be factored, where these steps were too few."""
 FEW_FACTOR_COLUMNS, MOST_FACTOR_COLUMNS = 1_000, 2_500

@@ -46,6 +46,16 @@ CheckpointFile = Annotated[
         show_default=False,
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Train on the cluster of Dask whose scheduler is at tcp://HOST:PORT; its workers read the "
+        "data.",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ class Chunking:
         return Chunks(
             os.fspath(data),
             columns=columns,
-            memory=_for_a_fit(self.limit),
+            memory=for_a_fit(self.limit),
             checkpoint=checkpoint,
             **given,
         )
@@ -100,6 +110,13 @@ class TrainingChunks(Chunking):
     """The same for ``train``."""
 
     checkpoint: CheckpointFile = None
+    dask: Scheduler = None
+
+    def reason(self, data: Path, layout: Layout) -> str | None:
+        """Why these data are read in chunks; None where they are not."""
+        if self.dask is not None:
+            return f"the cluster of Dask at {self.dask} reads the data"
+        return super().reason(data, layout)
 
 
 def is_several(data: Path) -> bool:
@@ -119,7 +136,7 @@ def bytes_of(text: str) -> int:
     return int(count)
 
 
-def _for_a_fit(limit: int) -> int:
+def for_a_fit(limit: int) -> int:
     """What the chunks of a fit may take of the memory allowed: the program itself takes a part of it."""
     return max(limit // 4, limit - _OF_THE_PROGRAM)
 

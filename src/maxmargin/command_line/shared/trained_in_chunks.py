@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import typer
 
@@ -30,6 +30,37 @@ if TYPE_CHECKING:
 _VALUES = ("primal", "dual", "relative_gap")
 
 
+class Source(Protocol):
+    """What has the rows, and can be fitted on."""
+
+    fingerprint: str | None
+    """Of the data, where it is known."""
+    facts: Facts | None
+    """What a fit has found out about the rows."""
+    nbytes: int | None
+    """Bytes of all files, where they are known."""
+
+    def fit(self, estimator: maxmargin.LinearSVC, bars: Bars, data: Path) -> list[str]:
+        """Fit with progress; returns what the fit warned of beside not reaching its tolerance."""
+        ...
+
+
+class _Here:
+    """Chunks that this process reads."""
+
+    def __init__(self, chunks: Chunks) -> None:
+        assert chunks.files is not None
+        self.chunks, self.facts = chunks, chunks.facts
+        self.fingerprint = chunks.files.fingerprint
+        self.nbytes: int | None = chunks.files.nbytes
+
+    def fit(self, estimator: maxmargin.LinearSVC, bars: Bars, data: Path) -> list[str]:
+        """Fit with progress."""
+        warned = fit_in_chunks(estimator, self.chunks, bars, data)
+        self.facts = self.chunks.facts
+        return warned
+
+
 class ChunkFiles(NamedTuple):
     """What is read and written."""
 
@@ -40,13 +71,15 @@ class ChunkFiles(NamedTuple):
     proof: bool
 
 
-def refuse_in_chunks(reason: str, reading: options.TrainingData, data: Path, **given: Any) -> None:
+def refuse_in_chunks(
+    reason: str, reading: options.TrainingData, data: Path, *, dask: bool, **given: Any
+) -> None:
     """Refuse what takes all rows into memory."""
     for name, value in given.items():
         if value is not None:
             raise Failure(
-                f"--{name.replace('_', '-')} needs the rows in memory, but {reason}. Leave it out, or "
-                "raise --memory where the machine has more."
+                f"--{name.replace('_', '-')} needs the rows in memory, but {reason}. Leave it out"
+                + ("." if dask else ", or raise --memory where the machine has more.")
             )
     if reading.scale not in ("auto", "none"):
         raise Failure(
@@ -70,7 +103,13 @@ def train_in_chunks(
     as_json: bool,
 ) -> int:
     """Train, write the model and say how it went; returns the exit code."""
-    chunks = chunking.chunks(paths.data, reading, reading.columns, chunking.checkpoint)
+    source: Source
+    if chunking.dask is None:
+        source = _Here(chunking.chunks(paths.data, reading, reading.columns, chunking.checkpoint))
+    else:
+        from maxmargin.command_line.shared.trained_by_dask import OnCluster
+
+        source = OnCluster(chunking, reading, paths.data)
     changes = {name: value for name, value in given.items() if value is not None}
     changes["max_time"] = options.seconds_or_none(changes.get("max_time", float("inf")))
     if class_weight is not None:
@@ -81,14 +120,13 @@ def train_in_chunks(
         typer.echo(f"{reason[0].upper()}{reason[1:]}.", err=True)
     clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars, one_interrupt(), held_back():
-        warned = fit_in_chunks(estimator, chunks, bars, paths.data)
+        warned = source.fit(estimator, bars, paths.data)
         seconds["train"] = clock.lap()
         bars.waiting("writing")
-        assert chunks.files is not None
         files.save_model(
             estimator,
             paths.target,
-            data=chunks.files.fingerprint,
+            data=source.fingerprint,
             proof=paths.proof,
             format=cast(Any, paths.model_format),
         )
@@ -98,10 +136,10 @@ def train_in_chunks(
     if paths.test is not None and code != INTERRUPTED:
         tested = _tested(paths, reading, quiet=as_json)
         seconds["test"] = clock.lap()
-    facts = chunks.facts
+    facts = source.facts
     assert facts is not None
     if as_json:
-        answer = _as_json(estimator, chunks, facts, paths, words)
+        answer = _as_json(estimator, source, facts, paths, words)
         accuracy = {"test_accuracy": tested and tested[0] / tested[1], "test_rows": tested and tested[1]}
         print_json(
             answer
@@ -175,11 +213,10 @@ def _tested(paths: ChunkFiles, reading: options.TrainingData, *, quiet: bool) ->
 
 
 def _as_json(
-    estimator: maxmargin.LinearSVC, chunks: Chunks, facts: Facts, paths: ChunkFiles, words: str
+    estimator: maxmargin.LinearSVC, source: Source, facts: Facts, paths: ChunkFiles, words: str
 ) -> dict[str, Any]:
     each = each_of(estimator.certificate_)
     worst = max(each, key=lambda proof: proof.relative_gap)
-    assert chunks.files is not None
     return {
         "model": paths.target,
         "in_chunks": True,
@@ -194,7 +231,7 @@ def _as_json(
         "columns": facts.columns,
         "stored": facts.stored,
         "chunks": facts.chunks,
-        "bytes": chunks.files.nbytes,
+        "bytes": source.nbytes,
         "classes": list(estimator.classes_),
         "class_rows": {
             label_text(label): int(n) for label, n in zip(facts.labels, facts.counts, strict=True)

@@ -35,7 +35,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from maxmargin import core
 from maxmargin.core import Budget
@@ -52,6 +51,7 @@ from maxmargin.solvers.kernel.kernel_problem import (
     starting_alpha,
     walls_of,
 )
+from maxmargin.solvers.second_order.cholesky import factored, solved_by
 from maxmargin.solvers.sizes import FACTORED_ROWS
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Positive, Seed
@@ -90,6 +90,8 @@ class State:
     relative_gap: float = math.inf
     idle: int = 0
     """Steps in a row that have gained little."""
+    work: float = 0.0
+    """The factors so far, each as the third power of its rows."""
     finished: bool = False
 
 
@@ -125,6 +127,9 @@ class ActiveSets(Solver[State]):
     """The first r, in units of the diagonal of K."""
     systems: Count = 16
     """Systems in one step, at most."""
+    most_work: Positive = math.inf
+    """The factors that it may take, each as the third power of its rows: the step in which they become more
+    is the last."""
     seed: Seed = 0
     """Nothing here is random."""
 
@@ -174,7 +179,7 @@ class ActiveSets(Solver[State]):
             state.proximal = min(_SOFTEN * state.proximal, _MOST_PROXIMAL)
         gained = state.dual - before > _WORTH * min(open_before, state.gap)
         state.idle = 0 if gained else state.idle + 1
-        state.finished = state.idle >= _PATIENCE
+        state.finished = state.idle >= _PATIENCE or state.work > self.most_work
         return state
 
     def solution(self, problem: Problem, state: State, budget: Budget) -> Solution:
@@ -196,9 +201,10 @@ class ActiveSets(Solver[State]):
         target, ended = state.beta.copy(), False
         for _ in range(self.systems):  # 3
             rows = np.flatnonzero(J)
-            if len(rows) < 2 or budget.spent:
+            if len(rows) < 2 or budget.spent or state.work > self.most_work:
                 break
-            found = _system(state, slopes + sides.tilt, rows, target)  # 4
+            state.work += float(len(rows)) ** 3
+            found = _system(state, slopes + sides.tilt, rows, target, budget)  # 4
             if found is None:  # rounding has eaten the diagonal
                 state.proximal = min(_SOFTEN * state.proximal, _MOST_PROXIMAL)
                 break
@@ -225,7 +231,9 @@ def _pushed(walls: Walls, beta: Vector, slopes: Vector) -> tuple[Mask, Mask]:
     return up, down
 
 
-def _system(state: State, slopes: Vector, rows: Indices, target: Vector) -> tuple[Vector, Vector] | None:
+def _system(
+    state: State, slopes: Vector, rows: Indices, target: Vector, budget: Budget
+) -> tuple[Vector, Vector] | None:
     """Line 4: the new target, and its left side on all rows; None where K_JJ is not positive definite."""
     own = state.proximal * state.diagonal
     change = target - state.beta
@@ -237,10 +245,10 @@ def _system(state: State, slopes: Vector, rows: Indices, target: Vector) -> tupl
         matrix = state.matrix[np.ix_(rows, rows)]
         on_diagonal = np.einsum("ii->i", matrix)
         on_diagonal += own[rows]
-        factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
-        if failed:
+        factor = factored(matrix, budget)
+        if factor is None:
             return None
-        solved = lapack.dpotrs(factor, right, lower=0)[0]
+        solved = solved_by(factor, right)
         if not np.isfinite(solved).all():
             return None  # a diagonal next to 0, as kernel values of huge numbers can have by rounding
         missing = -float(state.beta.sum() + change.sum())

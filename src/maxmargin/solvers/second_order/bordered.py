@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core import ALL_CORES, Budget
 from maxmargin.problem.rows import Matrix
-from maxmargin.solvers.second_order.system import cholesky, solved_by
+from maxmargin.solvers.second_order.cholesky import cholesky, solved_by
 from maxmargin.types import Indices, Vector
 
 _BORDER = 0.1
@@ -49,7 +50,7 @@ class Bordered:
     Rows keep their numbers from one call to the next; there may be more of them later, behind these.
     """
 
-    def __init__(self, equations: Equations, J: Mask, r: float) -> None:
+    def __init__(self, equations: Equations, J: Mask, r: float, budget: Budget = ALL_CORES) -> None:
         self.first, self.r = J, r
         self.rows = np.flatnonzero(J)
         if not len(self.rows):
@@ -57,7 +58,7 @@ class Bordered:
         self.place = np.cumsum(J) - 1
         """The place of a row among those of the factor."""
         matrix = equations.matrix
-        self.factor = cholesky(lambda: _among(matrix, self.rows), equations.diagonal[self.rows])
+        self.factor = cholesky(lambda: _among(matrix, self.rows), equations.diagonal[self.rows], budget)
         self.border: dict[int, int] = {}
         """The columns of ``answers`` for rows that have come or gone."""
         self.answers: Matrix = solved_by(self.factor, np.ones((len(self.rows), 1)))

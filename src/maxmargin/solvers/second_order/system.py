@@ -15,19 +15,18 @@ with curvature h_i > 0 count: the free rows. The system is factored on the side 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import blas
 
 from maxmargin import core
 from maxmargin.core import Budget
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import CompiledRows, Matrix, RowSpace
 from maxmargin.solvers.base import end_if_stopped
+from maxmargin.solvers.second_order.cholesky import cholesky, solved_by
 from maxmargin.solvers.sizes import (
     FULL_STEP_COLUMNS,
     FULL_STEP_COLUMNS_OF_HINGE,
@@ -43,13 +42,9 @@ _FEW_ROWS = 64
 """Rows up to which copies for BLAS would take longer than their products."""
 _SPARE = 8
 """One row in so many is room for others that come later."""
-_RIDGES = 12
-"""Tries to factor a matrix: from nothing, a ridge grows to the size of the diagonal and beyond, which makes
-anything definite that is so but for rounding."""
 _VISIBLE = 1e-12
 """What can be seen with some digits beside 1: steps on the rows' side are differences of such numbers. The
 line search makes up for steps that are too short."""
-TOO_LARGE = "The data are too large to be squared. Scale the features to similar ranges."
 
 
 def compiled(rows: RowSpace) -> CompiledRows | None:
@@ -120,6 +115,10 @@ class NewtonSystem:
         combined = self.problem.rows.combine(coefficients, budget)
         return np.append(combined, coefficients.sum()) if self.has_intercept else combined
 
+    def half_size(self, w: Vector, b: float) -> float:
+        """What the regulariser makes of a point."""
+        return self.problem.regulariser(w, b)
+
     def solve(self, curvatures: Vector, gradient: Vector, budget: Budget) -> Vector:
         """The step p for the gradient g and the curvatures h."""
         return self.factor(curvatures, budget).solve(gradient)
@@ -136,7 +135,7 @@ class NewtonSystem:
         if self.columns <= LARGEST_SIDE:
             if self._matrix is None:
                 self._matrix = Hessian(self)
-            return _OnColumns(self._matrix.at(curvatures, budget), self.regulariser)
+            return _OnColumns(self._matrix.at(curvatures, budget), self.regulariser, budget)
         return _ConjugateGradients(self, curvatures, budget)
 
     def scale(self, factor: float) -> None:
@@ -190,14 +189,16 @@ class Hessian:
                 blas.dsyrk(sign, block.T, beta=1.0, c=self.lower.T, overwrite_c=1, lower=0)
 
 
-Factor: TypeAlias = "_OnColumns | _OnRows | _ConjugateGradients"
-"""A system that is ready to be solved for one right-hand side or several: ``solve`` gives the step p for a
-gradient g; the intercept's part is its last number."""
+class Factor(Protocol):
+    """A system that is ready to be solved for several right-hand sides, one after the other."""
+
+    def solve(self, gradient: Vector) -> Vector:
+        """The step p for the gradient g; the intercept's part is its last number."""
 
 
 class _OnColumns:
-    def __init__(self, lower: Matrix, regulariser: Vector) -> None:
-        self.factor = cholesky(lower, regulariser)
+    def __init__(self, lower: Matrix, regulariser: Vector, budget: Budget = core.ALL_CORES) -> None:
+        self.factor = cholesky(lower, regulariser, budget)
 
     def solve(self, gradient: Vector) -> Vector:
         return -solved_by(self.factor, gradient)
@@ -302,7 +303,7 @@ class _OnRows:
             if system.problem.loss.name == "logistic":
                 # Far from the end curvatures are too large for the identity to be seen beside them.
                 self.pull = max(1.0, _VISIBLE * float(np.einsum("ii->i", matrix).max()))
-            self.factor = cholesky(matrix, np.full(len(self.free), self.pull))
+            self.factor = cholesky(matrix, np.full(len(self.free), self.pull), budget)
 
     def solve(self, gradient: Vector) -> Vector:
         system, root, columns = self.system, self.root, self.system.columns
@@ -371,35 +372,3 @@ class _ConjugateGradients:
             out[-1] = total
         out += system.regulariser * direction
         return out
-
-
-def solved_by(factor: Matrix, right: Matrix) -> Matrix:
-    """The solution for one right-hand side or several, by the factor that ``cholesky`` gave."""
-    with one_blas_thread():
-        solved, _ = lapack.dpotrs(factor, right, lower=0)
-    return np.asarray(solved)
-
-
-def cholesky(lower: Matrix | Callable[[], Matrix], diagonal: Vector) -> Matrix:
-    """The factor of this lower triangle plus the diagonal, positive definite but for rounding.
-
-    The triangle may be a function that makes it, where that is no more work than to copy it.
-    """
-    make = lower.copy if isinstance(lower, np.ndarray) else lower
-    ridge = 0.0
-    for _ in range(_RIDGES):
-        matrix = make()
-        on_diagonal = np.einsum("ii->i", matrix)
-        largest = float(on_diagonal.max())
-        if not (math.isfinite(largest) and math.isfinite(ridge)):
-            break
-        on_diagonal += diagonal + ridge
-        # Where no row has curvature and the intercept is exact, any scale will do for it.
-        on_diagonal[on_diagonal <= 0.0] = 1.0
-        with one_blas_thread():
-            factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
-        if not failed:
-            return np.asarray(factor)
-        # Rounding has eaten the diagonal. Any positive definite matrix gives a direction of descent.
-        ridge = max(100.0 * ridge, 1e-15 * (largest if largest > 0.0 else 1.0))
-    raise FloatingPointError(TOO_LARGE)

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 import signal
 import subprocess
 import sys
 import warnings
+import zlib
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from maxmargin import Chunks, LinearSVC
-from maxmargin.chunks.checkpoint import Checkpoint
+from maxmargin.chunks.checkpoint import _HEADER, _MAGIC, Checkpoint
 from maxmargin.files import DataError, pack
 
 
@@ -140,3 +144,44 @@ def test_what_a_state_can_hold(tmp_path):
     assert found == held
     with pytest.raises(TypeError, match="Got object"):
         state.save("p", {"a": object()})
+
+
+def test_every_kind_of_value_comes_back(tmp_path):
+    rows = sparse.csr_matrix(np.array([[0.0, 2.0], [1.0, 0.0]]))
+    state = {
+        "numbers": [1, 0.1, float("inf"), None, True, np.float64(3.5)],
+        "pair": (np.arange(3), np.array(["a", "bc"])),
+        "rows": rows,
+        "empty": np.empty((0, 3)),
+    }
+    Checkpoint(tmp_path / "a", "x").save("p", state)
+    found = Checkpoint(tmp_path / "a", "x").load("p")
+    assert found["numbers"] == [1, 0.1, float("inf"), None, True, 3.5]
+    assert [part.tolist() for part in found["pair"]] == [[0, 1, 2], ["a", "bc"]]
+    assert np.array_equal(found["rows"].toarray(), rows.toarray())
+    assert found["empty"].shape == (0, 3)
+    with pytest.raises(TypeError, match=r"made of numbers, texts and arrays\. Got object instead"):
+        Checkpoint(tmp_path / "a", "x").save("p", {"it": object()})
+    assert Checkpoint(tmp_path / "a", "x").load("p")["numbers"][0] == 1
+    assert Checkpoint(tmp_path / "none", "x").load("p") is None
+
+
+@pytest.mark.parametrize(
+    ("described", "words"),
+    [
+        ({"tree": {"secret": 1}, "arrays": []}, "the state cannot be read: it has a 'secret'"),
+        ({"tree": {"array": 0}, "arrays": [["|O", [1], 0]]}, "it has an array of |O"),
+        ({"tree": {"array": 0}, "arrays": [["<f8", [-1], 0]]}, "it has an array of <f8"),
+        ({"tree": {"array": 0}, "arrays": [["<f8", [10**12], 0]]}, "the file ends too early"),
+        ({"tree": {"array": 0}, "arrays": [["<f8", [1], 5]]}, "the state does not match its checksum"),
+        ({"tree": {"array": 3}, "arrays": []}, "the state cannot be read"),
+        ({"tree": 3, "arrays": []}, "the state cannot be read"),
+    ],
+    ids=range(7),
+)
+def test_states_that_lie_are_refused(tmp_path, described, words):
+    text = json.dumps(described).encode()
+    content = _MAGIC + _HEADER.pack(len(text), zlib.crc32(text)) + text
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(DataError, match=re.escape(words)):
+        Checkpoint(tmp_path / "a", "x").load("p")

@@ -13,6 +13,7 @@ from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomia
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.uncoupled import Blocks
 from maxmargin.problem.rows import Rows
+from maxmargin.solvers.gpu_working_sets import GpuWorkingSets, Price
 from tests.gpu.numpy_card import NumpyCard
 
 KERNELS = [
@@ -156,3 +157,28 @@ def test_too_much_for_the_card():
     found.free_bytes = 100
     with pytest.raises(MemoryError, match="GB on the GPU"):
         CardData(found, np.zeros((10, 10)))
+
+
+def test_the_price_learns_its_slope():
+    price = Price(slope=10.0)
+    price.move(1.0)
+    assert price.b == pytest.approx(0.05)  # 0.1, and no more than the largest step
+    price.move(-0.9)  # the sum of beta has changed its sign, and is hardly smaller: too far
+    assert price.slope == 20.0
+    assert price.b == pytest.approx(0.05 - 0.045)
+    price.move(0.1)  # far smaller: as far as it should be
+    assert price.slope == 20.0
+    for _ in range(13):
+        price.move(0.1)  # the same sign for long, and never smaller: too slow
+    assert price.slope == pytest.approx(14.0)
+    for balance in np.geomspace(0.1, 0.01, 14):
+        price.move(float(balance))
+    assert price.slope == pytest.approx(14.0)
+    assert price.is_settled(1e-6 * price.slope)
+    assert not price.is_settled(1e-5 * price.slope)
+
+
+def test_rows_that_are_not_on_a_card_are_refused():
+    problem = Problem.of(np.eye(2), np.array([1.0, -1.0]))
+    with pytest.raises(ValueError, match=r"needs rows that lie on a GPU\. Use SVC\(device='cuda'\)"):
+        solve(problem, solver=GpuWorkingSets())

@@ -68,3 +68,27 @@ def test_what_is_not_a_number_is_refused():
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         LinearSVC(device="cuda").fit(X, y)
+
+
+class OnCard(np.ndarray):
+    """An array that says that it lies on a card."""
+
+    __cuda_array_interface__ = None
+
+
+def test_rows_that_lie_on_the_card_stay_there():
+    X, y = data()
+    there = X.view(OnCard)
+    here = LinearSVC(random_state=0, device="cuda").fit(X, y)
+    model = LinearSVC(random_state=0).fit(there, y.view(OnCard))
+    assert model.n_features_in_ == 7
+    assert np.array_equal(model.coef_, here.coef_)
+    assert np.array_equal(model.predict(there), here.predict(X))
+    np.testing.assert_allclose(model.decision_function(there), here.decision_function(X))
+    with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array instead\. Use X\.reshape"):
+        LinearSVC().fit(there[0], y)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        LinearSVC().fit(there, y[:-1])
+    there[0, 0] = np.inf
+    with pytest.raises(ValueError, match="contains NaN or infinity, or values whose squares are beyond"):
+        LinearSVC().fit(there, y)

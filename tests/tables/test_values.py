@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from maxmargin.files import DataError
+from maxmargin.tables.encoding import Column
 from maxmargin.tables.values import kind_of, numbers_of, texts_of
 
 pa = pytest.importorskip("pyarrow")
@@ -73,3 +74,21 @@ def test_columns_as_texts(column, texts, codes):
     found, places = texts_of(column)
     assert found == texts
     assert places.tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "colour"}, "is of an unknown kind"),
+        ({"scale": 0.0}, "is not scaled by finite numbers"),
+        ({"fill": float("nan")}, "is not scaled by finite numbers"),
+        ({"kind": "category", "center": 1.0}, "of categories is scaled"),
+        ({"kind": "date", "lenient": True}, "takes texts for missing numbers, and is none of numbers"),
+        ({"categories": ("x",)}, "of numbers has categories"),
+        ({"kind": "category", "categories": ("x", "x")}, "has a category twice"),
+        ({"kind": "category", "categories": ("x", "y")}, None),
+    ],
+)
+def test_columns_that_contradict_themselves(changes, words):
+    found = Column(**({"name": "a", "kind": "number"} | changes)).contradiction()
+    assert found is None if words is None else found == f"its column 'a' {words}"

@@ -225,3 +225,14 @@ def test_what_it_does_not_take():
         path(seen, [0.1, 1.0], tol=1e-2).at(0.5)
     with pytest.raises(ValueError, match=r"C must be from 0\.1 to 1\. Got 2\.0"):
         path(problem_of(), [0.1, 1.0]).at(2.0)
+
+
+@pytest.mark.parametrize("max_time", [0.0, 60.0])
+def test_rows_without_values_are_proven_as_far_as_is_said(max_time):
+    """Multipliers of such rows add nothing to w, so that their value has no bend."""
+    r = np.random.default_rng(0)
+    problem = Problem.of(np.zeros((10, 3)), np.repeat([-1, 1], 5), weights=r.random(10), intercept="exact")
+    found = whole_path(problem, 1e2, 1e4, tol=1e-2, max_time=max_time)
+    for C in np.geomspace(1e2, 1e4, 9):
+        said = min(found.largest_gap, found.gap_at(C))
+        assert found.at(C).relative_gap <= said * (1.0 + 1e-9) + 1e-12

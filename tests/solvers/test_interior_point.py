@@ -11,6 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from combinations import every_pair
 from maxmargin import Problem, Solution, Status, solve
 from maxmargin.solvers import InteriorPoint, QuadraticProgram
+from maxmargin.solvers.interior_point import _central
 from problems import HARD_DATA, INTERCEPTS, clouds
 
 
@@ -85,3 +86,14 @@ def test_side_of_the_factor_is_limited():
     assert "dual_coordinate_ascent" in refusal
     narrow = Problem.of(sparse.identity(4801, format="csr")[:, :10], problem.y)
     assert InteriorPoint().accepts(narrow) is None
+
+
+@pytest.mark.parametrize("slack", [0.0, 1.0, -1.0, 1e20, -1e20])
+def test_the_start_is_central_however_far_the_walls_are_apart(slack):
+    costs, mu = np.array([2.0]), 1e-12
+    _, (alpha, rest), (distance, loss) = _central(np.array([slack]), costs, mu)
+    for value in (alpha, rest, distance, loss):
+        assert value[0] > 0.0
+    np.testing.assert_allclose([alpha[0] * distance[0], rest[0] * loss[0]], mu, rtol=1e-14)
+    np.testing.assert_allclose(alpha + rest, costs, rtol=1e-14)
+    np.testing.assert_allclose(loss - distance, slack, rtol=1e-14, atol=1e-27)

@@ -337,13 +337,13 @@ def _best_multiples(linear: Vector, quadratic: Vector, bounds: Vector, free: Vec
     candidates = [free] if free.min() >= 0.0 and float((free / bounds).sum()) <= 1.0 else []
     for k in range(2):
         corner = np.zeros(2)
-        best = linear[k] / quadratic[k, k] if quadratic[k, k] > 0 else 0.0
-        corner[k] = min(best, bounds[k])
+        best = linear[k] / quadratic[k, k] if quadratic[k, k] > 0 else math.inf
+        corner[k] = min(best, bounds[k]) if linear[k] > 0 and min(best, bounds[k]) < math.inf else 0.0
         candidates.append(corner)
     if np.isfinite(bounds).all():
         from_corner, along = np.array([bounds[0], 0.0]), np.array([-bounds[0], bounds[1]])
         bend = float(along @ quadratic @ along)
         rise = float(linear @ along - from_corner @ quadratic @ along)
-        share = min(max(rise / bend, 0.0), 1.0) if bend > 0 else 0.0
+        share = min(max(rise / bend, 0.0), 1.0) if bend > 0 else float(rise > 0)
         candidates.append(from_corner + share * along)
     return max(candidates, key=lambda t: _worth(t, linear, quadratic))

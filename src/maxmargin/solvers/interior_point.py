@@ -297,7 +297,10 @@ def _central(slack: Vector, costs: Vector, mu: float) -> tuple[Vector, Pairs, Pa
     """The hinge: alpha s = mu, (C - alpha) xi = mu and xi - s = slack."""
     half, unit = 0.5 * slack, mu / costs
     middle = unit + np.hypot(unit, half)
-    distances = np.stack([middle - half, middle + half])
+    # The product of both is 2 unit middle. The larger one first: nothing cancels.
+    larger = middle + np.abs(half)
+    smaller = 2.0 * unit * (middle / larger)
+    distances = np.stack([np.where(half > 0.0, smaller, larger), np.where(half > 0.0, larger, smaller)])
     return np.zeros_like(slack), mu / distances, distances
 
 

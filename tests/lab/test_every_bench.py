@@ -136,6 +136,7 @@ def test_the_tour_opens_from_a_bench(browse):
         page = other.value
         said = []
         page.on("console", lambda message: said.append(message.text))
+        page.locator("h1").last.wait_for()  # a page that is still on its way cannot be loaded again
         page.reload()
         assert page.locator("h1").last.text_content() == "4. Hard and soft margin"
         assert page.locator("img").evaluate("image => image.complete && image.naturalWidth > 0")

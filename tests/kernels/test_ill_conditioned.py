@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
+import os
 import time
 import warnings
 from functools import partial
@@ -207,7 +208,8 @@ def test_where_rounding_is_in_the_way_it_is_said_and_soon():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = SVC(kernel="poly", degree=4, coef0=1.0, C=10.0, gamma="auto").fit(X, y)
-    assert time.process_time() - before < 20.0
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # sanitizers take a hundred times as long here
+        assert time.process_time() - before < 20.0
     assert model.status_ is Status.VALUES_ROUNDED
     assert "rounding in float64" in str(caught[-1].message)
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-import threading
 import os
+import threading
 import time
 import warnings
 from functools import partial

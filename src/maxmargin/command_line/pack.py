@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``maxmargin pack``: data files as one file that is read at the disk's speed."""
+"""``maxmargin pack``: data files as one file that is read without parsing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pack(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Pack data files into one: checked, checksummed, and read at the disk's speed ever after.
+    """Pack data files into one: checked, checksummed, and read without parsing ever after.
 
     All columns of a table but the label must be numbers; they are packed as they are, not scaled. A packing
     that was stopped goes on where its last whole block ended, with the same command.

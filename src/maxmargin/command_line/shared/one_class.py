@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +15,7 @@ from maxmargin.command_line.predict import predictions
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import DONE, Failure, one_interrupt, print_json
 from maxmargin.command_line.shared.columns import encoding_as_json
-from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.progress import Bars, fit_and_warnings
 from maxmargin.command_line.shared.report import ending, peak_memory, table_in_words, time_and_memory
 from maxmargin.telling.progress import Clock
 from maxmargin.tools.interrupts import held_back
@@ -58,7 +57,7 @@ def train_one_class(
         limit = float("inf") if estimator.max_time is None else estimator.max_time
         estimator.callback = bars.solving("training", tol=estimator.tol, max_time=limit)
         with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
-            warned = _fit(estimator, training_set.data.X)
+            warned = fit_and_warnings(estimator, training_set.data.X)
             seconds["train"] = clock.lap()
             bars.waiting("writing")
             files.save_model(
@@ -85,17 +84,6 @@ def _estimator(given: dict[str, Any]) -> maxmargin.OneClassSVM | maxmargin.Linea
     estimator: maxmargin.OneClassSVM | maxmargin.LinearOneClassSVM = kind(**changes)
     estimator._check_parameters()
     return estimator
-
-
-def _fit(estimator: Any, X: Any) -> list[str]:
-    """Fit with a progress bar; what is to be warned of, beside how it ended."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimator.fit(X)
-    estimator.set_params(callback=None)
-    return [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
 
 
 def _test(paths: OneClassFiles, reading: options.TrainingData, *, quiet: bool) -> dict[str, Any]:

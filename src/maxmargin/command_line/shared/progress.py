@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -98,3 +99,14 @@ class Bars:
 
     def _show(self, bar: Any, share: float, words: str) -> None:
         self._bars.update(bar, total=1.0, completed=share, words=words)
+
+
+def fit_and_warnings(estimator: Any, *data: Any) -> list[str]:
+    """Fit an estimator whose callback is a bar; what is to be warned of, beside how it ended."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator.fit(*data)
+    estimator.set_params(callback=None)
+    return [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from maxmargin import files
 from maxmargin.command_line.predict import predictions
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, one_interrupt, print_json
-from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.progress import Bars, fit_and_warnings
 from maxmargin.command_line.shared.ranked import Ranked, measures_of, ranked_in_words
 from maxmargin.command_line.shared.report import ending
 from maxmargin.files.data.labels import numbers_of
@@ -69,7 +68,7 @@ def train_ranking(
         limit = float("inf") if estimator.max_time is None else estimator.max_time
         estimator.callback = bars.solving("training", tol=estimator.tol, max_time=limit)
         with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
-            warned = _fit(estimator, data_set, relevance, query)
+            warned = fit_and_warnings(estimator, data_set.X, relevance, query)
             seconds["train"] = clock.lap()
             bars.waiting("writing")
             found = options.with_columns(estimator, training_set)
@@ -103,17 +102,6 @@ def _queries(data_set: files.DataSet, path: Path) -> NDArray[Any] | None:
             f"{path} has rows with qid:N and without: row {row} has none. Give every row its query."
         )
     return query
-
-
-def _fit(estimator: Any, data_set: files.DataSet, relevance: Any, query: Any) -> list[str]:
-    """Fit with a progress bar; what is to be warned of, beside how it ended."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimator.fit(data_set.X, relevance, query)
-    estimator.set_params(callback=None)
-    return [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
 
 
 def _test(paths: RankingFiles, reading: options.TrainingData, *, quiet: bool) -> RankingMeasures | None:

@@ -16,7 +16,7 @@ from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import DONE, Failure, one_interrupt, print_json
 from maxmargin.command_line.shared.columns import encoding_as_json
-from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.progress import Bars, fit_and_warnings
 from maxmargin.command_line.shared.report import ending, peak_memory, table_in_words, time_and_memory
 from maxmargin.files.data.labels import numbers_of
 from maxmargin.telling.doubts import ON_THE_COMMAND_LINE, column_scales, scale_doubts
@@ -74,7 +74,7 @@ def train_regressor(
         limit = float("inf") if estimator.max_time is None else estimator.max_time
         estimator.callback = bars.solving("training", tol=estimator.tol, max_time=limit)
         with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
-            warned = _fit(estimator, training_set.data, values)
+            warned = fit_and_warnings(estimator, training_set.data.X, values)
             seconds["train"] = clock.lap()
             bars.waiting("writing")
             found = options.with_columns(estimator, training_set)
@@ -135,17 +135,6 @@ def numbers_to_predict(labels: Any, path: Path) -> NDArray[Any]:
             "numbers with --label, or use --task classification."
         )
     return values
-
-
-def _fit(estimator: Any, data_set: files.DataSet, values: NDArray[Any]) -> list[str]:
-    """Fit with a progress bar; what is to be warned of, beside how it ended."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimator.fit(data_set.X, values)
-    estimator.set_params(callback=None)
-    return [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
 
 
 def _test(paths: RegressionFiles, reading: options.TrainingData, *, quiet: bool) -> dict[str, Any]:

@@ -174,6 +174,31 @@ class Certified(ShowsProof):
             if (shown := self.__dict__.pop("_shown", None)) is not None:
                 shown.end(ended)
 
+    @abstractmethod
+    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The scores of all rows, one column for each problem, the lengths of the rows, and errors."""
+
+    def _bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Between which numbers the best models score each row, one column for each problem."""
+        from maxmargin.estimators.sureness import places_of
+        from maxmargin.proof.sure import score_bounds
+
+        check_is_fitted(self)
+        return score_bounds(*self._scored(X), self._places_of_scores(places_of(self)), self.intercept_)
+
+    def _flat_bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same, flat where there is one problem."""
+        low, high = self._bounds(X)
+        return (low.ravel(), high.ravel()) if low.shape[1] == 1 else (low, high)
+
+    def _places_of_scores(self, places: list[Neighbourhood]) -> list[Neighbourhood]:
+        """Where the best model of each score is, given where that of each problem is."""
+        return places
+
+    @abstractmethod
+    def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
+        """Fit to ``tol``; whether Ctrl-C came meanwhile."""
+
     def _threads(self) -> int:
         if self.n_jobs is None or self.n_jobs == -1:
             return default_threads()
@@ -345,25 +370,10 @@ class CertifiedClassifier(ClassifierMixin, Certified):
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row."""
 
-    @abstractmethod
-    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The scores of all rows, one column for each problem, the lengths of the rows, and errors."""
-
     @property
     @abstractmethod
     def _kind(self) -> Decomposition:
         """How the classes are told apart."""
-
-    def _bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import places_of
-        from maxmargin.proof.sure import score_bounds
-
-        check_is_fitted(self)
-        return score_bounds(*self._scored(X), self._places_of_scores(places_of(self)), self.intercept_)
-
-    def _places_of_scores(self, places: list[Neighbourhood]) -> list[Neighbourhood]:
-        """Where the best model of each score is, given where that of each problem is."""
-        return places
 
     def decision_bounds(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(low, high): the score that the best model gives each row is between the two, whatever it is.
@@ -373,8 +383,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         against the rest, or of a pair of classes, (0, 1), (0, 2), ..., (1, 2), ... A smaller ``tol``
         brings the bounds together.
         """
-        low, high = self._bounds(X)
-        return (low.ravel(), high.ravel()) if low.shape[1] == 1 else (low, high)
+        return self._flat_bounds(X)
 
     def is_sure(self, X: Any) -> NDArray[np.bool_]:
         """Whether the class of each row is that of the best model: no better fit would change it."""
@@ -406,10 +415,6 @@ class CertifiedClassifier(ClassifierMixin, Certified):
             self.status_, self._stated_problem["tol"] = Status.CERTIFIED, float(self.tol)
             if not certified:
                 break
-
-    @abstractmethod
-    def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
-        """Fit to ``tol``; whether Ctrl-C came meanwhile."""
 
 
 def is_logged() -> bool:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.estimators.one_problem import OneProblem
 from maxmargin.types import Vector
@@ -41,9 +40,4 @@ class CertifiedRegressor(RegressorMixin, OneProblem):
         The best model is the one that minimises the objective of the fit; the certificate bounds how far
         it is from this one. A smaller ``tol`` brings the bounds together.
         """
-        from maxmargin.estimators.sureness import places_of
-        from maxmargin.proof.sure import score_bounds
-
-        check_is_fitted(self)
-        low, high = score_bounds(*self._scored(X), places_of(self), self.intercept_)
-        return low.ravel(), high.ravel()
+        return self._flat_bounds(X)

@@ -8,32 +8,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from maxmargin.core import Budget
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.certified import check_solver
+from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.one_class_region import OneClassRegion
 from maxmargin.estimators.reading import MATRIX, checked_weights, telling_of_tables
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.model import Model, Status
-from maxmargin.proof.solution import Solution
 from maxmargin.reductions.one_class import OneClass
 from maxmargin.reductions.one_class_on_columns import solve_one_class
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
 from maxmargin.solving.ways import solve_each
 from maxmargin.telling.doubts import DoubtfulModelWarning
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import check_options
 
 _NO_LENGTH = 1e-6
 """The length of w, in units of the longest that it can be, below which no half-space is worth its name."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LinearOneClassSVM(OneClassRegion):
+class LinearOneClassSVM(LinearMachine, OneClassRegion):
     """The half-space where rows of one class are found; every fit proves how close to the optimum it is.
 
         minimise over (w, rho)   1/2 |w|^2  -  nu n rho  +  sum_i weight_i max(0, rho - <w, x_i>)
@@ -82,20 +78,7 @@ class LinearOneClassSVM(OneClassRegion):
     """
 
     nu: takes.Share = 0.5
-    tol: takes.Tolerance = 1e-4
-    verbose: takes.Verbose = 0
-    random_state: takes.RandomState = None
-    max_iter: takes.Steps = -1
     solver: str | AnySolver = "auto"
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
         self._check_parameters()
@@ -123,7 +106,7 @@ class LinearOneClassSVM(OneClassRegion):
         return interrupts
 
     def _solve(self, stated: OneClass, X: Any) -> Model:
-        running, start = self._running(), self._from_last_fit(X.shape)
+        running, start = self._running(), self._last_solution(stated.rows)
 
         def solve_one(k: int, budget: Budget) -> Model:
             return solve_one_class(
@@ -139,28 +122,3 @@ class LinearOneClassSVM(OneClassRegion):
             )
 
         return solve_each(1, solve_one, running.seconds, running.threads())[0]
-
-    def _check_parameters(self) -> None:
-        check_solver(self)
-        check_options(self)
-
-    def _from_last_fit(self, shape: tuple[int, ...]) -> Solution | None:
-        """The solution of the last fit, if there was one on such data and it is to be the start."""
-        if not (self.warm_start and hasattr(self, "coef_")) or self.coef_.shape[1] != shape[1]:
-            return None
-        alpha = getattr(getattr(self, "certificate_", None), "alpha", None)
-        known = alpha is not None and len(alpha) == shape[0]
-        return Solution(w=self.coef_[0], b=float(self.intercept_[0]), alpha=alpha if known else None)
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **MATRIX)
-        return np.asarray(X @ self.coef_[0] + self.intercept_[0], np.float64)
-
-    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import linear_scales, refuse_changed
-
-        refuse_changed(self, [self.coef_[0]])
-        scores = self._scores(X)[:, np.newaxis]
-        X = validate_data(self, X, reset=False, **MATRIX)
-        return scores, *linear_scales(self.coef_, X)

@@ -3,30 +3,27 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from maxmargin.estimators import parameter_types as takes
-from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
+from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.reading import MATRIX, checked_weights, telling_of_tables
 from maxmargin.problem import Intercept
 from maxmargin.problem.rows import Rows
-from maxmargin.proof.solution import Solution
-from maxmargin.reductions.linear_fit import Begin, LinearFit
+from maxmargin.reductions.linear_fit import LinearFit
 from maxmargin.reductions.regression import Regression
 from maxmargin.solvers import AnySolver
-from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import check_options
 
 
-@dataclass(eq=False, repr=False)
-class LinearSVR(CertifiedRegressor):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearSVR(CertifiedRegressor, LinearMachine):
     """Linear support vector regression; every fit proves how close to the optimum it is.
 
         minimise over (w, b)   1/2 |w|^2  +  C sum_k weight_k max(0, |y_k - <w, x_k> - b| - epsilon)
@@ -85,28 +82,14 @@ class LinearSVR(CertifiedRegressor):
     True
     """
 
-    _: KW_ONLY
     epsilon: takes.Tube = 0.0
-    tol: takes.Tolerance = 1e-4
     C: takes.Cost = 1.0
     loss: takes.TubeLoss = "epsilon_insensitive"
     fit_intercept: takes.Flag = True
     intercept_scaling: takes.ConstantFeature = 1.0
     dual: takes.Dual = "auto"
-    verbose: takes.Verbose = 0
-    random_state: takes.RandomState = None
-    max_iter: takes.Steps = -1
     solver: str | AnySolver = "auto"
     regularize_intercept: takes.Flag = False
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _fit_once(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Interrupts:
         self._check_parameters()
@@ -124,41 +107,17 @@ class LinearSVR(CertifiedRegressor):
                 self.intercept_scaling,
                 weights,
             )
-            models, coef = LinearFit(regression, self._running(), self._from_last_fit(regression)).solve()
+            models, coef = LinearFit(regression, self._running(), self._begin(regression.rows)).solve()
             self.coef_, self.n_iter_ = coef[0], max(1, models[0].steps)
             self._set_proof(regression, models[0])
         self._warn_of_shortfall()
         return interrupts
-
-    def _check_parameters(self) -> None:
-        check_solver(self)
-        check_options(self)
 
     def _intercept_form(self) -> Intercept:
         if not self.fit_intercept:
             return Intercept.NONE
         return Intercept.REGULARISED if self.regularize_intercept else Intercept.EXACT
 
-    def _from_last_fit(self, regression: Regression) -> Begin | None:
-        """The solution of the last fit, if there was one on such data and it is to be the start."""
-        rows = regression.rows
-        if not (self.warm_start and hasattr(self, "coef_")) or len(self.coef_) != rows.columns:
-            return None
-        alpha = getattr(getattr(self, "certificate_", None), "alpha", None)
-        known = alpha is not None and len(alpha) == rows.count
-        start = Solution(w=self.coef_, b=float(self.intercept_[0]), alpha=alpha if known else None)
-        return lambda k, problem: (start, None)
-
     def predict(self, X: Any) -> NDArray[np.float64]:
         """``<w, x> + b`` of each row."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **MATRIX)
-        return np.asarray(X @ self.coef_ + self.intercept_[0], np.float64)
-
-    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import linear_scales, refuse_changed
-
-        refuse_changed(self, [self.coef_])
-        scores = self.predict(X)[:, np.newaxis]
-        X = validate_data(self, X, reset=False, **MATRIX)
-        return scores, *linear_scales(self.coef_[np.newaxis], X)
+        return self._scores(X)

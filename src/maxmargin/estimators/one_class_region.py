@@ -73,9 +73,4 @@ class OneClassRegion(OutlierMixin, OneProblem):
 
     def decision_bounds(self, X: Any) -> tuple[Vector, Vector]:
         """(low, high): what the best model scores each row is between the two, whatever it is."""
-        from maxmargin.estimators.sureness import places_of
-        from maxmargin.proof.sure import score_bounds
-
-        check_is_fitted(self)
-        low, high = score_bounds(*self._scored(X), places_of(self), self.intercept_)
-        return low.ravel(), high.ravel()
+        return self._flat_bounds(X)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,6 @@ from maxmargin.reductions.ranking import Ranking
 from maxmargin.reductions.regression import Regression
 from maxmargin.solving.loop import Callback, Progress
 from maxmargin.solving.ways import Running
-from maxmargin.tools.interrupts import Interrupts
 
 
 class OneProblem(Certified):
@@ -66,11 +64,3 @@ class OneProblem(Certified):
         assert isinstance(self.certificate_, Certificate)
         gap, steps = self.certificate_.relative_gap, int(self.n_iter_)
         warnings.warn(self.status_.sentence(gap, float(self.tol), steps), ConvergenceWarning, stacklevel=4)
-
-    @abstractmethod
-    def _fit_once(self, X: Any, y: Any, sample_weight: Any) -> Interrupts:
-        """Fit to ``tol``; whether Ctrl-C came meanwhile."""
-
-    @abstractmethod
-    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The scores of all rows as a column, the lengths of the rows, and errors."""

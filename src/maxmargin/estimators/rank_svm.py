@@ -4,30 +4,28 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.certified_regressor import CertifiedRegressor
+from maxmargin.estimators.linear_machine import LinearMachine
 from maxmargin.estimators.ranking_measures import RankingMeasures, ranking_measures
 from maxmargin.estimators.reading import MATRIX, checked_weights
 from maxmargin.problem.ranking import codes_of
 from maxmargin.problem.rows import Rows
 from maxmargin.proof.ranking import RankingCertificate
-from maxmargin.proof.solution import Solution
-from maxmargin.reductions.linear_fit import Begin, LinearFit
+from maxmargin.reductions.linear_fit import LinearFit
 from maxmargin.reductions.ranking import Ranking
-from maxmargin.solving.loop import Callback
 from maxmargin.tools.interrupts import Interrupts, held_back
-from maxmargin.tools.parameters import check_options
 
 
-@dataclass(eq=False, repr=False)
-class RankSVM(CertifiedRegressor):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankSVM(CertifiedRegressor, LinearMachine):
     """Linear ranking from pairs of rows of one query; every fit proves how close to the optimum it is.
 
         minimise over w   1/2 |w|^2  +  C sum over pairs (i, j) of  weight_i weight_j loss(<w, x_i - x_j>)
@@ -78,23 +76,12 @@ class RankSVM(CertifiedRegressor):
     array([0, 1, 2])
     """
 
-    _: KW_ONLY
-    tol: takes.Tolerance = 1e-4
     C: takes.Cost = 1.0
     loss: Literal["squared_hinge", "hinge"] = "squared_hinge"
-    verbose: takes.Verbose = 0
-    random_state: takes.RandomState = None
-    max_iter: takes.Steps = -1
-    max_time: takes.Seconds = None
-    callback: Callback | None = None
-    warm_start: takes.Flag = False
-    n_jobs: takes.Jobs = None
-
     solver = "auto"  # there is one for pairs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         # Its scores are no estimates of y, so that it has a decision_function, which regressors have not.
         tags.estimator_type, tags.regressor_tags = None, None
         return tags
@@ -134,7 +121,7 @@ class RankSVM(CertifiedRegressor):
             rows = Rows(X, check_finite=False)
             ranking = Ranking(rows, np.asarray(values, np.float64), query, self.C, self.loss, weights)
             ranking.refuse_nothing_to_rank()
-            models, coef = LinearFit(ranking, self._running(), self._from_last_fit(ranking)).solve()
+            models, coef = LinearFit(ranking, self._running(), self._begin(rows)).solve()
             self.coef_, self.n_iter_ = coef[0], max(1, models[0].steps)
             self._set_proof(ranking, models[0])
             proof = models[0].certificate
@@ -144,22 +131,9 @@ class RankSVM(CertifiedRegressor):
         self._warn_of_shortfall()
         return interrupts
 
-    def _check_parameters(self) -> None:
-        check_options(self)
-
-    def _from_last_fit(self, ranking: Ranking) -> Begin | None:
-        """The solution of the last fit, if there was one on such data and it is to be the start."""
-        if not (self.warm_start and hasattr(self, "coef_")) or len(self.coef_) != ranking.rows.columns:
-            return None
-        width = getattr(getattr(self, "certificate_", None), "width", 0.0)
-        start = Solution(w=self.coef_, width=width)
-        return lambda k, problem: (start, None)
-
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The score ``<w, x>`` of each row: the larger, the more relevant within its query."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **MATRIX)
-        return np.asarray(X @ self.coef_, np.float64)
+        return self._scores(X)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The same as ``predict``."""
@@ -180,14 +154,6 @@ class RankSVM(CertifiedRegressor):
         scores = self.predict(X)
         names = None if query is None else _names(query, X)
         return ranking_measures(column_or_1d(y), scores, names, k)
-
-    def _scored(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        from maxmargin.estimators.sureness import linear_scales, refuse_changed
-
-        refuse_changed(self, [self.coef_])
-        scores = self.predict(X)[:, np.newaxis]
-        X = validate_data(self, X, reset=False, **MATRIX)
-        return scores, *linear_scales(self.coef_[np.newaxis], X)
 
 
 def _names(query: Any, X: Any) -> NDArray[Any]:

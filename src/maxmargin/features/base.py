@@ -22,8 +22,8 @@ KernelShift = Annotated[NotNegative, "With a negative one the function is not a 
 class FeatureMap(TransformerMixin, BaseEstimator, ABC):
     """A map phi from rows to rows; float32 stays float32, sparse rows are read as CSR.
 
-    The annotations of ``__init__`` say which values the parameters take, and ``fit`` checks them. A map
-    learns in ``_learn``, maps in ``_map`` and names columns in ``_names``.
+    The annotations of the parameters say which values they take, and ``fit`` checks them. A map learns in
+    ``_learn``, maps in ``_map`` and names columns in ``_names``.
     """
 
     @abstractmethod

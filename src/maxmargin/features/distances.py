@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ _MANY = 10_000
 """From this many rows on, k-means reads small batches of them."""
 
 
+@dataclass(eq=False, repr=False)
 class Distances(NumberedMap):
     """``(exp(-gamma |x - p_1|^2), exp(-gamma |x - p_2|^2), ...)`` for prototypes p_j.
 
@@ -45,17 +47,10 @@ class Distances(NumberedMap):
            [0.36787944, 0.36787944]])
     """
 
-    def __init__(
-        self,
-        prototypes: str | ArrayLike = "sample",
-        count: Count = 100,
-        gamma: Positive = 1.0,
-        seed: Natural = 0,
-    ) -> None:
-        self.prototypes = prototypes
-        self.count = count
-        self.gamma = gamma
-        self.seed = seed
+    prototypes: str | ArrayLike = "sample"
+    count: Count = 100
+    gamma: Positive = 1.0
+    seed: Natural = 0
 
     def _learn(self, X: Any) -> None:
         count, seed = min(int(self.count), X.shape[0]), int(self.seed)

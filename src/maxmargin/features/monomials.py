@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations, combinations_with_replacement, groupby
 from typing import Annotated, Any, Literal
 
@@ -17,6 +18,7 @@ _HIGHEST = 255
 """The highest degree that the core takes (core/features/monomials.hpp)."""
 
 
+@dataclass(eq=False, repr=False)
 class Monomials(FeatureMap):
     """All monomials ``x_i1 x_i2 ... x_ik`` up to a degree: C(d + degree, degree), with the constant.
 
@@ -62,26 +64,15 @@ class Monomials(FeatureMap):
     ['x0', 'x1', 'x0^2', 'x0*x1', 'x1^2']
     """
 
-    def __init__(
-        self,
-        degree: Annotated[int, Range(f"[1, {_HIGHEST}]")] = 2,
-        interaction_only: bool = False,
-        scaling: Annotated[str, Literal["plain", "kernel"]] = "plain",
-        *,
-        gamma: Positive = 1.0,
-        coef0: KernelShift = 1.0,
-        include_bias: Annotated[bool | str, Literal["auto", True, False]] = "auto",
-        max_bytes: Count = 2**32,
-        lazy: Annotated[bool | str, Literal["auto", True, False]] = False,
-    ) -> None:
-        self.degree = degree
-        self.interaction_only = interaction_only
-        self.scaling = scaling
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.include_bias = include_bias
-        self.max_bytes = max_bytes
-        self.lazy = lazy
+    degree: Annotated[int, Range(f"[1, {_HIGHEST}]")] = 2
+    interaction_only: bool = False
+    scaling: Annotated[str, Literal["plain", "kernel"]] = "plain"
+    _: KW_ONLY
+    gamma: Positive = 1.0
+    coef0: KernelShift = 1.0
+    include_bias: Annotated[bool | str, Literal["auto", True, False]] = "auto"
+    max_bytes: Count = 2**32
+    lazy: Annotated[bool | str, Literal["auto", True, False]] = False
 
     def _learn(self, X: Any) -> None:
         self.expansion_ = self._expansion(X.shape[1])

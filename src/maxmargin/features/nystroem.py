@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ _PART = 64
 """Columns of a product with a triangular matrix: more would multiply zeros, fewer would be slower."""
 
 
+@dataclass(eq=False, repr=False)
 class Nystroem(NumberedMap):
     """``phi(x) = M' k(x)``: k(x) has the kernel between x and a sample Z of the rows, ``M M' = K(Z, Z)^+``.
 
@@ -60,25 +62,16 @@ class Nystroem(NumberedMap):
     True
     """
 
-    def __init__(
-        self,
-        count: Count = 1000,
-        kernel: Annotated[
-            Annotated[str, Literal["gaussian", "rbf", "poly", "laplacian", "linear"]] | Kernel,
-            "Or give an object of maxmargin.kernels.",
-        ] = "gaussian",
-        *,
-        gamma: Positive = 1.0,
-        degree: KernelDegree = 3,
-        coef0: KernelShift = 1.0,
-        seed: Natural = 0,
-    ) -> None:
-        self.count = count
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.seed = seed
+    count: Count = 1000
+    kernel: Annotated[
+        Annotated[str, Literal["gaussian", "rbf", "poly", "laplacian", "linear"]] | Kernel,
+        "Or give an object of maxmargin.kernels.",
+    ] = "gaussian"
+    _: KW_ONLY
+    gamma: Positive = 1.0
+    degree: KernelDegree = 3
+    coef0: KernelShift = 1.0
+    seed: Natural = 0
 
     def _learn(self, X: Any) -> None:
         self.kernel_ = self._find_kernel()

@@ -15,6 +15,7 @@ The tensor power itself, with its (d + 1)^degree entries, is never formed.  [Pha
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from maxmargin.kernels import Polynomial
 from maxmargin.tools.parameters import Count, Natural, Positive
 
 
+@dataclass(eq=False, repr=False)
 class PolynomialSketch(NumberedMap):
     """A random map into few columns with ``E <phi(x), phi(z)> = (gamma <x, z> + coef0)^degree``.
 
@@ -59,19 +61,11 @@ class PolynomialSketch(NumberedMap):
     (500, 2000)
     """
 
-    def __init__(
-        self,
-        degree: KernelDegree = 2,
-        gamma: Positive = 1.0,
-        coef0: KernelShift = 1.0,
-        columns: Count = 1000,
-        seed: Natural = 0,
-    ) -> None:
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.columns = columns
-        self.seed = seed
+    degree: KernelDegree = 2
+    gamma: Positive = 1.0
+    coef0: KernelShift = 1.0
+    columns: Count = 1000
+    seed: Natural = 0
 
     def _learn(self, X: Any) -> None:
         degree, gamma, coef0 = int(self.degree), float(self.gamma), float(self.coef0)

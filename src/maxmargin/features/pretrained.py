@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ _TYPES = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class Pretrained(NumberedMap):
     """The values of an inner layer of an ONNX network, one row per example, run with onnxruntime.
 
@@ -53,20 +55,12 @@ class Pretrained(NumberedMap):
         The part of the network that is run, as an ONNX file.
     """
 
-    def __init__(
-        self,
-        onnx_file: str | os.PathLike[str],
-        layer: str | None = None,
-        *,
-        batch_size: Count = 256,
-        callback: Callable[[int, int], Any] | None = None,
-        max_bytes: Count = 2**30,
-    ) -> None:
-        self.onnx_file = onnx_file
-        self.layer = layer
-        self.batch_size = batch_size
-        self.callback = callback
-        self.max_bytes = max_bytes
+    onnx_file: str | os.PathLike[str]
+    layer: str | None = None
+    _: KW_ONLY
+    batch_size: Count = 256
+    callback: Callable[[int, int], Any] | None = None
+    max_bytes: Count = 2**30
 
     def _learn(self, X: NDArray[Any]) -> None:
         self.network_ = first_part(self.onnx_file, self.layer, self.max_bytes)

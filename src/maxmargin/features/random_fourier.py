@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from maxmargin.kernels import Gaussian
 from maxmargin.tools.parameters import Natural, Positive, Range, wrong
 
 
+@dataclass(eq=False, repr=False)
 class RandomFourier(NumberedMap):
     """``sqrt(2 / count) (cos <v_j, x>, sin <v_j, x>)`` for count / 2 random v_j.
 
@@ -50,12 +52,9 @@ class RandomFourier(NumberedMap):
     True
     """
 
-    def __init__(
-        self, count: Annotated[int, Range("[2, inf)")] = 1000, gamma: Positive = 1.0, seed: Natural = 0
-    ) -> None:
-        self.count = count
-        self.gamma = gamma
-        self.seed = seed
+    count: Annotated[int, Range("[2, inf)")] = 1000
+    gamma: Positive = 1.0
+    seed: Natural = 0
 
     def _learn(self, X: Any) -> None:
         count, gamma = int(self.count), float(self.gamma)

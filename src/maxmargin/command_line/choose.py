@@ -14,7 +14,7 @@ import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt, print_table
-from maxmargin.command_line.shared.grid_search import GridSearch
+from maxmargin.command_line.shared.grid_search import GridSearch, check_ends
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
@@ -235,11 +235,7 @@ class _Ends:
     widened: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.low <= self.high < float("inf"):
-            raise Failure(
-                "--low and --high must be finite numbers above 0, the first not above the second. Got "
-                f"{self.low:g} and {self.high:g} instead."
-            )
+        check_ends(self.low, self.high)
 
     @property
     def low(self) -> float:

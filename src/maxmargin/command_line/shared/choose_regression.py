@@ -14,6 +14,7 @@ import typer
 import maxmargin
 from maxmargin.command_line.shared.answer import Failure, one_interrupt, print_table
 from maxmargin.command_line.shared.fitting import Fitting
+from maxmargin.command_line.shared.grid_search import check_ends
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.regression import numbers_to_predict, tell_regressor
 from maxmargin.tools.words import some
@@ -54,11 +55,7 @@ class RegressionSearch:
         unit = float(np.std(values)) or 1.0
         low = _LOW * unit if self.low is None else self.low
         high = _HIGH * unit if self.high is None else self.high
-        if not 0.0 < low <= high < math.inf:
-            raise Failure(
-                "--low and --high must be finite numbers above 0, the first not above the second. Got "
-                f"{low:g} and {high:g} instead."
-            )
+        check_ends(low, high)
         widths = np.geomspace(_NARROWEST, _WIDEST, self.epsilons or _EPSILONS)
         return {"C": np.geomspace(low, high, self.values), "epsilon": unit * widths}
 

@@ -13,7 +13,7 @@ import maxmargin
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import INTERRUPTED, Failure, attributes, print_json
 from maxmargin.command_line.shared.endings import ending, peak_memory
-from maxmargin.command_line.shared.fitting import Fitting, about_fit, about_work
+from maxmargin.command_line.shared.fitting import Fitting, about_fit, about_work, refuse
 from maxmargin.command_line.shared.in_chunks import TrainingChunks, fit_in_chunks
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.voice import VOICE
@@ -63,12 +63,8 @@ def refuse_in_chunks(
     reason: str, reading: options.TrainingData, data: Path, *, dask: bool, **given: Any
 ) -> None:
     """Refuse what takes all rows into memory."""
-    for name, value in given.items():
-        if value is not None:
-            raise Failure(
-                f"--{name.replace('_', '-')} needs the rows in memory, but {reason}. Leave it out"
-                + ("." if dask else ", or raise --memory where the machine has more.")
-            )
+    more = "" if dask else ", or raise --memory where the machine has more"
+    refuse(f"needs the rows in memory, but {reason}. Leave it out{more}.", **given)
     if reading.scale not in ("auto", "none"):
         raise Failure(
             f"--scale {reading.scale} needs the rows in memory, but {reason}. Scale the columns before."

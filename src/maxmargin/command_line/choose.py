@@ -13,18 +13,18 @@ import typer
 import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import Failure, in_words, no_interrupt, one_interrupt, print_table
-from maxmargin.command_line.shared.grid_search import GridSearch
+from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt, print_table
+from maxmargin.command_line.shared.grid_search import GridSearch, check_ends
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
 from maxmargin.files.data.labels import label_text
-from maxmargin.telling.progress import Clock
 from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from maxmargin.command_line.shared.fitting import Fitting
 
 _LOW, _HIGH = 1e-4, 1e4
 """The ends of the grid of C, as in LinearSVCCV, unless the best is found at one of them."""
@@ -113,6 +113,7 @@ def choose(
     import numpy as np
     from sklearn.model_selection import StratifiedKFold
 
+    from maxmargin.command_line.shared.fitting import Fitting, refuse
     from maxmargin.command_line.shared.report import Training, report
 
     options.check_files(output, data, test)
@@ -124,13 +125,13 @@ def choose(
         raise Failure(f"--task must be classification or regression. Got {task!r} instead.")
     if epsilons is not None and task != "regression":
         raise Failure("--epsilons is for --task regression. Add that, or leave --epsilons out.")
+    work = Fitting(data, output, test, reading, as_json)
     if task == "regression":
         from maxmargin.command_line.shared import choose_regression as regression
-        from maxmargin.command_line.shared.regression import RegressionFiles
 
-        regression.refuse(
-            picture=picture, class_weight=class_weight, loss=loss, intercept=intercept != "exact"
-        )
+        words = "is not for choose --task regression. Leave it out."
+        exact = intercept == "exact"
+        refuse(words, picture=picture, class_weight=class_weight, loss=loss, intercept=not exact)
         own = kernel.given(needs_kernel=True)
         if gammas is not None and not own:
             raise Failure("--gammas is for kernels. Got no kernel. Add --kernel gaussian, or leave it out.")
@@ -138,9 +139,7 @@ def choose(
         common["solver"] = configured(solver, option) or "auto"
         limit = options.seconds_or_none(max_time)
         tried = (low, high, values or (5 if own else 10), gammas, epsilons, folds, seed, limit, common)
-        paths = RegressionFiles(data, output, test, True)
-        found = regression.RegressionSearch(own, *tried)
-        return regression.choose_regressor(paths, found, reading, as_json=as_json)
+        return regression.choose_regressor(work, regression.RegressionSearch(own, *tried))
     if kernel.kernel is not None:
         if picture is not None or intercept != "exact" or loss not in (None, "hinge"):
             raise Failure(
@@ -151,7 +150,7 @@ def choose(
         search = GridSearch(own, low, high, values, gammas, folds, seed, options.seconds_or_none(max_time))
         parameters = {"tol": 1e-3 if tol is None else tol, "solver": configured(solver, option) or "auto"}
         parameters["max_iter"] = max_iter
-        return _choose_with_kernel(data, output, search, parameters, class_weight, test, reading, as_json)
+        return _choose_with_kernel(work, search, parameters, class_weight)
     kernel.given(needs_kernel=True)
     if gammas is not None:
         raise Failure("--gammas is for kernels. Got no kernel. Add --kernel gaussian, or leave it out.")
@@ -170,15 +169,12 @@ def choose(
         **options.intercept_options(intercept),
     )
     model._check_parameters()  # now, and not after an hour of reading
-    clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        training_set = reading.read_for_training(data, bars.reading(data.name))
+        training_set = work.read(bars)
         data_set = training_set.data
-        classes = np.unique(data_set.y)
         _check_folds(folds, data_set.y)
-        if class_weight is not None:
-            model.set_params(class_weight=options.class_weight_of(class_weight, classes))
-        seconds["read"] = clock.lap()
+        classes = _weighted(model, class_weight, data_set.y)
+        work.lap("read")
         problems = len(classes) if len(classes) > 2 else 1
         model.callback = bars.counting("choosing C", (folds + 1) * values * problems)
         with one_interrupt():
@@ -186,38 +182,26 @@ def choose(
             while (wider := ends.wider(model)) is not None:
                 model.set_params(Cs=wider)
                 warned = _fit(model, data_set)
-            seconds["train"] = clock.lap()
-            with no_interrupt():
-                best = options.with_columns(model.best_estimator_, training_set)
-                files.save_model(best, output, data=training_set.fingerprint)
-        seconds["write"] = clock.lap()
+            work.save_chosen(model.best_estimator_, training_set)
     choice = Choice(model, data_set.X.shape[0], picture, ends)
     warned += choice.doubts
     if picture is not None:
         choice.draw(picture, f"{data.name}: {loss.replace('_', ' ')} loss, {folds} folds")
-    training = Training(
-        model.best_estimator_,
-        data_set,
-        data,
-        output,
-        "maxmargin",
-        seconds,
-        warned,
-        choice=choice,
-        training_set=training_set,
-    )
-    return report(training, reading, test, as_json=as_json)
+    return report(Training(model.best_estimator_, work, training_set, warned, choice=choice))
+
+
+def _weighted(estimator: Any, class_weight: str | None, y: NDArray[Any]) -> NDArray[Any]:
+    """Tell the estimator of the weights that were asked for; returns the classes."""
+    import numpy as np
+
+    classes = np.unique(y)
+    if class_weight is not None:
+        estimator.set_params(class_weight=options.class_weight_of(class_weight, classes))
+    return classes
 
 
 def _choose_with_kernel(
-    data: Path,
-    output: Path,
-    search: GridSearch,
-    parameters: dict[str, Any],
-    class_weight: str | None,
-    test: Path | None,
-    reading: options.TrainingData,
-    as_json: bool,
+    work: Fitting, search: GridSearch, parameters: dict[str, Any], class_weight: str | None
 ) -> int:
     """The same with C and gamma of a kernel."""
     import numpy as np
@@ -225,39 +209,21 @@ def _choose_with_kernel(
     from maxmargin.command_line.shared.report import Training, report
 
     estimator = maxmargin.SVC(
-        **search.kernel, **parameters, n_jobs=reading.threads, random_state=search.seed
+        **search.kernel, **parameters, n_jobs=work.reading.threads, random_state=search.seed
     )
     estimator._check_parameters()  # now, and not after an hour of reading
-    clock, seconds = Clock(), dict[str, float]()
-    with Bars(quiet=as_json) as bars:
-        training_set = reading.read_for_training(data, bars.reading(data.name))
+    with Bars(quiet=work.as_json) as bars:
+        training_set = work.read(bars)
         data_set = training_set.data
         _check_folds(search.folds, data_set.y)
-        if class_weight is not None:
-            weights = options.class_weight_of(class_weight, np.unique(data_set.y))
-            estimator.set_params(class_weight=weights)
-        seconds["read"] = clock.lap()
+        _weighted(estimator, class_weight, data_set.y)
+        work.lap("read")
         with one_interrupt():
             found = search.run(estimator, data_set.X, data_set.y, bars)
-            seconds["train"] = clock.lap()
             if data_set.feature_names is not None:
                 found.best.feature_names_in_ = np.array(data_set.feature_names, dtype=object)
-            with no_interrupt():
-                best = options.with_columns(found.best, training_set)
-                files.save_model(best, output, data=training_set.fingerprint)
-        seconds["write"] = clock.lap()
-    training = Training(
-        found.best,
-        data_set,
-        data,
-        output,
-        "maxmargin",
-        seconds,
-        found.doubts,
-        choice=found,
-        training_set=training_set,
-    )
-    return report(training, reading, test, as_json=as_json)
+            work.save_chosen(found.best, training_set)
+    return report(Training(found.best, work, training_set, found.doubts, choice=found))
 
 
 @dataclass
@@ -269,11 +235,7 @@ class _Ends:
     widened: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.low <= self.high < float("inf"):
-            raise Failure(
-                "--low and --high must be finite numbers above 0, the first not above the second. Got "
-                f"{self.low:g} and {self.high:g} instead."
-            )
+        check_ends(self.low, self.high)
 
     @property
     def low(self) -> float:

@@ -143,48 +143,36 @@ def _digits() -> tuple[Any, Any, Any, Any]:
 
 def _save(path: Path, *, as_json: bool) -> int:
     """The rows for training under this name, those for the test under one with ``.test`` in it."""
+    from maxmargin.files.whole import write_whole
+
     test_path = path.with_name(f"{path.stem}.test{path.suffix}")
     for each in (path, test_path):
         check_writable(each)
+    label = ""
     if path.suffix.lower() == ".csv":
-        return _save_table(path, test_path, as_json=as_json)
-    X, y, X_test, y_test = _breast_cancer()
-    _write_libsvm(path, X, y)
-    _write_libsvm(test_path, X_test, y_test)
-    if as_json:
-        print_json({"data": path, "rows": len(y), "test_data": test_path, "test_rows": len(y_test)})
+        header, *lines = _customers()
+        parts = [[header, *lines[:_CUSTOMERS]], [header, *lines[_CUSTOMERS:]]]
+        counts, label = [len(part) - 1 for part in parts], " --label churn"
+        what = "made-up customers of a telephone company, and whether they left it."
     else:
-        typer.echo(
-            f"Wrote {path} with {len(y)} rows and {test_path} with {len(y_test)}: scikit-learn's breast "
-            f"cancer data, {X.shape[1]} columns scaled to unit variance.\n"
-            f"Next: maxmargin train {path} -o model.mm --test {test_path}"
-        )
-    return DONE
-
-
-def _save_table(path: Path, test_path: Path, *, as_json: bool) -> int:
-    """A made-up table with everything that real ones have."""
-    from maxmargin.files.whole import write_whole
-
-    header, *lines = _customers()
-    parts = ((path, lines[:_CUSTOMERS]), (test_path, lines[_CUSTOMERS:]))
-    for where, rows in parts:
-        text = "\n".join([header, *rows, ""]).encode()
-        write_whole(where, partial(_write_bytes, text))
+        X, y, X_test, y_test = _breast_cancer()
+        parts = [_libsvm_lines(X, y), _libsvm_lines(X_test, y_test)]
+        counts = [len(part) for part in parts]
+        what = f"scikit-learn's breast cancer data, {X.shape[1]} columns scaled to unit variance."
+    for where, part in zip((path, test_path), parts, strict=True):
+        write_whole(where, partial(_write_lines, part))
     if as_json:
-        counts = [len(rows) for _, rows in parts]
         print_json({"data": path, "rows": counts[0], "test_data": test_path, "test_rows": counts[1]})
     else:
         typer.echo(
-            f"Wrote {path} with {len(parts[0][1])} rows and {test_path} with {len(parts[1][1])}: made-up "
-            "customers of a telephone company, and whether they left it.\n"
-            f"Next: maxmargin train {path} --label churn -o model.mm --test {test_path}"
+            f"Wrote {path} with {counts[0]} rows and {test_path} with {counts[1]}: {what}\n"
+            f"Next: maxmargin train {path}{label} -o model.mm --test {test_path}"
         )
     return DONE
 
 
-def _write_bytes(text: bytes, file: BinaryIO) -> None:
-    file.write(text)
+def _write_lines(lines: list[str], file: BinaryIO) -> None:
+    file.writelines(f"{line}\n".encode() for line in lines)
 
 
 _CUSTOMERS, _TEST_CUSTOMERS = 600, 200
@@ -221,16 +209,11 @@ def _customers() -> list[str]:
     return lines
 
 
-def _write_libsvm(path: Path, X: Any, y: Any) -> None:
-    from maxmargin.files.whole import write_whole
-
-    lines = (
-        f"{label:+.0f} "
-        + " ".join(f"{index}:{value:.6g}" for index, value in enumerate(row, start=1))
-        + "\n"
+def _libsvm_lines(X: Any, y: Any) -> list[str]:
+    return [
+        f"{label:+.0f} " + " ".join(f"{index}:{value:.6g}" for index, value in enumerate(row, start=1))
         for label, row in zip(y, X, strict=True)
-    )
-    write_whole(path, lambda file: file.writelines(line.encode() for line in lines))
+    ]
 
 
 def _print_answer(title: str, answer: dict[str, Any], tol: float) -> None:

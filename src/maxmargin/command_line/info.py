@@ -12,6 +12,7 @@ import typer
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
 from maxmargin.command_line.shared.options import Json, Reading
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import column_name
 from maxmargin.files.data.labels import label_text, quoted_label
 from maxmargin.tools.words import bytes_in_words, percent, some
 
@@ -56,7 +57,7 @@ def info(
     else:
         survey = _survey(file, reading, quiet=as_json)
         warnings = _label_warnings(survey)
-        warnings += scale_doubts(survey.scales, partial(_name, survey), IN_THE_DATA)
+        warnings += scale_doubts(survey.scales, partial(column_name, survey.feature_names), IN_THE_DATA)
     if survey.columns and (contradictions := survey.contradictions()):
         warnings.append(
             f"{contradictions} rows have the values of another row and a different label: no classifier "
@@ -88,12 +89,6 @@ def _survey(path: Path, reading: Reading, *, quiet: bool) -> Survey:
         for piece in reading.stream(path, labelled=False, progress=bars.reading(path.name)):
             survey.add(piece)
     return survey
-
-
-def _name(survey: Survey, column: int) -> str:
-    if survey.feature_names is not None:
-        return f"'{survey.feature_names[column]}'"
-    return str(column + 1)
 
 
 def _label_warnings(survey: Survey) -> list[str]:

@@ -70,7 +70,7 @@ def predict(
         check_writable(target, data, model)
     saved = files.load_model(model)
     is_sure = sureness_of(saved, model) if sure else None
-    tally, lines = _Tally(), _Lines(scores=scores)
+    tally, lines = Tally(), _Lines(scores=scores)
     rows: list[list[str]] = []
     with Bars(quiet=as_json or target is None) as bars:
         pieces = tally.of(predictions(saved, reading, data, bars.reading(data.name), is_sure))
@@ -124,6 +124,8 @@ class Piece:
     """In regression, what each number is off by, where the data have theirs."""
     ranked: Ranked | None = None
     """In ranking, what the scores can be compared with, where the data have relevances."""
+    outside: int = 0
+    """Rows outside of the region of one class."""
 
 
 def sureness_of(model: files.StoredModel, path: Path) -> Callable[[Any], NDArray[Any]]:
@@ -176,7 +178,8 @@ def predictions(
         ranked = None
         if model.is_ranking and data.y is not None and (found_numbers := _some_numbers(data.y)) is not None:
             ranked = Ranked(found_numbers, labels, data.query)
-        yield Piece(labels, scores, *counts, sure, data.gaps, made_up, errors, ranked)
+        outside = int(np.count_nonzero(labels < 0)) if model.is_one_class else 0
+        yield Piece(labels, scores, *counts, sure, data.gaps, made_up, errors, ranked, outside)
 
 
 def _some_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
@@ -299,11 +302,12 @@ def compressed(path: Path, file: BinaryIO) -> Iterator[BinaryIO]:
         yield file
 
 
-class _Tally:
+class Tally:
     """What is said about all pieces together."""
 
     def __init__(self) -> None:
-        self.rows = self.known = self.right = self.unlabelled = self.skipped = self.dropped = 0
+        self.rows = self.known = self.right = self.unlabelled = 0
+        self.skipped = self.dropped = self.outside = 0
         self.labelled = False
         self.sure: int | None = None
         self.filled, self.unseen = Counter[str](), Counter[str]()
@@ -319,6 +323,7 @@ class _Tally:
             self.unlabelled += piece.unlabelled
             self.skipped += piece.skipped
             self.dropped += piece.dropped
+            self.outside += piece.outside
             self.labelled |= piece.labelled
             if piece.sure is not None:
                 self.sure = (self.sure or 0) + int(piece.sure.sum())
@@ -357,6 +362,7 @@ class _Tally:
         return (self.squared / self.compared) ** 0.5 if self.compared else None
 
     def as_json(self) -> dict[str, Any]:
+        """One object."""
         right = self.right if self.known else None
         counts = attributes(self, "rows", "accuracy", "skipped")
         if self.compared:
@@ -367,6 +373,7 @@ class _Tally:
         return counts | {"right": right, "dropped_values": self.dropped, "sure_rows": self.sure}
 
     def sentences(self, model: files.StoredModel) -> Iterator[str]:
+        """The same in words."""
         if self.accuracy is not None:
             yield f"Accuracy: {100 * self.accuracy:.2f} %, {self.right} of {self.judged} rows."
             if self.unlabelled:

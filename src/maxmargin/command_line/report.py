@@ -15,6 +15,7 @@ from maxmargin.command_line.predict import aligned
 from maxmargin.command_line.shared import options
 from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import option_of
 from maxmargin.tools.words import bytes_in_words
 
 _NO_MATTER = {"threads", "max_time"}
@@ -113,7 +114,7 @@ def _checks(
     }
     words: list[Any] = []
     for name, value in given.items():
-        words.append("-C" if name == "C" else f"--{name.replace('_', '-')}")
+        words.append(option_of(name))
         words += [] if value is True else [value]
     commands = [command("maxmargin", "certify", model, data, *words)]
     plain = file_format(str(data), reading.format) in ("libsvm", "csv") and data.suffix != ".zst"

@@ -6,20 +6,18 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import maxmargin
 from maxmargin import files
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt
+from maxmargin.command_line.shared.answer import Failure, in_words
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.in_chunks import TrainingChunks, is_several
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.solver_options import Options, configured, usual_loss
-from maxmargin.telling.progress import Clock
-from maxmargin.tools.interrupts import held_back
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -178,6 +176,7 @@ def train(
     """
     import numpy as np
 
+    from maxmargin.command_line.shared.fitting import Fitting, refuse
     from maxmargin.command_line.shared.report import Training, report
 
     target = output or resume
@@ -205,61 +204,31 @@ def train(
         raise Failure(f"--dask is for --task classification. Got {task!r} instead. Leave --dask out.")
     if task != "ranking" and reading.query is not None:
         raise Failure("--query is for --task ranking. Add that, or leave --query out.")
+    work = Fitting(data, target, test, reading, as_json, not no_proof, model_format, hold_out)
+    no_classes = {"class_weight": class_weight, "resume": resume, "features": features}
+    no_tube = {"multi_class": multi_class, "hold_out": hold_out, "epsilon": epsilon}
+    no_tube |= {"intercept": intercept, "device": device}
     if task == "ranking":
-        from maxmargin.command_line.shared import ranking
+        from maxmargin.command_line.shared.ranking import train_ranking
 
-        others = None if model_format == "maxmargin" else model_format
-        ranking.refuse_for_ranking(
-            class_weight=class_weight,
-            multi_class=multi_class,
-            hold_out=hold_out,
-            resume=resume,
-            features=features,
-            model_format=others,
-            epsilon=epsilon,
-            intercept=intercept,
-            solver=solver,
-            option=option,
-            kernel=kernel.given(needs_kernel=True),
-            device=device,
-            nu=nu,
-        )
-        return ranking.train_ranking(
-            ranking.RankingFiles(data, target, test, not no_proof),
-            {name: value for name, value in given.items() if name != "solver"},
-            reading,
-            as_json=as_json,
-        )
+        refused: dict[str, Any] = {"solver": solver, "option": option, "nu": nu}
+        refused["model_format"] = None if model_format == "maxmargin" else model_format
+        refused["kernel"] = kernel.given(needs_kernel=True)
+        refuse("is not for --task ranking. Leave it out.", **no_classes, **no_tube, **refused)
+        return train_ranking(work, given | {"solver": None})
     if task == "one-class":
-        from maxmargin.command_line.shared import one_class
+        from maxmargin.command_line.shared.one_class import train_one_class
 
-        one_class.refuse_for_one_class(
-            class_weight=class_weight,
-            multi_class=multi_class,
-            hold_out=hold_out,
-            resume=resume,
-            features=features,
-            epsilon=epsilon,
-            intercept=intercept,
-            penalty=penalty,
-            device=device,
-            C=C,
-            loss=loss,
-        )
-        given = {name: value for name, value in given.items() if name not in ("C", "loss")} | {"nu": nu}
-        regions = one_class.OneClassFiles(data, target, test, not no_proof, model_format)
-        given |= kernel.given(needs_kernel=True)
-        return one_class.train_one_class(regions, given, reading, as_json=as_json)
+        refused = {"penalty": penalty, "C": C, "loss": loss}
+        refuse("is not for --task one-class. Leave it out.", **no_classes, **no_tube, **refused)
+        return train_one_class(work, given | {"nu": nu} | kernel.given(needs_kernel=True))
     if task == "regression":
-        from maxmargin.command_line.shared import regression
+        from maxmargin.command_line.shared.regression import train_regressor
 
-        regression.refuse_for_regression(
-            class_weight=class_weight, resume=resume, features=features, penalty=penalty
-        )
+        refuse("is for --task classification. Leave it out.", **no_classes, penalty=penalty)
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= kernel.given(needs_kernel=True) | {"epsilon": epsilon, "nu": nu}
-        paths = regression.RegressionFiles(data, target, test, not no_proof, hold_out, model_format)
-        return regression.train_regressor(paths, given, reading, as_json=as_json)
+        return train_regressor(work, given)
     given |= _multi_class(multi_class, loss, intercept, kernel.kernel)
     if epsilon is not None:
         raise Failure("--epsilon is for --task regression. Add that, or leave --epsilon out.")
@@ -289,10 +258,7 @@ def train(
         given |= {} if intercept is None else options.intercept_options(intercept)
         given |= {"solver": None, "C": 1.0 if C is None else C, "tol": 1e-4 if tol is None else tol}
         given["loss"] = loss or usual_loss(solver, model_format)
-        chunk_files = trained_in_chunks.ChunkFiles(data, target, test, model_format, not no_proof)
-        return trained_in_chunks.train_in_chunks(
-            chunk_files, given, class_weight, chunking, reading, in_chunks, as_json=as_json
-        )
+        return trained_in_chunks.train_in_chunks(work, given, class_weight, chunking, in_chunks)
     earlier = None if resume is None else files.load_model(resume)
     _refuse_nu(nu, C, earlier, kernel.kernel, class_weight)
     own = kernel.given(needs_kernel=not _has_kernel(earlier) and features is None)
@@ -316,11 +282,9 @@ def train(
         if loss is None and earlier is None and "multi_class" not in given:
             given["loss"] = "squared_hinge" if penalty == "l1" else usual_loss(solver, model_format)
     estimator = _estimator(given, earlier)
-    clock, seconds = Clock(), dict[str, float]()
     with Bars(quiet=as_json) as bars:
-        training_set = reading.read_for_training(
-            data, bars.reading(data.name), earlier, weighted=hold_out is None and kernel.kernel is None
-        )
+        weighted = hold_out is None and kernel.kernel is None
+        training_set = work.read(bars, earlier=earlier, weighted=weighted)
         data_set = training_set.data
         bars.waiting("looking at the data")
         options.check_columns(training_set, model_format)
@@ -328,41 +292,19 @@ def train(
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
             estimator.set_params(class_weight=options.class_weight_of(class_weight, classes))
-        fingerprint = _checked_fingerprint(training_set.as_read, data, earlier)
+        _check_fingerprint(training_set, data, earlier)
         X = expanded(data_set.X, asked, earlier, problems=len(classes) if len(classes) > 2 else 1)
-        seconds["read"] = clock.lap()
+        work.lap("read")
         held_out = None
         if hold_out is not None:
             kept, out = _split(data_set.y, hold_out, seed or 0)
             parts = [expanded(part, asked, earlier) for part in training_set.split(kept, out, reading)]
             held_out = _held_out(estimator, parts[0], parts[1], data_set.y[kept], data_set.y[out])
-            seconds["hold out"] = clock.lap()
+            work.lap("hold out")
         bars.waiting("preparing")
-        with one_interrupt(), held_back():  # it ends the training, and what that leaves is written
+        with work.written(bars, lambda: work.save_fitted(estimator, training_set)):
             warned, blocks = _fit(estimator, X, data_set, bars)
-            seconds["train"] = clock.lap()
-            bars.waiting("writing")
-            files.save_model(
-                options.with_columns(estimator, training_set),
-                target,
-                data=fingerprint,
-                proof=not no_proof,
-                format=cast(Any, model_format),
-            )
-        seconds["write"] = clock.lap()
-    training = Training(
-        estimator,
-        data_set,
-        data,
-        target,
-        model_format,
-        seconds,
-        warned,
-        blocks,
-        held_out=held_out,
-        training_set=training_set,
-    )
-    return report(training, reading, test, as_json=as_json)
+    return report(Training(estimator, work, training_set, warned, blocks, held_out=held_out))
 
 
 def _multi_class(
@@ -472,18 +414,18 @@ def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> 
         )
 
 
-def _checked_fingerprint(data_set: files.DataSet, path: Path, earlier: files.StoredModel | None) -> str:
-    """The fingerprint of the data; refuses data that a model to resume was not trained on."""
-    found = files.fingerprint(data_set.X, data_set.y)
-    if earlier is not None and earlier.fingerprint not in (None, found):
+def _check_fingerprint(
+    training_set: options.TrainingSet, path: Path, earlier: files.StoredModel | None
+) -> None:
+    """Refuse data that a model to resume was not trained on."""
+    if earlier is not None and earlier.fingerprint not in (None, training_set.fingerprint):
         size = f"{earlier.rows} rows and {earlier.features} columns"
-        own = f"{data_set.X.shape[0]} rows and {data_set.X.shape[1]} columns"
+        own = "{} rows and {} columns".format(*training_set.as_read.X.shape)
         raise Failure(
             f"--resume must be given the data that the model was trained on ({size}). Got {path} instead "
             f"({own}), whose fingerprint differs. Give the same file with the same options, or train anew "
             "without --resume."
         )
-    return found
 
 
 def _fit(

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import maxmargin
-from maxmargin import files
-from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import Failure, no_interrupt, one_interrupt, print_table
+from maxmargin.command_line.shared.answer import Failure, one_interrupt, print_table
+from maxmargin.command_line.shared.fitting import Fitting
+from maxmargin.command_line.shared.grid_search import check_ends
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.regression import RegressionFiles, Trained, numbers_to_predict
-from maxmargin.telling.progress import Clock
+from maxmargin.command_line.shared.regression import numbers_to_predict, tell_regressor
 from maxmargin.tools.words import some
 
 if TYPE_CHECKING:
@@ -30,13 +29,6 @@ _NARROWEST, _WIDEST = 0.01, 0.3
 _EPSILONS = 3
 _SHOWN = 10
 """Values that are listed, the best first."""
-
-
-def refuse(**given: Any) -> None:
-    """Refuse options that are for classifiers, by their names."""
-    for name, value in given.items():
-        if value:
-            raise Failure(f"--{name.replace('_', '-')} is not for choose --task regression. Leave it out.")
 
 
 @dataclass(frozen=True)
@@ -63,11 +55,7 @@ class RegressionSearch:
         unit = float(np.std(values)) or 1.0
         low = _LOW * unit if self.low is None else self.low
         high = _HIGH * unit if self.high is None else self.high
-        if not 0.0 < low <= high < math.inf:
-            raise Failure(
-                "--low and --high must be finite numbers above 0, the first not above the second. Got "
-                f"{low:g} and {high:g} instead."
-            )
+        check_ends(low, high)
         widths = np.geomspace(_NARROWEST, _WIDEST, self.epsilons or _EPSILONS)
         return {"C": np.geomspace(low, high, self.values), "epsilon": unit * widths}
 
@@ -178,26 +166,18 @@ class Chosen:
         typer.echo(f"{values}: R² is {chosen.score:.4f} on held-out rows.")
 
 
-def choose_regressor(
-    paths: RegressionFiles, search: RegressionSearch, reading: options.TrainingData, *, as_json: bool
-) -> int:
+def choose_regressor(work: Fitting, search: RegressionSearch) -> int:
     """Choose, write the model of all rows and say what it is worth."""
-    clock, seconds = Clock(), dict[str, float]()
-    with Bars(quiet=as_json) as bars:
-        training_set = reading.read_for_training(paths.data, bars.reading(paths.data.name))
-        values = numbers_to_predict(training_set.data.y, paths.data)
+    with Bars(quiet=work.as_json) as bars:
+        training_set = work.read(bars)
+        values = numbers_to_predict(training_set.data.y, work.data)
         if len(values) < search.folds:
             raise Failure(f"--folds must be at most the {len(values)} rows. Got {search.folds} instead.")
-        seconds["read"] = clock.lap()
+        work.lap("read")
         bars.waiting("choosing C and epsilon")
         with one_interrupt():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # how the model of all rows ended is said in words later
-                chosen = search.run(training_set.data.X, values, reading.threads)
-            seconds["train"] = clock.lap()
-            with no_interrupt():
-                best = options.with_columns(chosen.best, training_set)
-                files.save_model(best, paths.target, data=training_set.fingerprint)
-        seconds["write"] = clock.lap()
-    found = Trained(chosen.best, paths, training_set, values, [], seconds, None, None, chosen)
-    return found.tested_on(paths, reading, quiet=as_json).tell(as_json=as_json)
+                chosen = search.run(training_set.data.X, values, work.reading.threads)
+            work.save_chosen(chosen.best, training_set)
+    return tell_regressor(work, chosen.best, training_set, values, [], choice=chosen)

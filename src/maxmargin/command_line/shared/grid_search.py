@@ -50,11 +50,7 @@ class GridSearch:
         from maxmargin.estimators import SVCCV
 
         low, high = self.low or _LOW, self.high or _HIGH
-        if not 0.0 < low <= high < float("inf"):
-            raise Failure(
-                "--low and --high must be finite numbers above 0, the first not above the second. Got "
-                f"{low:g} and {high:g} instead."
-            )
+        check_ends(low, high)
         grid: dict[str, Any] = {"C": np.geomspace(low, high, self.values or _VALUES)}
         if self.kernel["kernel"] != "linear":
             grid["gamma"] = self._gammas(X)
@@ -104,6 +100,15 @@ class GridSearch:
         middle = find_gamma(self.kernel.get("gamma", "scale"), X, np.ones(X.shape[0]))
         count = self.gammas or _GAMMAS
         return middle * np.geomspace(1 / _FURTHEST, _FURTHEST, count) if count > 1 else np.array([middle])
+
+
+def check_ends(low: float, high: float) -> None:
+    """Refuse values of C that make no grid."""
+    if not 0.0 < low <= high < float("inf"):
+        raise Failure(
+            "--low and --high must be finite numbers above 0, the first not above the second. Got "
+            f"{low:g} and {high:g} instead."
+        )
 
 
 CURES = {"C": ("--low", "--high"), "gamma": ("--gamma", "--gamma")}

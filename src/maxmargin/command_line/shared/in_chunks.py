@@ -7,7 +7,6 @@ import glob
 import math
 import os
 import re
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.command_line.shared.answer import Failure
-from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.progress import Bars, fit_and_warnings
 
 if TYPE_CHECKING:
     import maxmargin
@@ -172,18 +171,12 @@ class Passing:
 
 def fit_in_chunks(estimator: maxmargin.LinearSVC, chunks: Chunks, bars: Bars, data: Path) -> list[str]:
     """Fit with progress; returns what the fit warned of beside not reaching its tolerance."""
-    from sklearn.exceptions import ConvergenceWarning
-
     limit = math.inf if estimator.max_time is None else estimator.max_time
     passing = Passing(bars, f"training on {data.name}", estimator.tol, limit)
     assert chunks.files is not None
     chunks.files.progress = passing.read
     estimator.callback = passing.passed
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        estimator.fit(chunks)
-    estimator.set_params(callback=None)
-    return [str(one.message) for one in caught if not issubclass(one.category, ConvergenceWarning)]
+    return fit_and_warnings(estimator, chunks)
 
 
 def can_be_judged_in_chunks(model: files.StoredModel) -> bool:

@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -396,7 +397,7 @@ class TrainingSet:
         """The data before they were scaled, of which files keep the fingerprint."""
         return self.unprepared or self.data
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """By which the data are known again."""
         from maxmargin.files.data.fingerprints import fingerprint_of

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from dataclasses import asdict, dataclass
-from functools import cached_property
-from pathlib import Path
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,23 +14,23 @@ import typer
 
 import maxmargin
 from maxmargin import core, files
-from maxmargin.command_line.predict import predictions
 from maxmargin.command_line.shared.answer import (
-    DONE,
     INTERRUPTED,
-    NOT_REACHED,
     attributes,
     print_error,
     print_json,
     print_table,
 )
-from maxmargin.command_line.shared.columns import encoding_as_json, encoding_in_words, made_up_in_words
+from maxmargin.command_line.shared.columns import encoding_as_json
+from maxmargin.command_line.shared.endings import code_of, ending, peak_memory
 from maxmargin.command_line.shared.features import features_as_json, features_in_words
+from maxmargin.command_line.shared.fitting import Fitting, about_data, about_fit, about_work
 from maxmargin.command_line.shared.progress import Bars
+from maxmargin.command_line.shared.words import column_name
 from maxmargin.estimators.sureness import has_place, settled_of
 from maxmargin.files.data.labels import problem_text, quoted_label
 from maxmargin.kernels.names import describe
-from maxmargin.proof.model import Status, each_of
+from maxmargin.proof.model import each_of
 from maxmargin.telling.doubts import (
     ON_THE_COMMAND_LINE,
     column_scales,
@@ -42,54 +40,14 @@ from maxmargin.telling.doubts import (
     separating_columns,
     separating_doubts,
 )
-from maxmargin.telling.progress import Clock
-from maxmargin.tools.words import bytes_in_words, counted, percent, seconds_in_words
+from maxmargin.tools.words import percent
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
     from maxmargin.command_line.shared.grid_search import Found
-    from maxmargin.command_line.shared.options import Reading, TrainingSet
+    from maxmargin.command_line.shared.options import TrainingSet
     from maxmargin.features.expansion import Expansion
 
-_ENDINGS = {
-    "CERTIFIED": "Certified: the relative gap of {gap:.1e} is within the --tol of {tol:g}.",
-    "NOT_PROVEN": (
-        "Not proven: the relative distance of {gap:.1e} between the two values is within the --tol of "
-        "{tol:g}, but the function is not shown to be a kernel on these rows, or its values are too large "
-        "for float64, so that it bounds nothing. Use --kernel gaussian, or polynomial with --coef0 of at "
-        "least 0 and scaled columns."
-    ),
-    "STEPS_SPENT": (
-        "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. "
-        "Raise --max-iter, loosen --tol, choose another --solver, or scale the columns (maxmargin info "
-        "{data} tells whether they differ)."
-    ),
-    "TIME_SPENT": (
-        "Not certified to --tol: --max-time ran out after {steps} steps at a relative gap of {gap:.1e}, "
-        "above {tol:g}. Raise --max-time, loosen --tol, or scale the columns (maxmargin info {data} "
-        "tells whether they differ)."
-    ),
-    "INTERRUPTED": (
-        "Interrupted after {steps} steps: the best certified model so far is written, with a relative gap "
-        "of {gap:.1e} (--tol {tol:g})."
-    ),
-    "STOPPED": "Stopped after {steps} steps at a relative gap of {gap:.1e} (--tol {tol:g}).",
-    "VALUES_ROUNDED": (
-        "Not certified to --tol: after {steps} steps the relative gap is {gap:.1e}, above {tol:g}. The "
-        "values of the kernel are so large, or --C is, that their rounding in float64 alone can change the "
-        "objective by more than --tol. Scale the columns, or lower --C, --gamma or --degree."
-    ),
-    "RULE_FIRED": (
-        "Not certified to --tol: after {steps} steps the solver had nothing left to gain, at a relative "
-        "gap of {gap:.1e}, above {tol:g}: rounding error is in the way. Loosen --tol or scale "
-        "the columns."
-    ),
-    "NO_GAIN": (
-        "Not certified to --tol: after {steps} passes over the data the relative gap is {gap:.1e}, above "
-        "{tol:g}, and the last passes have hardly lowered it. Raise --memory, so that more rows near the "
-        "margin can be kept, loosen --tol, or scale the columns."
-    ),
-}
 _CAN_GO_ON = ("STEPS_SPENT", "TIME_SPENT", "INTERRUPTED", "STOPPED")
 _VALUES = ("primal", "dual", "relative_gap", "kkt_violation")
 """What is told of a certificate."""
@@ -106,11 +64,8 @@ class Training:
     """What was trained from what, and where it lies."""
 
     estimator: maxmargin.LinearSVC | maxmargin.SVC
-    data_set: files.DataSet
-    data: Path
-    target: Path
-    model_format: str
-    seconds: dict[str, float]
+    work: Fitting
+    training_set: TrainingSet
     warned: list[str]
     """What the fit warned of, beside not reaching its tolerance."""
     blocks: int | None = None
@@ -120,8 +75,11 @@ class Training:
     """How C was chosen, where it was."""
     held_out: tuple[int, int] | None = None
     """How many of the rows held out a model of the others gets right, and how many these are."""
-    training_set: TrainingSet | None = None
-    """What the data were made of, where they come from a table."""
+
+    @property
+    def data_set(self) -> files.DataSet:
+        """The rows, as the model saw them."""
+        return self.training_set.data
 
     @property
     def certificates(self) -> list[maxmargin.Certificate]:
@@ -175,11 +133,7 @@ class Training:
     def doubts(self) -> list[str]:
         """What the fit warned of, and what makes the model useless whatever its proof says."""
         data, (right, of) = self.data_set, self.right
-        names = data.feature_names
-
-        def name(column: int) -> str:
-            return str(column + 1) if names is None else f"'{names[column]}'"
-
+        name = partial(column_name, data.feature_names)
         doubts = scale_doubts(column_scales(data.X), name, ON_THE_COMMAND_LINE, large=False)
         if self.estimator.class_weight is None:
             counts = [round(count * of / len(data.y)) for count in self.counts]
@@ -187,10 +141,9 @@ class Training:
         separating = [name(column) for column in separating_columns(data.X, data.y)]
         if data.encoding is not None:
             owners = [f"'{column.name}'" for column in data.encoding.columns for _ in column.names]
-            places = {f"'{name}'": owner for name, owner in zip(names or (), owners, strict=True)}
-            separating = list(dict.fromkeys(places[name] for name in separating))
-        counting = [] if self.training_set is None else self.training_set.counting
-        counting = [f"'{column}'" for column in counting]
+            places = dict(zip(map(name, range(data.X.shape[1])), owners, strict=True))
+            separating = list(dict.fromkeys(places[column] for column in separating))
+        counting = [f"'{column}'" for column in self.training_set.counting]
         doubts += separating_doubts([column for column in separating if column not in counting])
         doubts += counting_doubts(counting)
         return [*self.warned, *doubts]
@@ -216,10 +169,10 @@ class Training:
     def ending(self) -> str:
         """How the training ended, and what to do about it."""
         gap, tol = self.worst.relative_gap, self.estimator.tol
-        words, _ = ending(self.estimator.status_, gap, tol, self.steps, self.data)
-        if self.estimator.status_.name not in _CAN_GO_ON or self.model_format != "maxmargin":
+        words, _ = ending(self.estimator.status_, gap, tol, self.steps, self.work.data)
+        if self.estimator.status_.name not in _CAN_GO_ON or self.work.model_format != "maxmargin":
             return words
-        return f"{words} To go on from here: maxmargin train {self.data} --resume {self.target}"
+        return f"{words} To go on from here: maxmargin train {self.work.data} --resume {self.work.target}"
 
     @property
     def steps(self) -> int:
@@ -234,7 +187,7 @@ class Training:
     @property
     def before(self) -> list[str]:
         """The names of the steps that columns of numbers go through before the model."""
-        preparation = None if self.training_set is None else self.training_set.preparation
+        preparation = self.training_set.preparation
         return [] if preparation is None else [step.name for step in preparation.steps]
 
     @property
@@ -247,83 +200,45 @@ class Training:
     @property
     def code(self) -> int:
         """The exit code."""
-        return _code(self.estimator.status_)
+        return code_of(self.estimator.status_)
 
 
-def ending(status: Status, gap: float, tol: float, steps: int, data: Path) -> tuple[str, int]:
-    """How a training ended and what to do about it, and the exit code."""
-    words = _ENDINGS[status.name].format(gap=gap, tol=tol, steps=steps, data=data)
-    return words.replace("after 1 steps", "after 1 step"), _code(status)
-
-
-def _code(status: Status) -> int:
-    return {"CERTIFIED": DONE, "INTERRUPTED": INTERRUPTED}.get(status.name, NOT_REACHED)
-
-
-def report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:
+def report(training: Training) -> int:
     """Say how it went, on stdout; returns the exit code."""
     try:
-        return _report(training, reading, test, as_json=as_json)
+        return _report(training)
     except KeyboardInterrupt:
-        words = f"Interrupted: the model is trained and written to {training.target}."
-        print_error(words, as_json=as_json)
+        words = f"Interrupted: the model is trained and written to {training.work.target}."
+        print_error(words, as_json=training.work.as_json)
         return INTERRUPTED
 
 
-def _report(training: Training, reading: Reading, test: Path | None, *, as_json: bool) -> int:
-    seconds = dict(training.seconds)
+def _report(training: Training) -> int:
+    work = training.work
     if training.choice is None:  # else that of one fit of many would be told
         # Classes side by side certify side by side: their sum can exceed the time of training.
-        seconds["certify"] = min(sum(trace.certifying for trace in training.traces), seconds["train"])
-    tested = None
-    if test is not None and training.code != INTERRUPTED:
-        clock = Clock()
-        tested = _test(training, reading, test, quiet=as_json)
-        seconds["test"] = clock.lap()
-    with Bars(quiet=as_json) as bars:
+        certifying = sum(trace.certifying for trace in training.traces)
+        work.seconds["certify"] = min(certifying, work.seconds["train"])
+    found = None if training.code == INTERRUPTED else work.tested()
+    tested = None if found is None else (found.right, found.judged)
+    with Bars(quiet=work.as_json) as bars:
         bars.waiting("proving what the model is worth")
         if has_place(training.estimator):
             _ = training.sure, training.settled
         _ = training.doubts
     memory = peak_memory()
-    if as_json:
-        print_json(_as_json(training, seconds, tested, memory))
+    if work.as_json:
+        print_json(_as_json(training, tested, memory))
     else:
-        _print_words(training, seconds, tested, memory)
+        _print_words(training, tested, memory)
     return training.code
 
 
-def _test(training: Training, reading: Reading, test: Path, *, quiet: bool) -> tuple[int, int]:
-    """How many rows of the test data the written model gets right, and of how many."""
-    model = files.load_model(training.target)
-    right = count = 0
-    try:
-        with Bars(quiet=quiet) as bars:
-            for piece in predictions(model, reading, test, bars.reading(test.name)):
-                right += piece.right
-                count += len(piece.labels) - piece.unlabelled
-    except ValueError as error:
-        raise ValueError(f"{error} The model is trained and written to {training.target}.") from error
-    return right, count
-
-
-def peak_memory() -> int | None:
-    """The most memory this process has held, in bytes; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak
-
-
-def _as_json(
-    training: Training, seconds: dict[str, float], tested: tuple[int, int] | None, memory: int | None
-) -> dict[str, Any]:
+def _as_json(training: Training, tested: tuple[int, int] | None, memory: int | None) -> dict[str, Any]:
     estimator, worst = training.estimator, training.worst
     X = training.data_set.X
     return {
-        "model": training.target,
+        "model": training.work.target,
         "status": estimator.status_.name.lower(),
         "message": training.ending,
         "certified": estimator.status_.certified,
@@ -357,27 +272,18 @@ def _as_json(
         "held_out_rows": training.held_out and training.held_out[1],
         "test_accuracy": tested[0] / tested[1] if tested else None,
         "test_rows": tested[1] if tested else None,
-        "seconds": seconds,
+        "seconds": training.work.seconds,
         "peak_memory_bytes": memory,
     }
 
 
-def _print_words(
-    training: Training, seconds: dict[str, float], tested: tuple[int, int] | None, memory: int | None
-) -> None:
-    X = training.data_set.X
-    typer.echo(f"{training.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}.")
-    for sentence in table_in_words(training.training_set):
-        typer.echo(sentence)
-    if training.data_set.skipped:
-        typer.echo(f"{counted(training.data_set.skipped, 'malformed line')} left out.")
-    if training.choice is not None:
-        training.choice.print_words()
+def _print_words(training: Training, tested: tuple[int, int] | None, memory: int | None) -> None:
+    X, work = training.data_set.X, training.work
+    first = f"{work.data}: {X.shape[0]} rows, {X.shape[1]} columns, {_classes(training)}."
+    about_data(first, training.training_set, training.choice)
     if len(training.certificates) > 1:
         _print_classes(training)
-    for warning in training.doubts:
-        typer.echo(f"Warning: {' '.join(warning.split())}", err=True)
-    typer.echo(training.ending, err=training.code != DONE)
+    about_fit(training.doubts, training.ending, training.code)
     label, proof = training.telling
     if label is not None:
         rest = "" if isinstance(label, tuple) else " against the rest"
@@ -395,10 +301,7 @@ def _print_words(
         typer.echo(f"{_accuracy('Held-out', training.held_out)} Predicted by {rows}.")
     if tested is not None:
         typer.echo(_accuracy("Test", tested))
-    typer.echo(f"Solver: {training.estimator.solver_}")
-    typer.echo(time_and_memory(seconds, memory))
-    size = bytes_in_words(training.target.stat().st_size)
-    typer.echo(f"Model: {training.target}, {size}.")
+    typer.echo("\n".join(about_work(training.estimator.solver_, work.seconds, memory, work.target)))
 
 
 def kernel_as_json(training: Training) -> dict[str, Any]:
@@ -497,16 +400,6 @@ def _print_classes(training: Training) -> None:
     )
 
 
-def table_in_words(training_set: TrainingSet | None) -> list[str]:
-    """What became of the columns."""
-    if training_set is not None and training_set.encoding is None and training_set.preparation is not None:
-        return [f"Before the model: {training_set.preparation}; it is a part of the model."]
-    if training_set is None or training_set.encoding is None or training_set.encoded is None:
-        return []
-    encoded = training_set.encoded
-    return [*encoding_in_words(training_set.encoding), *made_up_in_words(encoded.filled, encoded.unseen)]
-
-
 def _accuracy(kind: str, counted: tuple[int, int]) -> str:
     right, count = counted
     return f"{kind} accuracy: {100 * right / count:.2f} %, {right} of {count} rows."
@@ -518,13 +411,3 @@ def _majority(training: Training) -> str:
     label = quoted_label(training.estimator.classes_[largest])
     share = training.counts[largest] / sum(training.counts)
     return f"Always to say {label} would give {100 * share:.2f} %."
-
-
-def time_and_memory(seconds: dict[str, float], memory: int | None) -> str:
-    """What the command took."""
-    spent = {name: f"{name} {seconds_in_words(time)}" for name, time in seconds.items()}
-    if "certify" in spent:
-        share = f", {percent(seconds['certify'] / seconds['train'])}" if seconds["train"] > 0 else ""
-        spent["train"] += f" (of which {spent.pop('certify')}{share})"
-    words = f"Time: {', '.join(spent.values())}."
-    return words if memory is None else f"{words} Peak memory: {bytes_in_words(memory)}."

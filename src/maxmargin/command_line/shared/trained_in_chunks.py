@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
 
 import maxmargin
-from maxmargin import files
-from maxmargin.command_line.predict import predictions
 from maxmargin.command_line.shared import options
-from maxmargin.command_line.shared.answer import INTERRUPTED, Failure, attributes, one_interrupt, print_json
+from maxmargin.command_line.shared.answer import INTERRUPTED, Failure, attributes, print_json
+from maxmargin.command_line.shared.endings import ending, peak_memory
+from maxmargin.command_line.shared.fitting import Fitting, about_fit, about_work, refuse
 from maxmargin.command_line.shared.in_chunks import TrainingChunks, fit_in_chunks
 from maxmargin.command_line.shared.progress import Bars
-from maxmargin.command_line.shared.report import ending, peak_memory, time_and_memory
 from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.files.data.labels import label_text, quoted_label
 from maxmargin.proof.model import each_of
-from maxmargin.telling.progress import Clock
-from maxmargin.tools.interrupts import held_back
-from maxmargin.tools.words import bytes_in_words, percent, some
+from maxmargin.tools.words import percent, some
 
 if TYPE_CHECKING:
     from maxmargin import Chunks
@@ -61,26 +59,12 @@ class _Here:
         return warned
 
 
-class ChunkFiles(NamedTuple):
-    """What is read and written."""
-
-    data: Path
-    target: Path
-    test: Path | None
-    model_format: str
-    proof: bool
-
-
 def refuse_in_chunks(
     reason: str, reading: options.TrainingData, data: Path, *, dask: bool, **given: Any
 ) -> None:
     """Refuse what takes all rows into memory."""
-    for name, value in given.items():
-        if value is not None:
-            raise Failure(
-                f"--{name.replace('_', '-')} needs the rows in memory, but {reason}. Leave it out"
-                + ("." if dask else ", or raise --memory where the machine has more.")
-            )
+    more = "" if dask else ", or raise --memory where the machine has more"
+    refuse(f"needs the rows in memory, but {reason}. Leave it out{more}.", **given)
     if reading.scale not in ("auto", "none"):
         raise Failure(
             f"--scale {reading.scale} needs the rows in memory, but {reason}. Scale the columns before."
@@ -93,71 +77,47 @@ def refuse_in_chunks(
 
 
 def train_in_chunks(
-    paths: ChunkFiles,
-    given: dict[str, Any],
-    class_weight: str | None,
-    chunking: TrainingChunks,
-    reading: options.TrainingData,
-    reason: str,
-    *,
-    as_json: bool,
+    work: Fitting, given: dict[str, Any], class_weight: str | None, chunking: TrainingChunks, reason: str
 ) -> int:
     """Train, write the model and say how it went; returns the exit code."""
     source: Source
+    reading = work.reading
     if chunking.dask is None:
-        source = _Here(chunking.chunks(paths.data, reading, reading.columns, chunking.checkpoint))
+        source = _Here(chunking.chunks(work.data, reading, reading.columns, chunking.checkpoint))
     else:
         from maxmargin.command_line.shared.trained_by_dask import OnCluster
 
-        source = OnCluster(chunking, reading, paths.data)
+        source = OnCluster(chunking, reading, work.data)
     changes = {name: value for name, value in given.items() if value is not None}
     changes["max_time"] = options.seconds_or_none(changes.get("max_time", float("inf")))
     if class_weight is not None:
         changes["class_weight"] = _factors(class_weight)
     estimator = maxmargin.LinearSVC(**({"random_state": 0} | changes))
     estimator._check_parameters()
-    if not as_json and not VOICE.quiet:
+    if not work.as_json and not VOICE.quiet:
         typer.echo(f"{reason[0].upper()}{reason[1:]}.", err=True)
-    clock, seconds = Clock(), dict[str, float]()
-    with Bars(quiet=as_json) as bars, one_interrupt(), held_back():
-        warned = source.fit(estimator, bars, paths.data)
-        seconds["train"] = clock.lap()
-        bars.waiting("writing")
-        files.save_model(
-            estimator,
-            paths.target,
-            data=source.fingerprint,
-            proof=paths.proof,
-            format=cast(Any, paths.model_format),
-        )
-        seconds["write"] = clock.lap()
-    tested = None
-    words, code = _ending(estimator, chunking, paths)
-    if paths.test is not None and code != INTERRUPTED:
-        tested = _tested(paths, reading, quiet=as_json)
-        seconds["test"] = clock.lap()
-    facts = source.facts
+    save = partial(work.save, estimator, source.fingerprint)
+    with Bars(quiet=work.as_json) as bars, work.written(bars, save):
+        warned = source.fit(estimator, bars, work.data)
+    words, code = _ending(estimator, chunking, work.data)
+    found = None if code == INTERRUPTED else work.tested()
+    tested = None if found is None else (found.right, found.judged)
+    facts, memory = source.facts, peak_memory()
     assert facts is not None
-    if as_json:
-        answer = _as_json(estimator, source, facts, paths, words)
+    if work.as_json:
+        answer = _as_json(estimator, source, facts, work.target, words)
         accuracy = {"test_accuracy": tested and tested[0] / tested[1], "test_rows": tested and tested[1]}
-        print_json(
-            answer
-            | accuracy
-            | {"memory": chunking.limit, "warnings": warned, "seconds": seconds}
-            | {"peak_memory_bytes": peak_memory()}
-        )
+        answer |= accuracy | {"memory": chunking.limit, "warnings": warned}
+        print_json(answer | {"seconds": work.seconds, "peak_memory_bytes": memory})
         return code
     counts = [
         f"{quoted_label(label)} ({count})" for label, count in zip(facts.labels, facts.counts, strict=True)
     ]
     typer.echo(
-        f"{paths.data}: {facts.rows} rows, {facts.columns} columns, classes {some(counts, 10)}, in "
+        f"{work.data}: {facts.rows} rows, {facts.columns} columns, classes {some(counts, 10)}, in "
         f"{facts.chunks} chunks."
     )
-    for warning in warned:
-        typer.echo(f"Warning: {' '.join(warning.split())}", err=True)
-    typer.echo(words, err=code != 0)
+    about_fit(warned, words, code)
     each = each_of(estimator.certificate_)
     worst = max(range(len(each)), key=lambda k: each[k].relative_gap)
     if len(each) > 1:
@@ -166,15 +126,13 @@ def train_in_chunks(
     typer.echo(str(each[worst]))
     if tested is not None:
         typer.echo(f"Test accuracy: {percent(tested[0] / tested[1])}, {tested[0]} of {tested[1]} rows.")
-    typer.echo(f"Solver: {estimator.solver_}")
-    typer.echo(time_and_memory(seconds, peak_memory()))
-    typer.echo(f"Model: {paths.target}, {bytes_in_words(paths.target.stat().st_size)}.")
+    typer.echo("\n".join(about_work(estimator.solver_, work.seconds, memory, work.target)))
     return code
 
 
-def _ending(estimator: maxmargin.LinearSVC, chunking: TrainingChunks, paths: ChunkFiles) -> tuple[str, int]:
+def _ending(estimator: maxmargin.LinearSVC, chunking: TrainingChunks, data: Path) -> tuple[str, int]:
     gap = max(proof.relative_gap for proof in each_of(estimator.certificate_))
-    words, code = ending(estimator.status_, gap, estimator.tol, int(estimator.n_iter_), paths.data)
+    words, code = ending(estimator.status_, gap, estimator.tol, int(estimator.n_iter_), data)
     words = words.replace(" steps", " passes").replace(", choose another --solver", "")
     if chunking.checkpoint is not None and code != 0:
         words += f" The state is kept in {chunking.checkpoint}: the same command goes on from there."
@@ -201,24 +159,13 @@ def _factors(text: str) -> Any:
     return factors
 
 
-def _tested(paths: ChunkFiles, reading: options.TrainingData, *, quiet: bool) -> tuple[int, int]:
-    """How many rows of the test data the written model gets right, and of how many."""
-    assert paths.test is not None
-    model, right, count = files.load_model(paths.target), 0, 0
-    with Bars(quiet=quiet) as bars:
-        for piece in predictions(model, reading, paths.test, bars.reading(paths.test.name)):
-            right += piece.right
-            count += len(piece.labels) - piece.unlabelled
-    return right, count
-
-
 def _as_json(
-    estimator: maxmargin.LinearSVC, source: Source, facts: Facts, paths: ChunkFiles, words: str
+    estimator: maxmargin.LinearSVC, source: Source, facts: Facts, target: Path, words: str
 ) -> dict[str, Any]:
     each = each_of(estimator.certificate_)
     worst = max(each, key=lambda proof: proof.relative_gap)
     return {
-        "model": paths.target,
+        "model": target,
         "in_chunks": True,
         "status": estimator.status_.name.lower(),
         "message": words,

@@ -10,9 +10,9 @@ def as_options(message: str) -> str:
     """What is said to those who write Python, said to those who write commands."""
     message = _ON_THE_COMMAND_LINE.sub(r"\1", message)
     message = re.sub(r"The '(\w+)' parameter of Monomials must", r"\1 of --features must", message)
-    message = re.sub(r"The '(\w+)' parameter of \w+ must", lambda f: f"{_option(f[1])} must", message)
+    message = re.sub(r"The '(\w+)' parameter of \w+ must", lambda f: f"{option_of(f[1])} must", message)
     given = rf"\b({'|'.join(_PARAMETERS)})='?([\w.-]+)'?"
-    message = re.sub(given, lambda found: f"{_option(found[1])} {found[2]}", message)
+    message = re.sub(given, lambda found: f"{option_of(found[1])} {found[2]}", message)
     for python, command in _IN_OTHER_WORDS.items():
         message = message.replace(python, command)
     return message
@@ -38,7 +38,12 @@ _PARAMETERS = ("loss", "solver", "kernel", "gamma", "tol", "max_iter", "max_time
 """Parameters that are options of the same name."""
 
 
-def _option(name: str) -> str:
+def column_name(names: list[str] | None, column: int) -> str:
+    """How a column is called: by its name, in quotes, or by its number from 1."""
+    return str(column + 1) if names is None else f"'{names[column]}'"
+
+
+def option_of(name: str) -> str:
     """What a parameter is called on the command line."""
     known = {"C": "-C", "Cs": "--values", "cv": "--folds", "random_state": "--seed", "n_jobs": "--threads"}
     return known.get(name, f"--{name.replace('_', '-')}")

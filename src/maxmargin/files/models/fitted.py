@@ -77,10 +77,8 @@ def from_estimator(estimator: Any) -> StoredModel:
     """
     from sklearn.utils.validation import check_is_fitted
 
-    from maxmargin.estimators import SVC, RankSVM
-    from maxmargin.estimators.certified_regressor import CertifiedRegressor
+    from maxmargin.estimators import SVC
     from maxmargin.estimators.kernel_machine import KernelMachine
-    from maxmargin.estimators.one_class_region import OneClassRegion
 
     estimator = getattr(estimator, "best_estimator_", estimator)  # of a search, what it has chosen
     if hasattr(estimator, "steps"):
@@ -88,9 +86,7 @@ def from_estimator(estimator: Any) -> StoredModel:
 
         return from_pipeline(estimator)
     check_is_fitted(estimator)
-    with_kernel, ranking = isinstance(estimator, SVC | KernelMachine), isinstance(estimator, RankSVM)
-    regression = isinstance(estimator, CertifiedRegressor) and not ranking
-    one_class = isinstance(estimator, OneClassRegion)
+    with_kernel, task = isinstance(estimator, SVC | KernelMachine), _task(type(estimator))
     own: dict[str, Any] = (
         _of_svc(estimator) if with_kernel else {"coef": np.atleast_2d(_dense(estimator.coef_))}
     )
@@ -101,7 +97,7 @@ def from_estimator(estimator: Any) -> StoredModel:
     names = getattr(estimator, "feature_names_in_", None)
     stated = estimator._stated_problem
     fields: dict[str, Any] = {
-        "classes": np.empty(0) if regression or ranking or one_class else estimator.classes_,
+        "classes": estimator.classes_ if task == "classification" else np.empty(0),
         "intercept": np.array(estimator.intercept_, np.float64).reshape(-1),
         "problem": {name: stated.get(name, usual) for name, usual in PROBLEM.items()},
         "parameters": parameters_to_json(estimator),
@@ -116,19 +112,15 @@ def from_estimator(estimator: Any) -> StoredModel:
         "steps": None if steps is None else int(np.max(steps)),
         "solver": getattr(estimator, "solver_", None),
         "tol": stated["tol"],
-        "rows": _rows_of(proofs, 2 if regression else 1),
+        "rows": _rows_of(proofs, 2 if task == "regression" else 1),
     }
     if fields["problem"]["formulation"] == "crammer_singer":
         own["coef"], fields["intercept"] = _of_each_class(own["coef"], fields["intercept"], fields)
         fields["rows"] = proofs and len(proofs[0].alpha) // (len(estimator.classes_) - 1)
-    if regression:
-        fields["problem"]["epsilon"] = stated["epsilon"]
-        own["decision"] = "regression"
-    if ranking:
-        fields["problem"]["width"] = stated["width"]
-        own["decision"] = "ranking"
-    if one_class:
-        own["decision"] = "one_class"
+    if task != "classification":
+        own["decision"] = task
+    for name in {"regression": ["epsilon"], "ranking": ["width"]}.get(task, []):
+        fields["problem"][name] = stated[name]
     if stated.get("nu") is not None:
         fields["problem"]["nu"] = stated["nu"]
         fields["shares"] = _shares(estimator, proofs)
@@ -229,19 +221,22 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     _refuse_other_tasks(saved, kind)
     with_kernel = issubclass(kind, SVC | KernelMachine)
     known = _with_support_vectors(saved) if with_kernel else _linear(saved)
-    if not saved.has_classes:
-        return _regressor(known, kind)
-    model: Any = known.in_order(np.argsort(known.classes))  # the classes of an estimator are sorted
-    several = model.problems > 1
-    proofs = model.certificates and model.kind.together(model.certificates, model.classes.tolist())
+    model: Any = known
+    if saved.has_classes:
+        model = known.in_order(np.argsort(known.classes))  # the classes of an estimator are sorted
+    proofs, traces = model.certificates, model.traces
+    if proofs and saved.has_classes:
+        proofs = model.kind.together(proofs, model.classes.tolist())
+    if model.problems == 1:
+        proofs, traces = proofs and proofs[0], traces and traces[0]
     names, expansion = model.feature_names, getattr(model, "expansion", None)
     if expansion is not None:
         names = None  # scikit-learn's are of coef's columns
     fitted = {
-        "classes_": model.classes,
+        "classes_": model.classes if saved.has_classes else None,
         "intercept_": model.intercept,
-        "certificate_": proofs if several or not proofs else proofs[0],
-        "trace_": model.traces if several or not model.traces else model.traces[0],
+        "certificate_": proofs,
+        "trace_": traces,
         "status_": model.status,
         "n_iter_": model.steps,
         "solver_": model.solver,
@@ -253,10 +248,14 @@ def to_estimator(saved: StoredModel, kind: type[Estimator]) -> Estimator:
     }
     if isinstance(model, SavedKernelModel):
         fitted |= _svc_attributes(model)
+        if not saved.has_classes:
+            fitted |= {"class_weight_": None, "n_iter_": model.steps}
     else:
         fitted |= {"coef_": model.coef, "n_features_in_": model.coef.shape[1], "expansion_": expansion}
         if model.is_joint:
             fitted["coef_"], fitted["intercept_"] = of_scores(model.coef, model.intercept)
+        if model.is_regression or model.is_ranking:
+            fitted["coef_"] = model.coef[0]
     estimator: Any = with_parameters(kind, model)
     vars(estimator).update({name: value for name, value in fitted.items() if value is not None})
     if isinstance(model, SavedKernelModel):
@@ -288,48 +287,24 @@ def kinds_of(saved: StoredModel) -> tuple[type[Any], ...]:
     return (NuSVC,) if saved.has_nu else (LinearSVC, SVC)
 
 
-def _refuse_other_tasks(saved: StoredModel, kind: type[Any]) -> None:
-    """Raise ModelError where an estimator of that kind solves another problem."""
+def _task(kind: type[Any]) -> str:
+    """What estimators of a kind are for."""
     from maxmargin.estimators import RankSVM
     from maxmargin.estimators.certified_regressor import CertifiedRegressor
     from maxmargin.estimators.one_class_region import OneClassRegion
 
     tasks = {RankSVM: "ranking", OneClassRegion: "one_class", CertifiedRegressor: "regression"}
-    of_kind = next((task for one, task in tasks.items() if issubclass(kind, one)), "classification")
+    return next((task for one, task in tasks.items() if issubclass(kind, one)), "classification")
+
+
+def _refuse_other_tasks(saved: StoredModel, kind: type[Any]) -> None:
+    """Raise ModelError where an estimator of that kind solves another problem."""
     task = "classification" if saved.has_classes else saved.decision
-    if of_kind == task and saved.has_nu == hasattr(kind, "nu"):
+    if _task(kind) == task and saved.has_nu == hasattr(kind, "nu"):
         return
     what, cure = task.replace("_", " "), " or ".join(f"{one.__name__}.load" for one in kinds_of(saved))
     with_nu = " with a nu" if saved.has_nu else ""
     raise ModelError(f"it is a model of {what}{with_nu}. Load it with {cure} instead.")
-
-
-def _regressor(model: Any, kind: type[Estimator]) -> Estimator:
-    """The fitted estimator of a model without classes."""
-    names = model.feature_names
-    fitted = {
-        "intercept_": model.intercept,
-        "certificate_": model.certificates and model.certificates[0],
-        "trace_": model.traces and model.traces[0],
-        "status_": model.status,
-        "n_iter_": model.steps,
-        "solver_": model.solver,
-        "feature_names_in_": None if names is None else np.array(names, object),
-        "_stated_problem": {**model.problem, "tol": model.tol},
-        "_places": model.optimum,
-        "_shares": model.shares,
-    }
-    if isinstance(model, SavedKernelModel):
-        fitted |= _svc_attributes(model) | {"class_weight_": None, "n_iter_": model.steps}
-    else:
-        flat = model.coef if model.is_one_class else model.coef[0]
-        fitted |= {"coef_": flat, "n_features_in_": model.coef.shape[1]}
-    estimator: Any = with_parameters(kind, model)
-    vars(estimator).update({name: value for name, value in fitted.items() if value is not None})
-    if isinstance(model, SavedKernelModel):
-        estimator._set_scores(model.coefficients)
-    fitted_estimator: Estimator = estimator
-    return fitted_estimator
 
 
 def _linear(saved: StoredModel) -> SavedModel:
@@ -469,14 +444,7 @@ def _stated(model: StoredModel) -> dict[str, Any]:
 
 def _from_json(stored: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
     """The parameters that a file holds, looked at where the estimator itself does not."""
-    defaults, fixed = kind().get_params(deep=False), getattr(kind, "_fixed", {})
-    for name in fixed:
-        if stored.get(name, fixed[name]) != fixed[name]:
-            raise ModelError(
-                f"its {name} is {stored[name]!r:.60}, not {fixed[name]!r}: use LinearSVC.load."
-            )
-    stored = {name: value for name, value in stored.items() if name not in fixed}
-    parameters = dict(stored)
+    defaults, parameters = kind().get_params(deep=False), dict(stored)
     for name, value in stored.items():
         if name not in defaults or name == "callback":
             raise ModelError(f"it has a parameter {name!r:.60} that {kind.__name__} does not have.")

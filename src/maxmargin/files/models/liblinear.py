@@ -18,7 +18,6 @@ C is not in the file, nor is whether ``-R`` left b out of the regulariser: b is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -117,14 +116,13 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
             "Save it with format='maxmargin' instead."
         )
     labels, problem = [], model.problem
-    if model.is_one_class:
-        return partial(_write_one_class, model)
-    if not model.is_regression:
+    if model.has_classes:
         labels = integer_labels(model.classes, "LIBLINEAR")
         labels = labels[::-1] if len(model.coef) == 1 else labels
     wanted = {name: problem[name] for name in ("penalty", "formulation", "loss")}
     known = REGRESSOR_TYPES if model.is_regression else SOLVER_TYPES
     solver_type = next((name for name, stated in known.items() if _USUAL | stated == wanted), None)
+    solver_type = ONE_CLASS if model.is_one_class else solver_type
     if solver_type is None:
         raise ModelError(
             f"LIBLINEAR has no solver for such a problem: {wanted}. Save it with format='maxmargin' "
@@ -140,21 +138,14 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
         )
 
     def write(file: BinaryIO) -> None:
+        rho = f"rho {-float(model.intercept[0])!r}\n" if model.is_one_class else ""
         named = f"{len(labels)}\nlabel {' '.join(map(str, labels))}" if labels else "2"
         header = (
             f"solver_type {solver_type}\nnr_class {named}\n"
-            f"nr_feature {model.features}\nbias {bias:.17g}\nw\n"
+            f"nr_feature {model.features}\nbias {bias:.17g}\n{rho}w\n"
         )
         file.write(header.encode())
         for numbers in chain(model.coef.T, last):
             file.write(" ".join(map(repr, numbers.tolist())).encode() + b" \n")
 
     return write
-
-
-def _write_one_class(model: SavedModel, file: BinaryIO) -> None:
-    rho = -float(model.intercept[0])
-    header = f"solver_type {ONE_CLASS}\nnr_class 2\nnr_feature {model.features}\nbias -1\nrho {rho!r}\nw\n"
-    file.write(header.encode())
-    for weight in model.coef[0].tolist():
-        file.write(f"{weight!r} \n".encode())

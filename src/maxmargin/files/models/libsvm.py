@@ -68,35 +68,41 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
     lines = Lines(file, size)
     header = lines.header(_KEYWORDS, end="SV")
     kernel = _kernel(header)
-    if header.word("svm_type") in _WITHOUT_CLASSES:
-        return _read_regressor(lines, header, kernel, size)
-    with_nu = header.word("svm_type") in _WITH_NU
-    k = header.count("nr_class", 2)
-    labels = header.labels("label", k)
+    kind = header.word("svm_type")
+    task, with_nu, linear = _WITHOUT_CLASSES.get(kind), kind in _WITH_NU, isinstance(kernel, Linear)
+    k = header.count("nr_class", 2) if task is None else 2
+    labels: NDArray[Any] = np.empty(0) if task else header.labels("label", k)
     rho = np.array(header.numbers("rho", k * (k - 1) // 2))
     total = header.count("total_sv", 1)
-    counts = [to_integer(word, header.line("nr_sv"), 0, total) for word in header.words("nr_sv", k)]
+    counts = [total]
+    if task is None:
+        counts = [to_integer(word, header.line("nr_sv"), 0, total) for word in header.words("nr_sv", k)]
     if sum(counts) != total:
         raise ModelError(
             f"line {header.line('nr_sv')}: the classes' support vectors do not add up to {total}."
         )
-    lines.room_for(total * (k - 1), f"{total} support vectors of {k} classes")
+    lines.room_for(total * (k - 1), f"{total} support vectors" + ("" if task else f" of {k} classes"))
     coefficients, vectors = _support_vectors(lines, total, k)
-    linear = isinstance(kernel, Linear)
-    if not linear and (reason := unjustified(vectors.shape[1], size)):
+    if not (linear and task is None) and (reason := unjustified(vectors.shape[1], size)):
         raise ModelError(f"{reason} An index in it is far too large.")
-    if k == 2:  # the second class is the positive one here, and the first there
+    if k == 2 and task is None:  # the second class is the positive one here, and the first there
         order = np.roll(np.arange(total), -counts[0])
         labels, counts = labels[::-1], counts[::-1]
         coefficients, vectors = coefficients[order], vectors[order]
+    stated: dict[str, Any] = {"C": 1.0} if with_nu and task != "regression" else {}
+    stated |= {"nu": None} if with_nu else {}
+    stated |= {"loss": "epsilon_insensitive", "epsilon": None} if task == "regression" else {}
+    stated |= {"intercept": "none"} if task == "one_class" else {}
     common: dict[str, Any] = {
         "intercept": -rho,
         "classes": labels,
-        "decision": "one_vs_rest" if k == 2 else "one_vs_one",
-        "problem": PROBLEM | ({"C": 1.0, "nu": None} if with_nu else {}),
+        "decision": task or ("one_vs_rest" if k == 2 else "one_vs_one"),
+        "problem": PROBLEM | stated,
         "writer": "LIBSVM",
         "format": "libsvm",
     }
+    if linear and task == "regression" and not with_nu:
+        return SavedModel(coef=np.ascontiguousarray(coefficients.T @ vectors), **common)
     model = SavedKernelModel(
         kernel=kernel,
         vectors=vectors,
@@ -108,39 +114,6 @@ def read_model(file: BinaryIO, size: int) -> StoredModel:
     if not linear or with_nu:
         return model
     return SavedModel(coef=_weights(model, size), support=model, **common)
-
-
-def _read_regressor(lines: Lines, header: Header, kernel: Kernel, size: int) -> StoredModel:
-    """The rest of a file of regression, or of one class."""
-    kind = header.word("svm_type")
-    total = header.count("total_sv", 1)
-    rho = np.array(header.numbers("rho", 1))
-    lines.room_for(total, f"{total} support vectors")
-    coefficients, vectors = _support_vectors(lines, total, 2)
-    linear = isinstance(kernel, Linear)
-    if reason := unjustified(vectors.shape[1], size):
-        raise ModelError(f"{reason} An index in it is far too large.")
-    stated: dict[str, Any] = {"loss": "epsilon_insensitive", "epsilon": None}
-    if kind == "one_class":
-        stated = {"intercept": "none", "C": 1.0}
-    common: dict[str, Any] = {
-        "intercept": -rho,
-        "classes": np.empty(0),
-        "decision": _WITHOUT_CLASSES[kind],
-        "problem": PROBLEM | stated | ({"nu": None} if kind in _WITH_NU else {}),
-        "writer": "LIBSVM",
-        "format": "libsvm",
-    }
-    if linear and kind not in _WITH_NU:
-        return SavedModel(coef=np.ascontiguousarray(coefficients.T @ vectors), **common)
-    return SavedKernelModel(
-        kernel=kernel,
-        vectors=vectors,
-        coefficients=np.ascontiguousarray(coefficients.T),
-        counts=np.array([total], np.int64),
-        open_ended=True,
-        **common,
-    )
 
 
 def _weights(model: SavedKernelModel, size: int) -> Vector:
@@ -219,10 +192,8 @@ def writer(model: StoredModel) -> Callable[[BinaryIO], None]:
     """
     given = model if isinstance(model, SavedKernelModel) else _with_support_vectors(model)
     k, total = len(given.classes), given.coefficients.shape[1]
-    names = {"regression": "svr", "one_class": "one_class"}
-    kind = names.get(given.decision, "svc")
-    if kind != "one_class":
-        kind = f"nu_{kind}" if given.has_nu else {"svr": "epsilon_svr", "svc": "c_svc"}[kind]
+    kinds = {"regression": ("epsilon_svr", "nu_svr"), "one_class": ("one_class", "one_class")}
+    kind = kinds.get(given.decision, ("c_svc", "nu_svc"))[given.has_nu]
     start = f"svm_type {kind}\n{_kernel_header(given.kernel)}"
     if k > 2 and given.decision != "one_vs_one":
         raise ModelError(

@@ -248,6 +248,17 @@ export function shape(name, radius) {
   return SHAPES[name](radius);
 }
 
+/** The item of a shape at a point of the plane. */
+export function spot(plot, at, kind, radius, attributes) {
+  const [x, y] = plot.at(at);
+  return ["path", { d: shape(kind, radius), transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, ...attributes }];
+}
+
+/** The attributes of words on a plot, so many times as large as its type. */
+export function letters(plot, size) {
+  return { "font-size": size * plot.unit, fill: "var(--ink)", "font-family": "system-ui, sans-serif" };
+}
+
 /** The shape and colour of a label: circles are minus, triangles are plus. */
 export function labelStyle(label) {
   return label > 0 ? { shape: "triangle", colour: "var(--plus)" } : { shape: "circle", colour: "var(--minus)" };
@@ -428,6 +439,13 @@ export function lineOf(plot, w, b, level = 0) {
   return [[foot[0] - far * w[1], foot[1] + far * w[0]], [foot[0] + far * w[1], foot[1] - far * w[0]]];
 }
 
+/** The items of the line <w, x> + b = 0 and of its margins. */
+export function lineAndMargins(plot, w, b) {
+  const dashes = { stroke: "var(--ink)", "stroke-width": 1.3, "stroke-dasharray": "7 4" };
+  const at = (level) => plot.way(lineOf(plot, w, b, level));
+  return [["path", { d: at(0), stroke: "var(--ink)", "stroke-width": 2.5 }], ["path", { d: at(1), ...dashes }], ["path", { d: at(-1), ...dashes }]];
+}
+
 /**
  * Where values on a grid cross a level, as ways of points of the plane. values[row][column], rows from low
  * y to high y, over the whole of [x] and [y].
@@ -540,6 +558,12 @@ export function unpacked({ columns, low, high, steps }) {
     rows.push(row);
   }
   return rows;
+}
+
+/** From the colour of minus, at -1, over paper to that of plus, at 1; at most so strong. */
+export function classColours(element, strength) {
+  const [paper, plus, minus] = ["--paper", "--plus", "--minus"].map((name) => colourOf(name, element));
+  return (share) => mixed(paper, share > 0 ? plus : minus, strength * Math.min(1, Math.abs(share)));
 }
 
 /** A mixture of two colours, the first where share is 0. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bounds: what theory promises of Pegasos and of its regret, and what is measured.
 
-import { draw, shape, shortNumber } from "../drawing.js";
+import { draw, shortNumber, spot } from "../drawing.js";
 
 const LEAST = 1e-6; // the smallest value that is drawn: a run may be at the optimum but for rounding
 
@@ -29,10 +29,7 @@ export default {
     const floor = (heights) => heights.map((height) => Math.max(height, LEAST));
     const curve = (plot, steps, heights, attributes) =>
       ["path", { d: plot.way(floor(heights).map((height, k) => [steps[k], height])), fill: "none", ...attributes }];
-    const marks = (plot, steps, heights, kind, fill) => floor(heights).map((height, k) => {
-      const [x, y] = plot.at([steps[k], height]);
-      return ["path", { d: shape(kind, 5), transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, fill }];
-    });
+    const marks = (plot, steps, heights, kind, fill) => floor(heights).map((height, k) => spot(plot, [steps[k], height], kind, 5, { fill }));
 
     function fitRange(plot, steps, ...all) {
       const heights = floor(all.flat());

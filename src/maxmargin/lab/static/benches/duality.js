@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Convexity and duality: lines below a graph, and the lower bounds that a multiplier makes of them.
 
-import { draw, Handles, shape, shortNumber } from "../drawing.js";
+import { draw, Handles, letters, shortNumber, spot } from "../drawing.js";
 
 const FAN = 7; // lines that are drawn between the smallest and the largest slope
 const isLines = (values) => values.part === "lines";
@@ -58,13 +58,10 @@ export default {
     }
 
     const stroke = (d, colour, width, dashes) => ["path", { d, stroke: colour, fill: "none", "stroke-width": width, ...(dashes ? { "stroke-dasharray": dashes } : {}) }];
-    const spot = (on, at, kind, colour, radius = 6) => {
-      const [x, y] = on.at(at);
-      return ["path", { d: shape(kind, radius), transform: `translate(${x} ${y})`, fill: kind === "cross" ? "none" : colour, stroke: colour, "stroke-width": 2 }];
-    };
+    const mark = (on, at, kind, colour, radius = 6) => spot(on, at, kind, radius, { fill: kind === "cross" ? "none" : colour, stroke: colour, "stroke-width": 2 });
     const words = (on, at, text, anchor = "start") => {
       const [x, y] = on.at(at);
-      return ["text", { x: x + (anchor === "end" ? -8 : 8), y: y - 6, "text-anchor": anchor, "font-size": 0.85 * on.unit, fill: "var(--ink)", "font-family": "system-ui, sans-serif" }, text];
+      return ["text", { x: x + (anchor === "end" ? -8 : 8), y: y - 6, "text-anchor": anchor, ...letters(on, 0.85) }, text];
     };
     const zip = (one, two) => one.map((value, place) => [value, two[place]]);
     const name = (on, x, y) => Object.assign(on.options, { xLabel: x, yLabel: y });
@@ -90,9 +87,9 @@ export default {
         stroke(second.way([[-3, 0], [3, 0]]), "var(--line)", 1),
         ...parts.map((part) => stroke(second.way(part), "var(--faint)", 2)),
       ]);
-      draw(spots, low === null ? [spot(second, [place, slope], "cross", "var(--wrong)")] : [
+      draw(spots, low === null ? [mark(second, [place, slope], "cross", "var(--wrong)")] : [
         stroke(second.way([[place, low], [place, high]]), "var(--minus)", 5),
-        spot(second, [place, low], "circle", "var(--minus)"), spot(second, [place, high], "circle", "var(--minus)"),
+        mark(second, [place, low], "circle", "var(--minus)"), mark(second, [place, high], "circle", "var(--minus)"),
       ]);
       handles.draw([{ at: [place, value], shape: "square", radius: 8, fill: "var(--plus)", words: `The point at x = ${shortNumber(place)}` }]);
       stage.legend([
@@ -126,15 +123,15 @@ export default {
       draw(curve, [stroke(plot.way(zip(answer.g, answer.f)), "var(--ink)", 2.5)]);
       draw(marks, [
         stroke(plot.way([answer.best, [0, primal]]), "var(--third)", 1.5, "3 3"),
-        spot(plot, touches, "circle", "var(--minus)", 4),
-        spot(plot, [0, primal], "diamond", "var(--third)", 8), words(plot, [0, primal], "p*"),
-        spot(plot, [0, dual], "circle", "var(--minus)"), words(plot, [0, dual], "q(α)", "end"),
+        mark(plot, touches, "circle", "var(--minus)", 4),
+        mark(plot, [0, primal], "diamond", "var(--third)", 8), words(plot, [0, primal], "p*"),
+        mark(plot, [0, dual], "circle", "var(--minus)"), words(plot, [0, dual], "q(α)", "end"),
       ]);
       draw(graph, [
         stroke(second.way([[0, primal], [3, primal]]), "var(--third)", 2, "7 4"),
         stroke(second.way(zip(answer.multipliers, answer.duals)), "var(--ink)", 2),
       ]);
-      draw(spots, [spot(second, [values.alpha, dual], "circle", "var(--minus)"), words(second, [0, primal], "p*")]);
+      draw(spots, [mark(second, [values.alpha, dual], "circle", "var(--minus)"), words(second, [0, primal], "p*")]);
       handles.draw([{ at: here, shape: "square", radius: 8, fill: "var(--plus)", words: `The point x = ${shortNumber(values.z)}` }]);
       stage.legend([
         ["line", "var(--ink)", "(g(x), f(x)) for all x"], ["area", "var(--plus-tint)", "allowed, g ≤ 0"],

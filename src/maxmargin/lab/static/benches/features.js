@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Feature maps: the input space beside the feature space, where a plane separates what no line could.
 
-import { colourOf, draw, Handles, heat, labelStyle, levelWay, lineOf, mixed, shape, shortNumber, unpacked } from "../drawing.js";
+import { classColours, draw, Handles, heat, labelStyle, levelWay, lineAndMargins, shortNumber, spot, unpacked } from "../drawing.js";
 import { dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
 
 const NAMES = {
@@ -49,9 +49,8 @@ export default {
 
     function drawPlane(answer, values) {
       const scores = unpacked(answer.scores);
-      const [paper, plus, minus] = ["--paper", "--plus", "--minus"].map((name) => colourOf(name, stage.section));
-      const colour = (score) => mixed(paper, score > 0 ? plus : minus, 0.4 * Math.min(1, Math.abs(score) / 2));
-      draw(colours, [["image", heat(plane, scores, colour, [-2, 2])]]);
+      const colour = classColours(stage.section, 0.4);
+      draw(colours, [["image", heat(plane, scores, (score) => colour(score / 2), [-2, 2])]]);
       const line = { stroke: "var(--ink)", fill: "none" };
       const items = [
         ["path", { d: levelWay(plane, scores, 0), "stroke-width": 2.5, ...line }],
@@ -67,11 +66,10 @@ export default {
         { at, shape: "square", radius: 9, fill: "var(--third)", words: `Prototype ${index + 1} of 2, at ${at[0]}, ${at[1]}` })));
     }
 
-    const mark = ([x, y], label, size = 5) => {
+    const mark = (place, label) => {
       const { shape: kind, colour } = labelStyle(label);
-      return ["path", { d: shape(kind, size), transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, fill: "none", stroke: colour, "stroke-width": 1.8 }];
+      return spot(space, place, kind, 5, { fill: "none", stroke: colour, "stroke-width": 1.8 });
     };
-    const dashes = { stroke: "var(--ink)", "stroke-width": 1.3, "stroke-dasharray": "7 4", fill: "none" };
 
     function fitTo(places) {
       const [low, high] = [0, 1].map((axis) => {
@@ -92,24 +90,17 @@ export default {
       name(...NAMES[map]);
       fitTo(places);
       draw(behind, []);
-      draw(separating, [
-        ["path", { d: space.way(lineOf(space, w, b)), stroke: "var(--ink)", "stroke-width": 2.5 }],
-        ["path", { d: space.way(lineOf(space, w, b, 1)), ...dashes }], ["path", { d: space.way(lineOf(space, w, b, -1)), ...dashes }],
-      ]);
-      draw(images, places.map((place, index) => mark(space.at(place), list[index][2])));
+      draw(separating, lineAndMargins(space, w, b));
+      draw(images, places.map((place, index) => mark(place, list[index][2])));
     }
 
     /** A space of many columns from the side: the plane is a line. */
     function drawSide({ images: places, points: list, w }) {
       name("distance from the plane", "where the points differ most");
       fitTo([...places, [-1.3 / w[0], places[0][1]], [1.3 / w[0], places[0][1]]]);
-      const upright = (x) => space.way([[x, space.y[0]], [x, space.y[1]]]);
       draw(behind, []);
-      draw(separating, [
-        ["path", { d: upright(0), stroke: "var(--ink)", "stroke-width": 2.5 }],
-        ["path", { d: upright(1 / w[0]), ...dashes }], ["path", { d: upright(-1 / w[0]), ...dashes }],
-      ]);
-      draw(images, places.map((place, index) => mark(space.at(place), list[index][2])));
+      draw(separating, lineAndMargins(space, [w[0], 0], 0));
+      draw(images, places.map((place, index) => mark(place, list[index][2])));
     }
 
     /** Three columns, turned; the plane as a sheet over the points, those below it drawn before it. */
@@ -131,7 +122,7 @@ export default {
       ]);
       const height = ([x, y]) => -(b + w[0] * x + w[1] * y) / w[2];
       const sheet = Math.abs(w[2]) < 1e-9 ? [] : base.map(([x, y]) => seen([x, y, height([x, y])]));
-      const marks = places.map((place, index) => [place, mark(space.at(seen(place)), list[index][2])]);
+      const marks = places.map((place, index) => [place, mark(seen(place), list[index][2])]);
       const isBelow = ([place]) => place[2] < height(place);
       draw(separating, [
         ...marks.filter(isBelow).map((each) => each[1]),

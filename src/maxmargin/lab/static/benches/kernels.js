@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Kernels: curved lines between points, the matrix behind them, and whether it is that of a kernel.
 
-import { colourOf, draw, heat, levelWay, mixed, shortNumber, unpacked } from "../drawing.js";
+import { classColours, draw, heat, levelWay, shortNumber, unpacked } from "../drawing.js";
 import { kernelControls } from "../kernel_controls.js";
 import { CLASSES, dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
 
@@ -37,15 +37,9 @@ export default {
       ["area", "var(--plus)", "score, or matrix value, above 0"], ["area", "var(--minus)", "below 0"],
     ]);
 
-    /** From the colour of minus over paper to that of plus. */
-    function scale(strength) {
-      const [paper, plus, minus] = ["--paper", "--plus", "--minus"].map((name) => colourOf(name, stage.section));
-      return (share) => mixed(paper, share > 0 ? plus : minus, strength * Math.min(1, Math.abs(share)));
-    }
-
     function drawScores(answer) {
       const values = unpacked(answer.scores);
-      const colour = scale(0.45);
+      const colour = classColours(stage.section, 0.45);
       draw(colours, [["image", heat(plane, values, (score) => colour(score / 2), [-2, 2])]]);
       const line = { stroke: "var(--ink)", fill: "none" };
       draw(levels, [
@@ -58,7 +52,7 @@ export default {
     function drawMatrix(answer) {
       const values = unpacked(answer.matrix).reverse();
       const most = Math.max(Math.abs(answer.matrix.low), Math.abs(answer.matrix.high), 1e-12);
-      const colour = scale(1);
+      const colour = classColours(stage.section, 1);
       draw(cells, [["image", heat(matrix, values, (value) => colour(value / most), [-most, most], false)]]);
       const share = answer.negative_share;
       const line = { stroke: "var(--ink)", "stroke-width": 1, "stroke-dasharray": "4 3", fill: "none" };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The margin: points in the plane, the line between them, and what every point is to it.
 
-import { arrow, draw, labelStyle, lineOf, shape, shortNumber } from "../drawing.js";
+import { arrow, draw, labelStyle, letters, lineAndMargins, lineOf, shortNumber, spot } from "../drawing.js";
 import { CLASSES, dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
 
 export default {
@@ -37,8 +37,7 @@ export default {
     const points = new PlanePoints(stage, plot, { choose: () => showChosen(stage.answer) });
 
     function drawLine({ w, b }) {
-      const line = w ? lineOf(plot, w, b) : [];
-      if (!line.length) {
+      if (!w || !lineOf(plot, w, b).length) {
         draw(areas, []);
         draw(lines, []);
         return;
@@ -55,12 +54,7 @@ export default {
         ["path", { d: beyond(1, 1), fill: "var(--plus-tint)" }],
         ["path", { d: beyond(-1, -1), fill: "var(--minus-tint)" }],
       ]);
-      const dashes = { stroke: "var(--ink)", "stroke-width": 1.3, "stroke-dasharray": "7 4" };
-      draw(lines, [
-        ["path", { d: plot.way(line), stroke: "var(--ink)", "stroke-width": 2.5 }],
-        ["path", { d: plot.way(lineOf(plot, w, b, 1)), ...dashes }],
-        ["path", { d: plot.way(lineOf(plot, w, b, -1)), ...dashes }],
-      ]);
+      draw(lines, lineAndMargins(plot, w, b));
     }
 
     /** Slack as arrows: from a point to the margin it should be behind, across xi margins. */
@@ -77,14 +71,10 @@ export default {
     function drawHulls(found) {
       if (!found) return draw(hulls, []);
       const area = (outline, colour) => ["path", { d: plot.way(outline, true), fill: colour, "fill-opacity": 0.15, stroke: colour, "stroke-width": 1.5 }];
-      const spot = (at) => {
-        const [x, y] = plot.at(at);
-        return ["path", { d: shape("square", 5), transform: `translate(${x} ${y})`, fill: "var(--third)" }];
-      };
       draw(hulls, [
         area(found.positive, "var(--plus)"), area(found.negative, "var(--minus)"),
         ["path", { d: plot.way(found.nearest), stroke: "var(--third)", "stroke-width": 2.5 }],
-        ...found.nearest.map(spot),
+        ...found.nearest.map((at) => spot(plot, at, "square", 5, { fill: "var(--third)" })),
       ]);
     }
 
@@ -101,7 +91,7 @@ export default {
       }));
       const [left, y] = weights.at([weights.x[0], highest ?? 0]);
       const [right] = weights.at([weights.x[1], 0]);
-      const words = { x: right - 6, y: y - 4, "text-anchor": "end", "font-size": 0.8 * weights.unit, fill: "var(--ink)", "font-family": "system-ui, sans-serif" };
+      const words = { x: right - 6, y: y - 4, "text-anchor": "end", ...letters(weights, 0.8) };
       draw(cap, highest === null || highest === undefined ? [] : [
         ["line", { x1: left, x2: right, y1: y, y2: y, stroke: "var(--ink)", "stroke-dasharray": "4 3" }],
         ["text", words, "C caps every weight"],

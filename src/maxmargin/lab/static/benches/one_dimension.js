@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One-dimensional features: what a linear machine can say of one number depends on how it is told.
 
-import { draw, Handles, labelStyle, shape, shortNumber } from "../drawing.js";
+import { draw, Handles, labelStyle, shortNumber, spot } from "../drawing.js";
 
 const QUANTITIES = { temperature: "temperature, in °C", bought: "how often it was bought", wave: "x" };
 const ROW = { 1: 0.62, "-1": -0.62 }; // the heights of the two classes, in shares of the largest score shown
@@ -85,20 +85,14 @@ export default {
       const highest = Math.max(0.1, ...both.flat());
       errors.range(isC ? [places[0] / 1.5, places.at(-1) * 1.5] : [0.5, places.at(-1) + 0.5], [-0.04 * highest, 1.12 * highest]);
       const way = (which) => errors.way(places.map((place, k) => [place, both[k][which]]));
-      const marks = (which, kind, style) => places.map((place, k) => {
-        const [x, y] = errors.at([place, both[k][which]]);
-        return ["path", { d: shape(kind, 4.5), transform: `translate(${x} ${y})`, "stroke-width": 1.6, ...style }];
-      });
+      const marks = (which, kind, style) => places.map((place, k) => spot(errors, [place, both[k][which]], kind, 4.5, { "stroke-width": 1.6, ...style }));
       draw(curves, [
         ["path", { d: way(0), stroke: "var(--ink)", fill: "none", "stroke-width": 1.5 }],
         ["path", { d: way(1), stroke: "var(--wrong)", fill: "none", "stroke-width": 1.5, "stroke-dasharray": "6 4" }],
         ...marks(0, "circle", { fill: "var(--paper)", stroke: "var(--ink)" }), ...marks(1, "square", { fill: "var(--wrong)" }),
       ]);
       const place = isC ? values.C : features(values) === "powers" ? values.degree : null;
-      const ring = (value) => {
-        const [x, y] = errors.at([place, value]);
-        return ["path", { d: shape("circle", 10), transform: `translate(${x} ${y})`, fill: "none", stroke: "var(--third)", "stroke-width": 2.5 }];
-      };
+      const ring = (value) => spot(errors, [place, value], "circle", 10, { fill: "none", stroke: "var(--third)", "stroke-width": 2.5 });
       draw(now, place === null ? [] : [ring(train), ring(unseen)]);
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Optimisers: the iterates of the course's methods on the level lines of the objective.
 
-import { draw, levelWay, shape, shortNumber } from "../drawing.js";
+import { draw, levelWay, shortNumber, spot } from "../drawing.js";
 
 const LEVELS = 14;
 const SMALLEST = 1e-9; // the smallest relative distance from the best value that is drawn
@@ -40,7 +40,6 @@ export default {
     const [levels, ball, way, now] = Array.from({ length: 4 }, () => plane.layer());
     const gap = stage.plot({ title: "Distance from the best value, step by step", x: [0, 1], y: [1e-6, 1], logY: true, xLabel: "step t", yLabel: "(P − P*) / P*", ratio: 0.9, share: 1 });
     const [curves, mark] = [gap.layer(), gap.layer()];
-    const paint = (kind, [x, y], radius, attributes) => ["path", { d: shape(kind, radius), transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, ...attributes }];
 
     function drawLevels({ grid, primal, radius, half }) {
       const highest = Math.max(...grid.flat());
@@ -61,12 +60,12 @@ export default {
       const items = [["path", { d: plane.way(ends.map(([w1, w2]) => [w1, w2])), fill: "none", stroke: "var(--minus)", "stroke-width": 1.2 }]];
       const few = Math.max(1, Math.ceil(ends.length / 120));
       ends.forEach((point, k) => {
-        if (k % few === 0) items.push(paint("circle", plane.at(point), 2.5, { fill: "var(--minus)" }));
+        if (k % few === 0) items.push(spot(plane, point, "circle", 2.5, { fill: "var(--minus)" }));
       });
       if (step >= first) items.push(["path", { d: plane.way(answers.slice(first, step + 1).map(([w1, w2]) => [w1, w2])), fill: "none", stroke: "var(--plus)", "stroke-width": 2.5 }]);
       draw(way, items);
-      const spots = [paint("diamond", plane.at(best), 9, { fill: "var(--ink)" }), paint("circle", plane.at(iterates[step]), 7, { fill: "var(--minus)", stroke: "var(--paper)" })];
-      if (step >= first) spots.push(paint("triangle", plane.at(answers[step]), 8, { fill: "var(--plus)", stroke: "var(--paper)" }));
+      const spots = [spot(plane, best, "diamond", 9, { fill: "var(--ink)" }), spot(plane, iterates[step], "circle", 7, { fill: "var(--minus)", stroke: "var(--paper)" })];
+      if (step >= first) spots.push(spot(plane, answers[step], "triangle", 8, { fill: "var(--plus)", stroke: "var(--paper)" }));
       draw(now, spots);
     }
 
@@ -78,8 +77,8 @@ export default {
       const items = [["path", { d: gap.way(heights.map((height, k) => [k, height])), fill: "none", stroke: "var(--minus)", "stroke-width": 1.3 }]];
       if (first < answered.length) items.push(["path", { d: gap.way(answered.map((value, k) => [k, off(value)]).slice(first)), fill: "none", stroke: "var(--plus)", "stroke-width": 2.5 }]);
       draw(curves, items);
-      const spots = [paint("circle", gap.at([step, heights[step]]), 6, { fill: "var(--minus)" })];
-      if (step >= first) spots.push(paint("triangle", gap.at([step, off(answered[step])]), 7, { fill: "var(--plus)" }));
+      const spots = [spot(gap, [step, heights[step]], "circle", 6, { fill: "var(--minus)" })];
+      if (step >= first) spots.push(spot(gap, [step, off(answered[step])], "triangle", 7, { fill: "var(--plus)" }));
       draw(mark, spots);
     }
 

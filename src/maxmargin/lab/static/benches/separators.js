@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Separators: lines of a perceptron in other orders of the rows, and the one of largest margin.
 
-import { draw, lineOf, shape, shortNumber } from "../drawing.js";
+import { draw, lineAndMargins, lineOf, shortNumber, spot } from "../drawing.js";
 import { dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
 
 export default {
@@ -34,17 +34,12 @@ export default {
       ["line", "var(--ink)", "the largest margin"],
     ]);
     const points = new PlanePoints(stage, plot, {});
-    const way = ([w1, w2, b], level = 0) => plot.way(lineOf(plot, [w1, w2], b, level));
+    const way = ([w1, w2, b]) => plot.way(lineOf(plot, [w1, w2], b));
 
     function drawLines(answer, chosen, pass) {
       const lines = answer.lines.filter((_, index) => index !== chosen);
       draw(others, lines.map((line) => ["path", { d: way(line), stroke: "var(--faint)", "stroke-width": 1 }]));
-      const dashes = { stroke: "var(--ink)", "stroke-width": 1.3, "stroke-dasharray": "7 4" };
-      draw(widest, !answer.widest ? [] : [
-        ["path", { d: way(answer.widest), stroke: "var(--ink)", "stroke-width": 2.5 }],
-        ["path", { d: way(answer.widest, 1), ...dashes }],
-        ["path", { d: way(answer.widest, -1), ...dashes }],
-      ]);
+      draw(widest, answer.widest ? lineAndMargins(plot, answer.widest.slice(0, 2), answer.widest[2]) : []);
       const line = pass ? answer.ways[chosen][pass - 1] : undefined;
       draw(now, line ? [["path", { d: way(line), stroke: "var(--wrong)", "stroke-width": 2.5 }]] : []);
     }
@@ -56,9 +51,8 @@ export default {
       scale.range([Math.min(0, ...known), 1.15 * most], [0, 1]);
       const mark = (margin, index) => {
         if (margin === null) return [];
-        const [x, y] = scale.at([margin, index === chosen ? 0.72 : 0.3]);
-        const style = index === chosen ? { fill: "var(--wrong)" } : { fill: "none", stroke: "var(--faint)", "stroke-width": 1.5 };
-        return [["path", { d: shape("diamond", index === chosen ? 7 : 5), transform: `translate(${x} ${y})`, ...style }]];
+        if (index === chosen) return [spot(scale, [margin, 0.72], "diamond", 7, { fill: "var(--wrong)" })];
+        return [spot(scale, [margin, 0.3], "diamond", 5, { fill: "none", stroke: "var(--faint)", "stroke-width": 1.5 })];
       };
       const items = answer.margins.flatMap(mark);
       if (answer.widest) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sequential minimal optimisation, pair by pair: the box of two multipliers and the line they move on.
 
-import { draw, levelWay, shape, shortNumber } from "../drawing.js";
+import { draw, letters, levelWay, shortNumber, spot } from "../drawing.js";
 import { kernelControls } from "../kernel_controls.js";
 import { dataControl, PlanePoints, POINTS_HELP, TOOL } from "../points.js";
 
@@ -48,10 +48,7 @@ export default {
       const link = (pair, attributes) => {
         if (!pair) return [];
         const ends = pair.rows.map((row) => list[row].slice(0, 2));
-        const rings = ends.map((end) => {
-          const [x, y] = plane.at(end);
-          return ["path", { d: shape("circle", 14), transform: `translate(${x} ${y})`, fill: "none", ...attributes }];
-        });
+        const rings = ends.map((end) => spot(plane, end, "circle", 14, { fill: "none", ...attributes }));
         return [["path", { d: plane.way(ends), fill: "none", ...attributes }], ...rings];
       };
       draw(links, [
@@ -84,18 +81,13 @@ export default {
       const { before, after, L, H, raw } = pair;
       const equal = list[pair.rows[0]][2] === list[pair.rows[1]][2];
       const onLine = (second) => [before[0] + (equal ? 1 : -1) * (before[1] - second), second];
-      const spot = (at, form, attributes) => {
-        const [x, y] = box.at(at);
-        return ["path", { d: shape(form, 7), transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, ...attributes }];
-      };
-      const words = { "font-size": 0.85 * box.unit, fill: "var(--ink)", "font-family": "system-ui, sans-serif" };
       const wall = (value, name) => {
         // On the side where the line of the pair does not end.
         const atLeft = (name === "H") !== equal;
         const [x, y] = box.at([(atLeft ? -0.28 : 1.28) * C, value]);
         return [
           ["path", { d: box.way([[-0.3 * C, value], [1.3 * C, value]]), stroke: "var(--faint)", "stroke-dasharray": "2 3" }],
-          ["text", { x, y: y - 4, "text-anchor": atLeft ? "start" : "end", ...words }, `${name} = ${shortNumber(value, 3)}`],
+          ["text", { x, y: y - 4, "text-anchor": atLeft ? "start" : "end", ...letters(box, 0.85) }, `${name} = ${shortNumber(value, 3)}`],
         ];
       };
       const items = [
@@ -103,11 +95,11 @@ export default {
         ["path", { d: box.way([onLine(-2 * C), onLine(3 * C)]), stroke: "var(--third)", "stroke-dasharray": "6 4" }],
         ["path", { d: box.way([onLine(L), onLine(H)]), stroke: "var(--third)", "stroke-width": 3.5 }],
         ...wall(L, "L"), ...(H - L > 0.06 * C ? wall(H, "H") : []),
-        spot(before, "circle", { fill: "var(--ink)" }),
-        spot(after, "diamond", { fill: "var(--wrong)" }),
+        spot(box, before, "circle", 7, { fill: "var(--ink)" }),
+        spot(box, after, "diamond", 7, { fill: "var(--wrong)" }),
       ];
       if (raw !== null) {
-        items.push(spot(onLine(Math.min(1.27 * C, Math.max(-0.27 * C, raw))), "cross", { fill: "none", stroke: "var(--wrong)", "stroke-width": 2.5 }));
+        items.push(spot(box, onLine(Math.min(1.27 * C, Math.max(-0.27 * C, raw))), "cross", 7, { fill: "none", stroke: "var(--wrong)", "stroke-width": 2.5 }));
       }
       draw(walls, items);
     }
@@ -115,14 +107,12 @@ export default {
     function drawAscent({ pairs, primal }, step) {
       const values = [0, ...pairs.map((pair) => pair.dual)];
       ascent.range([0, Math.max(1, pairs.length)], [0, 1.3 * Math.max(primal, ...values)]);
-      const at = ascent.at([step, values[step]]);
       draw(curve, [
         ["path", { d: ascent.way([[0, primal], [pairs.length, primal]]), stroke: "var(--plus)", "stroke-dasharray": "6 4", "stroke-width": 1.5 }],
         ["path", { d: ascent.way(values.map((value, k) => [k, value])), fill: "none", stroke: "var(--minus)", "stroke-width": 2 }],
-        ["path", { d: shape("circle", 5), transform: `translate(${at[0]} ${at[1]})`, fill: "var(--ink)" }],
+        spot(ascent, [step, values[step]], "circle", 5, { fill: "var(--ink)" }),
         ["text", {
-          x: ascent.left + ascent.inner - 6, y: ascent.at([0, primal])[1] - 5, "text-anchor": "end", "font-size": 0.8 * ascent.unit,
-          fill: "var(--ink)", "font-family": "system-ui, sans-serif",
+          x: ascent.left + ascent.inner - 6, y: ascent.at([0, primal])[1] - 5, "text-anchor": "end", ...letters(ascent, 0.8),
         }, "P at the end of the run"],
       ]);
     }

@@ -31,6 +31,7 @@ from maxmargin.independent.arithmetic import Vector
 from maxmargin.independent.rows import PlainRows
 from maxmargin.independent.values import ExactProblem, lower_bound, primal
 from maxmargin.problem.rows import Rows
+from maxmargin.proof.model import Status
 from maxmargin.solvers import CoordinateDescent, coordinate_descent
 from oracles.coordinate_descent import coordinate_descent as oracle
 from problems import INTERCEPTS, LAYOUTS, clouds
@@ -267,3 +268,14 @@ def test_columns_that_depend_on_each_other_and_rows_without_values():
         assert proof.relative_gap <= 1e-8
         some = replace(problem, rows=Rows(sparse.csr_matrix(X)))
         assert solve(some, tol=1e-8).certificate.primal == pytest.approx(proof.primal, rel=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e15, 1e20, 1e30])
+def test_rows_of_any_size_that_a_plane_separates_come_to_an_end(size):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(20, 2))
+    y = np.where(X[:, 0] + 0.1 * X[:, 1] > 0.0, 1, -1)
+    problem = Problem.of(size * X, y, 1.0, loss="logistic", penalty="l1")
+    model = solve(problem, max_steps=200)
+    assert model.status is not Status.STEPS_SPENT
+    assert model.certificate.primal < 1e-10

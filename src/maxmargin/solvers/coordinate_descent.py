@@ -47,7 +47,8 @@ from maxmargin.tools.parameters import Count, Seed
 from maxmargin.types import Indices, Vector
 
 _LEAST_SHARE = 1e-8
-"""The least curvature of a row, as a share of its cost: a loss that is all slope has none of its own."""
+"""The least curvature of a row, as a share of its multiplier: a loss that is all slope has none of its own.
+One that is nearly 0 has as much as it has slope, however little that is."""
 _ALL_PRODUCTS = 1000
 """Columns in a working set up to which their products are written down: 8 megabytes."""
 _PAIRS_PER_VALUE = 40.0
@@ -386,4 +387,4 @@ def _curvatures(problem: Problem, multipliers: Vector) -> Vector:
     shares = np.divide(
         multipliers, problem.costs, out=np.zeros_like(multipliers), where=problem.costs > 0.0
     )
-    return np.maximum(multipliers * (1.0 - shares), _LEAST_SHARE * problem.costs)
+    return multipliers * np.maximum(1.0 - shares, _LEAST_SHARE)

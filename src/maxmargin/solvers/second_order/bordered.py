@@ -24,8 +24,9 @@ from maxmargin.problem.rows import Matrix
 from maxmargin.solvers.second_order.cholesky import cholesky, solved_by
 from maxmargin.types import Indices, Vector
 
-_BORDER = 0.1
-"""Rows in the border of a factor, as a share of its rows: more of them cost as much as another factor."""
+_BORDER = 0.15
+"""Rows in the border of a factor, as a share of its rows: one in six costs as much as another factor, whose
+n^3 / 3 multiply-adds answer for n / 6 columns, and what comes next may need either."""
 
 Mask = NDArray[np.bool_]
 

@@ -34,7 +34,7 @@ from maxmargin.chunks.statement import ONE_THREAD, Stated
 from maxmargin.chunks.sums import DualSums, losses_of, sides_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
-from maxmargin.problem.rows import UNIT, Rows, RowSpace
+from maxmargin.problem.rows import UNIT, Rows
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
@@ -82,9 +82,9 @@ class BandAsk:
                 kept = np.flatnonzero((np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0))
                 band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], margins[kept])
                 folds = Folds.of(self.edges, problem, margins, self.width)
-                slopes.append(folds.slope + _slope(stored(band.X), band.y, band.costs, band.margins))
+                slopes.append(_with_band(folds.slope, problem, kept[band.margins < 1.0]))
             else:
-                slopes.append(_slope(problem.rows, problem.y, problem.costs, margins))
+                slopes.append(_slope(problem, margins))
         return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width)
 
 
@@ -104,7 +104,8 @@ class Band:
     @property
     def problem(self) -> Problem:
         """The share of these rows in the problem: their losses."""
-        return Problem(stored(self.X), self.y, self.costs, LOSSES["hinge"], Intercept.EXACT)
+        rows = Rows(self.X, check_finite=False, keep_zeros=True)
+        return Problem(rows, self.y, self.costs, LOSSES["hinge"], Intercept.EXACT)
 
 
 @dataclass(eq=False)
@@ -346,15 +347,19 @@ class BandMethod(Method):
         return c + model.w, float(model.b)
 
 
-def stored(X: Any) -> Rows:
-    """Some of the data's rows, or means of them, as they are."""
-    return Rows(X, check_finite=False, keep_zeros=True, budget=ONE_THREAD)
+def _with_band(slope: Slopes, problem: Problem, lacking: Indices) -> Slopes:
+    """The slope of the folds, and the rows of the band that have a loss."""
+    for side, sum_ in enumerate(slope):
+        ours = lacking[sides_of(problem.y[lacking]) == side]
+        core.add_rows(problem.rows.compiled, ours, problem.costs[ours], sum_[:-1])
+        sum_[-1] += float(problem.costs[ours].sum())
+    return slope
 
 
-def _slope(rows: RowSpace, y: Vector, costs: Vector, margins: Vector) -> Slopes:
-    """The sums over the rows with a loss."""
-    costs, sides = np.where(margins < 1.0, costs, 0.0), sides_of(y)
-    vectors = rows.combine_groups(costs, sides, 2, ONE_THREAD)
+def _slope(problem: Problem, margins: Vector) -> Slopes:
+    """The sums over a chunk's rows with a loss."""
+    costs, sides = np.where(margins < 1.0, problem.costs, 0.0), sides_of(problem.y)
+    vectors = problem.rows.combine_groups(costs, sides, 2, ONE_THREAD)
     return np.column_stack([vectors, np.bincount(sides, costs, minlength=2)])
 
 

@@ -154,9 +154,23 @@ void bind_rows(nb::module_& m) {
                 combine_groups(data.rows(), data.per_row(coefficients).data(), data.per_row(groups).data(),
                                span(out), budget);
               });
-  define_loop(m, "bins_of", {"values", "edges", "out"},
-              [](const ConstVector& values, const ConstVector& edges, const Indices& out) {
-                bins_of(span(values), span(edges), per_row(out, length(values)).data());
+  define_loop(m, "fold_rows",
+              {"data", "labels", "costs", "margins", "lengths", "edges", "width", "vectors", "sums"},
+              [](const AnyData& data, const ConstVector& labels, const ConstVector& costs,
+                 const ConstVector& margins, const ConstVector& lengths, const ConstVector& edges,
+                 double width, const Table& vectors, const Table& sums) {
+                const Folding by{span(edges),
+                                 width,
+                                 data.per_row(labels).data(),
+                                 data.per_row(costs).data(),
+                                 data.per_row(margins).data(),
+                                 data.per_row(lengths).data()};
+                const std::size_t places = 2 * (by.edges.size() + 1);
+                require(vectors.shape(0) == places && sums.shape(0) == places && sums.shape(1) == 3,
+                        "a place for every label and bin is needed");
+                require(static_cast<Integer>(vectors.shape(1)) == data.columns(),
+                        "a place for every column is needed");
+                fold_rows(data.rows(), by, span(vectors).data(), span(sums).data());
               });
   define_loop(
       m, "add_rows", {"data", "order", "coefficients", "w"},

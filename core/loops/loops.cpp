@@ -45,8 +45,8 @@ void combine_groups(const AnyRows& rows, const double* coefficients, const Integ
   rows.visit([&](const auto& kind) { combine_groups(kind, coefficients, groups, out, budget); });
 }
 
-void bins_of(std::span<const double> values, std::span<const double> edges, Integer* out) {
-  count_edges_below(values, edges, out);
+void fold_rows(const AnyRows& rows, const Folding& by, double* vectors, double* sums) {
+  rows.visit([&](const auto& kind) { fold_rows(kind, by, vectors, sums); });
 }
 
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w) {

@@ -29,8 +29,7 @@ void scores(const AnyRows& rows, const double* w, std::span<double> out, const B
 void combine(const AnyRows& rows, const double* coefficients, std::span<double> out, const Budget& budget);
 void combine_groups(const AnyRows& rows, const double* coefficients, const Integer* groups,
                     std::span<double> out, const Budget& budget);
-// What `count_edges_below` does, for who is compiled once.
-void bins_of(std::span<const double> values, std::span<const double> edges, Integer* out);
+void fold_rows(const AnyRows& rows, const Folding& by, double* vectors, double* sums);
 void add_rows(const AnyRows& rows, std::span<const Integer> order, const double* coefficients, double* w);
 void squared_norms(const AnyRows& rows, std::span<double> out, const Budget& budget);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -109,15 +110,29 @@ void combine_groups(const Rows& rows, const double* coefficients, const Integer*
   });
 }
 
-// out_i = how many of the edges are below value_i: its bin, where they increase. All of them are compared,
-// since a search among a few would wait for branches that nobody can foresee.
-inline void count_edges_below(std::span<const double> values, std::span<const double> edges, Integer* out) {
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double value = values[i];
-    Integer below = 0;
-#pragma omp simd reduction(+ : below)
-    for (std::size_t k = 0; k < edges.size(); ++k) below += edges[k] < value;
-    out[i] = below;
+// Sums over rows whose margins are farther from 1 than a width, by label and by the number of edges below
+// the margin; those of label 1 come first. A row of `sums` has the costs, the costs times the lengths, and
+// the number of rows. All in one visit of each row, while its values are near.
+struct Folding {
+  std::span<const double> edges;  // increasing
+  double width;
+  const double *labels, *costs, *margins, *lengths;
+};
+template <class Rows>
+void fold_rows(const Rows& rows, const Folding& by, double* vectors, double* sums) {
+  const View<Rows> view = rows;
+  const Integer bins = static_cast<Integer>(by.edges.size()) + 1;
+  for (Integer i = 0; i < view.count; ++i) {
+    const double margin = by.margins[i], cost = by.costs[i];
+    if (cost == 0 || std::abs(margin - 1) <= by.width) continue;
+    // All edges are compared: a search among a few would wait for branches that nobody can foresee.
+    Integer place = by.labels[i] < 0 ? bins : 0;
+#pragma omp simd reduction(+ : place)
+    for (std::size_t k = 0; k < by.edges.size(); ++k) place += by.edges[k] < margin;
+    view[i].add_to(vectors + place * view.columns, cost);
+    sums[3 * place] += cost;
+    sums[3 * place + 1] += cost * by.lengths[i];
+    sums[3 * place + 2] += 1;
   }
 }
 

@@ -246,3 +246,15 @@ def test_sums_that_travel_without_their_zeros_are_the_same():
     together, plain = packed[0].plus(packed[1]), sums[0].plus(sums[1])
     assert np.array_equal(together.vectors, plain.vectors)
     assert together.off == plain.off
+
+
+def test_chunks_without_a_row_near_the_margin_are_folded_whole():
+    # Sorted by the score, so that only the chunks in the middle have a band.
+    generator = np.random.default_rng(5)
+    X = generator.normal(size=(4000, 3))
+    X = X[np.argsort(X[:, 0])]
+    y = X[:, 0] + 0.1 * generator.normal(size=4000) > 0
+    model = LinearSVC(loss="hinge", tol=1e-3).fit(Chunks((X, y), rows=100, memory=1 << 16))
+    assert model.status_.certified
+    value = LinearSVC(loss="hinge", tol=1e-5).fit(X, y).certificate_.primal
+    assert model.certificate_.dual <= value <= model.certificate_.primal * (1 + 1e-4)

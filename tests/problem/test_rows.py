@@ -52,11 +52,22 @@ def test_passes_do_not_depend_on_threads(threads, stored):
         np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-11)
 
 
-def test_bins_are_those_of_a_search():
-    values, edges = np.array([-1.0, 0.0, 0.5, 1.0, 1.5, np.inf, -np.inf]), np.array([0.0, 1.0, 1.25])
-    out = np.empty(len(values), np.int64)
-    core.bins_of(values, edges, out)
-    np.testing.assert_array_equal(out, np.searchsorted(edges, values))
+@pytest.mark.parametrize("stored", ["dense", "sparse"])
+def test_rows_far_from_the_margin_are_folded_into_the_bins_of_a_search(stored):
+    random, edges, width = np.random.default_rng(0), np.array([0.0, 1.0, 1.25]), 0.125
+    matrix = random.normal(size=(200, 3)).astype(np.float32)
+    rows = Rows(matrix if stored == "dense" else sparse.csr_matrix(matrix))
+    margins = random.integers(-4, 16, 200) / 8.0  # some of them are edges, and some as far as the width
+    y, costs = random.choice([-1.0, 1.0], 200), random.integers(0, 3, 200).astype(float)
+    vectors, sums = np.zeros((8, 3)), np.zeros((8, 3))
+    core.fold_rows(rows.compiled, y, costs, margins, rows.lengths, edges, width, vectors, sums)
+    far = (np.abs(margins - 1.0) > width) & (costs > 0.0)
+    places = np.searchsorted(edges, margins) + 4 * (y < 0.0)
+    for place in range(8):
+        ours = far & (places == place)
+        np.testing.assert_allclose(vectors[place], costs[ours] @ matrix[ours], rtol=1e-12, atol=1e-12)
+        expected = costs[ours].sum(), costs[ours] @ rows.lengths[ours], np.count_nonzero(ours)
+        np.testing.assert_allclose(sums[place], expected, rtol=1e-12)
 
 
 # ---- read in place or copied ---------------------------------------------------------------------

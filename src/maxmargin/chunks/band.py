@@ -34,7 +34,7 @@ from maxmargin.chunks.statement import ONE_THREAD, Stated
 from maxmargin.chunks.sums import DualSums, losses_of, sides_of
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.losses import LOSSES
-from maxmargin.problem.rows import UNIT, Rows, RowSpace
+from maxmargin.problem.rows import UNIT, Rows
 from maxmargin.solving.loop import solve
 from maxmargin.types import Indices, Vector
 
@@ -74,18 +74,17 @@ class BandAsk:
 
     def share(self, problem: Problem, chunk: Chunk) -> BandShare:
         """The share of a chunk."""
-        rows, losses, slopes = problem.rows, [], []
-        first: Vector | None = None
-        for w, b in self.points:
-            margins = problem.margins_of(rows.scores(w, ONE_THREAD), b)
+        losses, slopes = [], []
+        for k, (w, b) in enumerate(self.points):
+            margins = problem.margins_of(problem.rows.scores(w, ONE_THREAD), b)
             losses.append(losses_of(problem, w, b, margins))
-            slopes.append(_slope(problem, margins))
-            first = margins if first is None else first
-        assert first is not None
-        near = np.abs(first - 1.0) <= self.width
-        kept = np.flatnonzero(near & (problem.costs > 0.0))
-        band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], first[kept])
-        folds = Folds.of(self.edges, rows, problem.y, np.where(near, 0.0, problem.costs), first)
+            if k == 0:
+                kept = np.flatnonzero((np.abs(margins - 1.0) <= self.width) & (problem.costs > 0.0))
+                band = Band(chunk.X[kept], problem.y[kept], problem.costs[kept], margins[kept])
+                folds = Folds.of(self.edges, problem, margins, self.width)
+                slopes.append(_with_band(folds.slope, problem, kept[band.margins < 1.0]))
+            else:
+                slopes.append(_slope(problem, margins))
         return BandShare(np.array(losses), np.array(slopes), [band], folds, self.most, self.width)
 
 
@@ -102,6 +101,12 @@ class Band:
         """Some of the rows."""
         return Band(self.X[which], self.y[which], self.costs[which], self.margins[which])
 
+    @property
+    def problem(self) -> Problem:
+        """The share of these rows in the problem: their losses."""
+        rows = Rows(self.X, check_finite=False, keep_zeros=True)
+        return Problem(rows, self.y, self.costs, LOSSES["hinge"], Intercept.EXACT)
+
 
 @dataclass(eq=False)
 class Folds:
@@ -117,16 +122,14 @@ class Folds:
     counts: Indices
 
     @classmethod
-    def of(cls, edges: Vector, rows: RowSpace, y: Vector, costs: Vector, margins: Vector) -> Folds:
-        """The sums over the rows whose costs are not 0."""
-        bins, place = len(edges) + 1, np.empty(len(y), np.int64)
-        core.bins_of(margins, edges, place)
-        place += bins * sides_of(y)
-        vectors = rows.combine_groups(costs, place, 2 * bins, ONE_THREAD)
-        counts = np.bincount(place[costs > 0.0], minlength=2 * bins)
-        off = np.bincount(place, costs * rows.lengths, minlength=2 * bins) * (counts + 8.0) * UNIT
-        sums = np.bincount(place, costs, minlength=2 * bins).astype(np.float64)
-        return cls(edges, sums, vectors, off, counts)
+    def of(cls, edges: Vector, problem: Problem, margins: Vector, width: float) -> Folds:
+        """The sums over the rows that are farther from the margin than a width."""
+        rows, places = problem.rows, 2 * (len(edges) + 1)
+        vectors, sums = np.zeros((places, rows.columns)), np.zeros((places, 3))
+        given = rows.compiled, problem.y, problem.costs, margins, rows.lengths
+        core.fold_rows(*given, edges, width, vectors, sums)
+        costs, lengths, counts = sums.T.copy()
+        return cls(edges, costs, vectors, lengths * (counts + 8.0) * UNIT, counts.astype(np.int64))
 
     def plus(self, other: Folds) -> Folds:
         """With other rows."""
@@ -136,6 +139,13 @@ class Folds:
         lengths = np.sqrt((self.vectors * self.vectors).sum(axis=1))
         self.off = self.off + other.off + 2.0 * UNIT * lengths
         return self
+
+    @property
+    def slope(self) -> Slopes:
+        """The sums over the rows with a loss: the bins up to the edge 1, for either label."""
+        half, low = len(self.costs) // 2, int(np.searchsorted(self.edges, 1.0)) + 1
+        sums = np.column_stack([self.vectors, self.costs])
+        return np.stack([sums[:low].sum(axis=0), sums[half : half + low].sum(axis=0)])
 
     @property
     def labels(self) -> Vector:
@@ -184,9 +194,8 @@ class BandShare:
         near = np.abs(band.margins - 1.0) <= self.width
         if near.all():
             return band
-        far = band.some(~near)
-        rows = Rows(far.X, check_finite=False, keep_zeros=True)
-        self.folds = self.folds.plus(Folds.of(self.folds.edges, rows, far.y, far.costs, far.margins))
+        problem = band.some(~near).problem
+        self.folds = self.folds.plus(Folds.of(self.folds.edges, problem, band.margins[~near], self.width))
         return band.some(near)
 
     def band(self) -> Band:
@@ -282,7 +291,7 @@ class BandMethod(Method):
         point, alpha = self.solved(rows, y, costs, 0.1 * self.setting.tol)
         count = len(band.y)
         shares = np.minimum(alpha[count:] / folds.costs[used], 1.0)
-        self.take_dual(_dual_of(self, band, np.minimum(alpha[:count], band.costs), folds, used, shares))
+        self.take_dual(_dual_of(band, np.minimum(alpha[:count], band.costs), folds, used, shares))
         return point
 
     def _nearby(self, band: Band) -> tuple[Rows, Vector, Vector]:
@@ -338,6 +347,15 @@ class BandMethod(Method):
         return c + model.w, float(model.b)
 
 
+def _with_band(slope: Slopes, problem: Problem, lacking: Indices) -> Slopes:
+    """The slope of the folds, and the rows of the band that have a loss."""
+    for side, sum_ in enumerate(slope):
+        ours = lacking[sides_of(problem.y[lacking]) == side]
+        core.add_rows(problem.rows.compiled, ours, problem.costs[ours], sum_[:-1])
+        sum_[-1] += float(problem.costs[ours].sum())
+    return slope
+
+
 def _slope(problem: Problem, margins: Vector) -> Slopes:
     """The sums over a chunk's rows with a loss."""
     costs, sides = np.where(margins < 1.0, problem.costs, 0.0), sides_of(problem.y)
@@ -345,14 +363,9 @@ def _slope(problem: Problem, margins: Vector) -> Slopes:
     return np.column_stack([vectors, np.bincount(sides, costs, minlength=2)])
 
 
-def _dual_of(
-    method: Method, band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], shares: Vector
-) -> DualSums:
+def _dual_of(band: Band, alpha: Vector, folds: Folds, used: NDArray[np.bool_], shares: Vector) -> DualSums:
     """What multipliers of the band, and shares of the costs of each fold, add up to."""
-    rows = Rows(band.X, check_finite=False, keep_zeros=True)
-    stated = method.stated
-    problem = Problem(rows, band.y, band.costs, LOSSES[stated.loss], Intercept.EXACT)
-    sums = DualSums.of(problem, alpha)
+    sums = DualSums.of(band.problem, alpha)
     costs, vectors, off = folds.costs[used], folds.vectors[used], folds.off[used]
     counts, labels = folds.counts[used], folds.labels[used]
     for side, label in enumerate((1.0, -1.0)):

@@ -20,7 +20,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kUnitRounding = 0x1p-53;
 constexpr double kNearlyNothing = 1e-290;  // more than all that is lost to numbers that are too small
 constexpr double kStandstill = 1e-36;      // a speed at which no wall is reached
-constexpr Integer kRowsAtOnce = 16;        // that a thread takes: a few tenths of a millisecond
+constexpr Integer kRowsAtOnce = 4;  // that a thread takes: less than a tenth of a millisecond, mostly
 
 // The tables of groups, with a line for each column. Paths only propose multipliers, and what these are
 // worth is computed in full: single precision will do, but where walls are close together.

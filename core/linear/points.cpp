@@ -2,6 +2,7 @@
 #include "linear/points.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -14,6 +15,9 @@
 
 namespace maxmargin {
 namespace {
+
+// Points of a pass: their values, a few hundred bytes for each column, stay in the first cache.
+constexpr Integer kPointsAtOnce = 32;
 
 // Many points, held by columns.
 struct Points {
@@ -45,6 +49,7 @@ struct Points {
 class Parts {
  public:
   Parts(Integer threads, Integer size) : threads_(threads), size_(size), all_(threads * size) {}
+  void clear() { std::ranges::fill(all_, 0.0); }
   double* of(Integer thread) { return all_.data() + thread * size_; }
   void add_up(std::span<double> out) const {
     std::ranges::fill(out, 0.0);
@@ -67,36 +72,44 @@ void hinges_of_points(const AnyRows& rows, std::span<const double> labels, std::
   const Points all(points, left_out.size());
   const Integer count = all.count, threads = budget.threads_for(rows.stored * count);
   const bool has_intercept = all.size > rows.columns;
-  Parts sums(threads, count), scores(threads, count);
-  const auto add = [&](Integer i, const double* its, double sign, Integer first, Integer last, double* to) {
-    const double y = labels[i], C = sign * costs[i];
-#pragma omp simd
-    for (Integer p = first; p < last; ++p) to[p] += C * std::max(1 - y * its[p], 0.0);
+  using Scores = std::array<double, kPointsAtOnce>;
+  const auto hinge = [&](Integer i, double score) {
+    return costs[i] * std::max(1 - labels[i] * score, 0.0);
   };
-  const auto crossing = [&](Integer i, const double* its) {
-    const double side = margins[i] < 1 ? 1 : -1, y = side * labels[i], before = side - width;
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Integer p = 0; p < count; ++p) sum += std::max(y * its[p] - before, 0.0);
-    return sum;
-  };
+  std::vector<double> table(all.size * kPointsAtOnce);
+  Parts sums(threads, kPointsAtOnce);
   rows.visit([&](const auto& kind) {
-    in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
-      auto room = room_for_a_row(kind);
-      for (; i < last; ++i) {
-        if (costs[i] == 0) continue;
-        all.scores(written_out(kind[i], room), has_intercept, scores.of(t));
-        add(i, scores.of(t), 1, 0, count, sums.of(t));
-        crossings[i] += crossing(i, scores.of(t));
+    for (Integer first = 0; first < count; first += kPointsAtOnce) {
+      const Integer together = std::min(kPointsAtOnce, count - first);
+      for (Integer c = 0; c < all.size; ++c) {
+        std::copy_n(points.data() + c * count + first, together, table.data() + c * kPointsAtOnce);
       }
-    });
-    auto room = room_for_a_row(kind);
-    for (Integer p = 0; p < count; ++p) {
-      all.scores(written_out(kind[left_out[p]], room), has_intercept, scores.of(0));
-      add(left_out[p], scores.of(0), -1, p, p + 1, sums.of(0));
+      const Points some(table, kPointsAtOnce);
+      sums.clear();
+      in_parallel(threads, rows.count, [&](Integer t, Integer i, Integer last) {
+        auto room = room_for_a_row(kind);
+        double* const sum = sums.of(t);
+        for (; i < last; ++i) {
+          if (costs[i] == 0) continue;
+          Scores scores;
+          some.scores(written_out(kind[i], room), has_intercept, scores.data());
+          const double side = margins[i] < 1 ? 1 : -1, y = side * labels[i], before = side - width;
+          double crossing = 0;
+          for (Integer p = 0; p < kPointsAtOnce; ++p) sum[p] += hinge(i, scores[p]);
+          for (Integer p = 0; p < together; ++p) crossing += std::max(y * scores[p] - before, 0.0);
+          crossings[i] += crossing;
+        }
+      });
+      auto room = room_for_a_row(kind);
+      for (Integer p = 0; p < together; ++p) {
+        const Integer i = left_out[first + p];
+        Scores scores;
+        some.scores(written_out(kind[i], room), has_intercept, scores.data());
+        sums.of(0)[p] -= hinge(i, scores[p]);
+      }
+      sums.add_up(out.subspan(first, together));
     }
   });
-  sums.add_up(out);
 }
 
 void pulls_of_points(const AnyRows& rows, AnyLoss loss, const StartingRows& about,

@@ -104,6 +104,30 @@ def test_rows_with_a_rare_value_are_decided_by_those_that_cross_the_margin():
     assert still[-1] < 0.4 * still[0]
 
 
+@pytest.mark.parametrize("count", [1, 32, 70])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_hinges_of_many_points_are_those_of_each(count, form, threads):
+    X, y = drawn(3, n=3000, d=5)
+    random = np.random.default_rng(1)
+    costs, left_out = (
+        np.where(random.random(3000) < 0.1, 0.0, random.random(3000)),
+        random.integers(0, 3000, count),
+    )
+    problem = Problem.of(form(X), y, loss="hinge", intercept="exact")
+    points = random.normal(size=(6, count))
+    margins, width = problem.margins(points[:5, 0].copy(), points[5, 0]), 0.25
+    sums, crossings = np.empty(count), np.zeros(3000)
+    known = (y, costs, margins, width, points, left_out, sums, crossings)
+    core.hinges_of_points(problem.rows.compiled, *known, core.Budget(np.inf, threads))
+    there = y[:, np.newaxis] * (X @ points[:5] + points[5])
+    losses = costs[:, np.newaxis] * np.maximum(1.0 - there, 0.0)
+    assert np.allclose(sums, losses.sum(axis=0) - losses[left_out, np.arange(count)])
+    side = np.where(margins < 1.0, 1.0, -1.0)[:, np.newaxis]
+    beyond = np.maximum(side * there - side + width, 0.0).sum(axis=1)
+    assert np.allclose(crossings, np.where(costs > 0.0, beyond, 0.0))
+
+
 def test_equal_rows_have_equal_bounds():
     X, y = drawn(9, n=400, equal=False)
     X, y = np.vstack([X, X[:100]]), np.append(y, y[:100])

@@ -174,7 +174,7 @@ class HingeWithoutRows:
             part = slice(begin, begin + _POINTS)
             rows = which[part]
             multipliers, gains = np.empty(len(rows)), np.empty(len(rows))
-            points = np.empty((len(rows), self.size))
+            points = np.zeros((len(rows), self.size))  # of rows that are not reached in time, too
             about = self._about(rows, targets[part], np.zeros(len(rows)))
             self._leave(rows, about, multipliers, gains, points, budget)
             primal = self._primal(rows, points, budget)

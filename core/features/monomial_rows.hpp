@@ -249,6 +249,11 @@ inline double spread_product(const MonomialRow& row, const double* x) {
 
 inline const SparseRows<double>& spread_rows(const MonomialRows& rows) { return rows.base; }
 
+template <class Visit>
+void for_each_value(const MonomialRow& row, const Visit& visit) {
+  row.for_each(visit);
+}
+
 // Room for one row, written out.
 struct WrittenOut {
   std::vector<double> values;

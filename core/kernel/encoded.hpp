@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -148,9 +149,36 @@ class Encoded {
 
   // Calls use(query, tile, values) for the tiles first .. last - 1, and for every kQueries queries:
   // values[q][lane] = k(query + q, row lane of the tile)
+  //
+  // What uses them is called by its address: the loops over tiles are compiled once for all uses.
   template <class Use>
   void for_each_tile(const KernelSum& kernel, const Queries& queries, Integer first, Integer last,
                      const Use& use) const {
+    compute_tiles(kernel, queries, first, last, std::cref(use));
+  }
+
+  Integer count() const { return static_cast<Integer>(count_); }
+  Integer tiles() const { return tiles_of(count_); }
+  // How many rows may be read as queries together.
+  Integer queries_at_once() const { return is_sparse() ? kSparseQueries<T> : kQueries; }
+  // How many tiles are best looked at one after the other, by one of so many threads: with sparse rows,
+  // to begin somewhere has its price.
+  Integer tiles_at_once(Integer threads) const {
+    return is_sparse() ? std::max<Integer>(kLeastSparseTiles, tiles() / (kSharesPerThread * threads)) : 1;
+  }
+  // What the value of one pair takes, in operations.
+  Integer work() const {
+    return 2 + std::visit([](const auto& tiles) { return tiles.work(); }, kind_) / 16;
+  }
+
+ private:
+  using Kind = std::variant<BitTiles, ByteTiles, DenseTiles<T>, SparseTiles<float, T>,
+                            SparseTiles<double, T>, GivenTiles<float>, GivenTiles<double>>;
+
+  static constexpr Integer kLeastSparseTiles = 16, kSharesPerThread = 4;
+
+  void compute_tiles(const KernelSum& kernel, const Queries& queries, Integer first, Integer last,
+                     const std::function<void(int, Integer, const TileSums<T>&)>& use) const {
     alignas(64) TileSums<T> out;
     if (table_) {
       for (Integer tile = first; tile < last; ++tile) {
@@ -178,26 +206,6 @@ class Encoded {
         },
         kind_);
   }
-
-  Integer count() const { return static_cast<Integer>(count_); }
-  Integer tiles() const { return tiles_of(count_); }
-  // How many rows may be read as queries together.
-  Integer queries_at_once() const { return is_sparse() ? kSparseQueries<T> : kQueries; }
-  // How many tiles are best looked at one after the other, by one of so many threads: with sparse rows,
-  // to begin somewhere has its price.
-  Integer tiles_at_once(Integer threads) const {
-    return is_sparse() ? std::max<Integer>(kLeastSparseTiles, tiles() / (kSharesPerThread * threads)) : 1;
-  }
-  // What the value of one pair takes, in operations.
-  Integer work() const {
-    return 2 + std::visit([](const auto& tiles) { return tiles.work(); }, kind_) / 16;
-  }
-
- private:
-  using Kind = std::variant<BitTiles, ByteTiles, DenseTiles<T>, SparseTiles<float, T>,
-                            SparseTiles<double, T>, GivenTiles<float>, GivenTiles<double>>;
-
-  static constexpr Integer kLeastSparseTiles = 16, kSharesPerThread = 4;
 
   bool is_sparse() const {
     return std::holds_alternative<SparseTiles<float, T>>(kind_) ||

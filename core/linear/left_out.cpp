@@ -6,11 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "data/columns.hpp"
-#include "linear/outer_products.hpp"
 #include "machine/threads.hpp"
 
 namespace maxmargin {
@@ -49,13 +47,15 @@ struct Tables {
 //   4      if the row's margin is low enough before, or the dual value high enough: end there
 //   5      beyond += step k g;  margin -= step own;  taken += step
 //   6      the group at its wall leaves it or stays there: H changes by k z z', g and own by rank one
-template <class Rows, class Real>
+//
+// Rows are visited where they are read, since the rest need not be compiled for each kind of them.
+template <class Real>
 class Path {
  public:
   static constexpr Real kNowhere = std::numeric_limits<Real>::infinity();
   static constexpr double kSmallestPivot = std::is_same_v<Real, float> ? 1e-5 : 1e-11;  // below: rounding
 
-  Path(const Rows& rows, const Followers& followers, const Tables<Real>& tables, const Standpoint& from,
+  Path(const AnyRows& rows, const Followers& followers, const Tables<Real>& tables, const Standpoint& from,
        Integer most_events)
       : rows_(rows),
         followers_(followers),
@@ -66,8 +66,7 @@ class Path {
         size_(tables.size),
         reals_((6 + most_events) * tables.length + most_events),
         doubles_(3 * tables.length + 2 * tables.size),
-        between_walls_(tables.length),
-        room_(room_for_a_row(rows)) {
+        between_walls_(tables.length) {
     Real* real = reals_.data();
     for (Real** each : {&g_, &beyond_, &slopes_, &low_, &high_, &steps_}) {
       *each = real;
@@ -140,17 +139,10 @@ class Path {
   void begin(const Leaving& one) {
     std::fill_n(g_, count_ + 1, Real{0});
     std::fill_n(moved_, size_, 0.0);
-    add_movements(one.row, one.label, g_);
-    const auto add = [&](Integer column, auto value) {
-      const double x = one.label * static_cast<double>(value);
-      const double* const inverse = followers_.inverse.data() + column * size_;
-      double* const moved = moved_;
-#pragma omp simd
-      for (Integer j = 0; j < size_; ++j) moved[j] += x * inverse[j];
-    };
-    for_each_value(written_out(rows_[one.row], room_), add);
-    if (from_.bias != 0) add(size_ - 1, from_.bias);
-    own_ = one.label * rows_[one.row].dot(moved_, from_.bias != 0 ? from_.bias * moved_[size_ - 1] : 0.0);
+    add_lines(one.row, one.label, tables_.movements.data(), tables_.length, g_);
+    add_lines(one.row, one.label, followers_.inverse.data(), size_, moved_);
+    const double bias_share = from_.bias != 0 ? from_.bias * moved_[size_ - 1] : 0.0;
+    own_ = one.label * rows_.visit([&](const auto& kind) { return kind[one.row].dot(moved_, bias_share); });
     std::ranges::copy(followers_.down, down_);
     std::ranges::copy(followers_.up, up_);
     std::ranges::copy(start_, beyond_);
@@ -160,15 +152,16 @@ class Path {
     if (one.group >= 0) leave_group(one);
   }
 
-  // out += y z'H^-1 z_row y_row of all groups.
-  void add_movements(Integer row, double label, Real* out) {
+  // out += sum of label z_c line_c over the columns c of a row: y z'H^-1 z_row y_row of all groups, say.
+  template <class Number>
+  void add_lines(Integer row, double label, const Number* lines, Integer length, Number* out) {
     const auto add = [&](Integer column, auto value) {
-      const Real x = static_cast<Real>(label * static_cast<double>(value));
-      const Real* const line = tables_.movements.data() + column * tables_.length;
+      const Number x = static_cast<Number>(label * static_cast<double>(value));
+      const Number* const line = lines + column * length;
 #pragma omp simd
-      for (Integer j = 0; j <= count_; ++j) out[j] += x * line[j];
+      for (Integer j = 0; j < length; ++j) out[j] += x * line[j];
     };
-    for_each_value(written_out(rows_[row], room_), add);
+    rows_.visit([&](const auto& kind) { for_each_value(kind[row], add); });
     if (from_.bias != 0) add(size_ - 1, from_.bias);
   }
 
@@ -246,7 +239,7 @@ class Path {
     Real* const pivot = pivots_ + events_ * length;
     if (tables_.between.empty()) {
       std::fill_n(pivot, length, Real{0});
-      add_movements(followers_.rows[j], followers_.labels[j], pivot);
+      add_lines(followers_.rows[j], followers_.labels[j], tables_.movements.data(), length, pivot);
     } else {
       std::copy_n(tables_.between.data() + j * length, length, pivot);
     }
@@ -300,19 +293,21 @@ class Path {
     take_deltas(one, step, taken);
     Sums sums;
     std::fill(difference_, difference_ + size_, 0.0);
-    const auto add = [&](Integer row, double label, double delta) {
-      rows_[row].add_to(difference_, delta * label);
-      if (from_.bias != 0) difference_[size_ - 1] += delta * label * from_.bias;
-      sums.sizes += std::abs(delta);
-      sums.lengths += std::abs(delta) * (from_.lengths[row] + from_.bias);
-      sums.terms += 1;
-    };
-    for (Integer j = 0; j < count_; ++j) {
-      if (deltas_[j] == 0) continue;
-      sums.changes += deltas_[j];
-      add(followers_.rows[j], followers_.labels[j], deltas_[j]);
-    }
-    add(one.row, one.label, -taken);
+    rows_.visit([&](const auto& kind) {
+      const auto add = [&](Integer row, double label, double delta) {
+        kind[row].add_to(difference_, delta * label);
+        if (from_.bias != 0) difference_[size_ - 1] += delta * label * from_.bias;
+        sums.sizes += std::abs(delta);
+        sums.lengths += std::abs(delta) * (from_.lengths[row] + from_.bias);
+        sums.terms += 1;
+      };
+      for (Integer j = 0; j < count_; ++j) {
+        if (deltas_[j] == 0) continue;
+        sums.changes += deltas_[j];
+        add(followers_.rows[j], followers_.labels[j], deltas_[j]);
+      }
+      add(one.row, one.label, -taken);
+    });
     return sums;
   }
 
@@ -347,7 +342,7 @@ class Path {
     if (from_.bias != 0) point[size_ - 1] = b;
   }
 
-  const Rows& rows_;
+  const AnyRows& rows_;
   const Followers& followers_;
   const Tables<Real>& tables_;
   const Standpoint& from_;
@@ -358,7 +353,6 @@ class Path {
   std::vector<char> between_walls_;
   std::vector<Real> start_;
   std::vector<char> start_between_;
-  decltype(room_for_a_row(std::declval<const Rows&>())) room_;
   Real *g_, *beyond_, *slopes_, *low_, *high_, *steps_, *pivots_, *factors_;
   double *down_, *up_, *deltas_, *moved_, *difference_;
 };
@@ -371,22 +365,19 @@ void leave_out_in(const AnyRows& rows, const Followers& followers, const Standpo
   const Integer size = static_cast<Integer>(from.combined.size());
   const Integer threads = budget.threads_for(count * size * static_cast<Integer>(followers.rows.size()));
   const Tables<Real> tables(followers);
-  rows.visit([&](const auto& kind) {
-    using Rows = std::remove_cvref_t<decltype(kind)>;
-    std::vector<Path<Rows, Real>> paths;
-    paths.reserve(threads);
-    for (Integer t = 0; t < threads; ++t) paths.emplace_back(kind, followers, tables, from, most_events);
-    std::atomic<Integer> next{0};
-    in_parallel(threads, threads, [&](Integer t, Integer, Integer) {
-      for (Integer i; (i = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed)) < count;) {
-        const bool over = budget.spent();
-        for (const Integer last = std::min(i + kRowsAtOnce, count); i < last; ++i) {
-          const Leaving& one = leaving[i];
-          ends[i] = over ? Departure{one.multiplier, -kNever}
-                         : paths[t].follow(one, points.empty() ? nullptr : points.data() + i * size);
-        }
+  std::vector<Path<Real>> paths;
+  paths.reserve(threads);
+  for (Integer t = 0; t < threads; ++t) paths.emplace_back(rows, followers, tables, from, most_events);
+  std::atomic<Integer> next{0};
+  in_parallel(threads, threads, [&](Integer t, Integer, Integer) {
+    for (Integer i; (i = next.fetch_add(kRowsAtOnce, std::memory_order_relaxed)) < count;) {
+      const bool over = budget.spent();
+      for (const Integer last = std::min(i + kRowsAtOnce, count); i < last; ++i) {
+        const Leaving& one = leaving[i];
+        ends[i] = over ? Departure{one.multiplier, -kNever}
+                       : paths[t].follow(one, points.empty() ? nullptr : points.data() + i * size);
       }
-    });
+    }
   });
 }
 

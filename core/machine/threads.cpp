@@ -150,6 +150,7 @@ class Borrowed {
 }  // namespace
 
 void share_among_threads(Integer shares, void (*call)(const void* work, Integer share), const void* work) {
+  if (shares <= 1) return call(work, 0);
   Borrowed()->run(shares, call, work);
 }
 

@@ -9,7 +9,8 @@
 
 namespace maxmargin {
 
-// Calls call(work, share) for the shares 0 .. shares - 1, each once, on as many threads.
+// Calls call(work, share) for the shares 0 .. shares - 1, each once, on as many threads; one
+// share on the thread that calls.
 void share_among_threads(Integer shares, void (*call)(const void* work, Integer share), const void* work);
 
 // Calls work(share, first, last) on equal shares of 0 .. count - 1, one for each thread that may be used.
@@ -23,12 +24,9 @@ void in_parallel(Integer threads, Integer count, const Work& work) {
     void operator()(Integer t) const { work(t, count * t / threads, count * (t + 1) / threads); }
   };
   const Job job{work, threads, count};
-  const auto call = [](const void* given, Integer share) { (*static_cast<const Job*>(given))(share); };
-  if (threads > 1) {
-    share_among_threads(threads, call, &job);
-  } else {
-    job(0);
-  }
+  // By its address also where there is one share: the loop would be compiled a second time.
+  share_among_threads(
+      threads, [](const void* given, Integer share) { (*static_cast<const Job*>(given))(share); }, &job);
 }
 
 // Calls work(item) for 0 .. count - 1 on several threads; whoever is free takes the next.

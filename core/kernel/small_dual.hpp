@@ -21,6 +21,10 @@ namespace maxmargin {
 //
 // Where multipliers of each sign have their own total (kernel_dual.hpp), beta has two sides, and both rows
 // of a pair move on one of them.
+//
+// The gradient has the precision of the matrix, without which it would not be known either. It is counted
+// from the middle of its extremes, so that in single precision the slopes that a step compares are small
+// numbers with all their digits. Multipliers are in double precision: their sum is to stay what it is.
 template <class T>
 class SmallDual {
  public:
@@ -37,18 +41,18 @@ class SmallDual {
     slots_.clear();
     Integer begin = 0, values = 0;
     for (const Integer size : sizes) {
-      const Integer padded = (size + kLanes<double> - 1) / kLanes<double> * kLanes<double>;
+      const Integer padded = (size + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
       parts_.push_back({begin, begin + padded, stride_of(size), values});
       for (Integer k = 0; k < size; ++k) slots_.push_back(begin + k);
       begin += padded;
       values += size * stride_of(size);
     }
     if (values > static_cast<Integer>(memory_.size())) memory_ = Memory(values + values / 4);
-    for (auto* array : {&f_, &low_, &high_, &width_, &diagonal_}) {
-      array->resize(static_cast<std::size_t>(begin));
-    }
+    for (auto* array : {&low_, &high_, &width_}) array->resize(static_cast<std::size_t>(begin));
+    for (auto* array : {&f_, &diagonal_}) array->resize(low_.size());
     for (Side& side : sides_) {
-      for (auto* array : {&side.value, &side.grow, &side.fall}) array->resize(f_.size());
+      side.value.resize(low_.size());
+      for (auto* array : {&side.grow, &side.fall}) array->resize(low_.size());
       side.ends.resize(parts_.size());
     }
     part_of_.resize(static_cast<std::size_t>(begin));
@@ -66,21 +70,24 @@ class SmallDual {
 
   void load(const KernelDual& dual, std::span<const Integer> which) {
     two_sides_ = dual.sides() == 2;
+    double middle = 0;
+    for (int side = 0; side < dual.sides(); ++side) middle += dual.state.ends[side].middle() / dual.sides();
     for (std::size_t slot = 0; slot < f_.size(); ++slot) {
-      f_[slot] = low_[slot] = high_[slot] = width_[slot] = 0;
+      f_[slot] = 0;
+      low_[slot] = high_[slot] = width_[slot] = 0;
       sides_[0].value[slot] = sides_[1].value[slot] = 0;
       diagonal_[slot] = 1;
     }
     for (std::size_t k = 0; k < which.size(); ++k) {
       const Integer slot = slots_[k], i = which[k];
-      f_[slot] = dual.f[i];
+      f_[slot] = static_cast<T>(dual.f[i] - middle);
       sides_[0].value[slot] = two_sides_ ? dual.above[i] : dual.beta[i];
       if (two_sides_) sides_[1].value[slot] = dual.below[i];
       low_[slot] = dual.low[i];
       high_[slot] = dual.high[i];
       width_[slot] = dual.widths[i];
       const Part& part = parts_[part_of_[slot]];
-      diagonal_[slot] = static_cast<double>(row(slot)[slot - part.begin]);
+      diagonal_[slot] = row(slot)[slot - part.begin];
     }
     for (std::size_t slot = 0; slot < f_.size(); ++slot) mark(static_cast<Integer>(slot));
   }
@@ -105,15 +112,14 @@ class SmallDual {
   }
 
  private:
-  using D = Lanes<double>;
-  typedef T Few __attribute__((vector_size(kLanes<double> * sizeof(T))));
-  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  using D = Lanes<T>;
+  static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   static constexpr Integer kLine = 64 / sizeof(T);
 
   template <int sides>
   Integer run(double share, double smallest, Integer most, Watch& watch) {
     for (std::size_t p = 0; p < parts_.size(); ++p)
-      move<true, sides>(p, row(parts_[p].begin), nullptr, 0.0);
+      move<true, sides>(p, row(parts_[p].begin), nullptr, T{});
     Worst ends = worst<sides>();
     const double stop = std::max(share * (ends.greatest - ends.least), smallest);
     Integer steps = 0;
@@ -125,8 +131,9 @@ class SmallDual {
       const std::size_t part_i = part_of_[i], part_j = part_of_[j];
       const double K_ij = part_i == part_j ? static_cast<double>(row(i)[j - parts_[part_i].begin]) : 0.0;
       const double eta = PairStep::curvature(diagonal_[i], diagonal_[j], K_ij);
-      const double step = PairStep::take(f_[j] + side.fall[j] - ends.least, eta, side.value[i],
-                                         ceiling(i, ends.side), side.value[j], floor(j, ends.side));
+      const T step =
+          static_cast<T>(PairStep::take(f_[j] + side.fall[j] - ends.least, eta, side.value[i],
+                                        ceiling(i, ends.side), side.value[j], floor(j, ends.side)));
       mark(i);
       mark(j);
       if (part_i == part_j) {
@@ -149,7 +156,7 @@ class SmallDual {
     Integer size() const { return end - begin; }
   };
   struct Extremes {
-    double least = kInfinity, greatest = -kInfinity;
+    T least = kInfinity, greatest = -kInfinity;
     Integer where_least = 0, where_greatest = 0;  // slots
   };
   struct Worst : Extremes {
@@ -157,8 +164,9 @@ class SmallDual {
   };
   // What may move, where all of it adds up to a number: beta, or its part on one side of 0.
   struct Side {
-    std::vector<double> value, grow, fall;  // of each slot; the last two as `mark` says
-    std::vector<Extremes> ends;             // of each part
+    std::vector<double> value;   // of each slot
+    std::vector<T> grow, fall;   // too, as `mark` says
+    std::vector<Extremes> ends;  // of each part
   };
   // Numbers that are not initialised.
   class Memory {
@@ -185,14 +193,15 @@ class SmallDual {
     if (two_sides_) {
       for (int side : {0, 1}) {
         const double value = sides_[side].value[k];
-        sides_[side].grow[k] = value < ceiling(k, side) ? 0.0 : kInfinity;
-        sides_[side].fall[k] = value > floor(k, side) ? 0.0 : -kInfinity;
+        sides_[side].grow[k] = value < ceiling(k, side) ? T{} : kInfinity;
+        sides_[side].fall[k] = value > floor(k, side) ? T{} : -kInfinity;
       }
       return;
     }
     const double beta = sides_[0].value[k];
-    sides_[0].grow[k] = !(beta < high_[k]) ? kInfinity : beta < 0 ? -width_[k] : width_[k];
-    sides_[0].fall[k] = !(beta > low_[k]) ? -kInfinity : beta > 0 ? width_[k] : -width_[k];
+    const T width = static_cast<T>(width_[k]);
+    sides_[0].grow[k] = !(beta < high_[k]) ? kInfinity : beta < 0 ? -width : width;
+    sides_[0].fall[k] = !(beta > low_[k]) ? -kInfinity : beta > 0 ? width : -width;
   }
   double ceiling(Integer k, int side) const {
     if (two_sides_) return side ? 0.0 : high_[k];
@@ -202,14 +211,9 @@ class SmallDual {
     if (two_sides_) return side ? low_[k] : 0.0;
     return KernelDual::floor(sides_[0].value[k], low_[k], width_[k]);
   }
-  static D load_few(const T* from) {
-    Few few;
-    std::memcpy(&few, from, sizeof(few));
-    return __builtin_convertvector(few, D);
-  }
   static D counting(Integer from) {
     D numbers;
-    for (int lane = 0; lane < kLanes<double>; ++lane) numbers[lane] = static_cast<double>(from + lane);
+    for (int lane = 0; lane < kLanes<T>; ++lane) numbers[lane] = static_cast<T>(from + lane);
     return numbers;
   }
 
@@ -234,35 +238,35 @@ class SmallDual {
 
   // f += step (K_i - K_j), or step K_i alone, in one part, and its new extremes, in one pass.
   template <bool alone, int sides>
-  void move(std::size_t number, const T* row_i, const T* row_j, double step) {
+  void move(std::size_t number, const T* row_i, const T* row_j, T step) {
     const Part& part = parts_[number];
     D least[sides], greatest[sides], where_least[sides]{}, where_greatest[sides]{};
     for (int side = 0; side < sides; ++side) {
-      least[side] = all<double>(kInfinity);
-      greatest[side] = all<double>(-kInfinity);
+      least[side] = all<T>(kInfinity);
+      greatest[side] = all<T>(-kInfinity);
     }
     D slots = counting(part.begin);
-    for (Integer k = 0; k < part.size(); k += kLanes<double>) {
-      D f = maxmargin::load<double>(f_.data() + part.begin + k);
+    for (Integer k = 0; k < part.size(); k += kLanes<T>) {
+      D f = maxmargin::load<T>(f_.data() + part.begin + k);
       if constexpr (alone) {
-        f += step * load_few(row_i + k);
+        f += step * maxmargin::load<T>(row_i + k);
       } else {
-        f += step * (load_few(row_i + k) - load_few(row_j + k));
+        f += step * (maxmargin::load<T>(row_i + k) - maxmargin::load<T>(row_j + k));
       }
-      store<double>(f_.data() + part.begin + k, f);
+      store<T>(f_.data() + part.begin + k, f);
       for (int s = 0; s < sides; ++s) {
-        const D growing = f + maxmargin::load<double>(sides_[s].grow.data() + part.begin + k);
+        const D growing = f + maxmargin::load<T>(sides_[s].grow.data() + part.begin + k);
         where_least[s] = growing < least[s] ? slots : where_least[s];
         least[s] = growing < least[s] ? growing : least[s];
-        const D falling = f + maxmargin::load<double>(sides_[s].fall.data() + part.begin + k);
+        const D falling = f + maxmargin::load<T>(sides_[s].fall.data() + part.begin + k);
         where_greatest[s] = falling > greatest[s] ? slots : where_greatest[s];
         greatest[s] = falling > greatest[s] ? falling : greatest[s];
       }
-      slots += static_cast<double>(kLanes<double>);
+      slots += static_cast<T>(kLanes<T>);
     }
     for (int s = 0; s < sides; ++s) {
       Extremes ends;
-      for (int lane = 0; lane < kLanes<double>; ++lane) {
+      for (int lane = 0; lane < kLanes<T>; ++lane) {
         if (least[s][lane] < ends.least) {
           ends.least = least[s][lane];
           ends.where_least = static_cast<Integer>(where_least[s][lane]);
@@ -278,27 +282,27 @@ class SmallDual {
 
   // The j whose pair with i gains most: the largest (f_j - f_i)^2 / curvature. Of the parts that i is not
   // in, only the rows with the largest f are looked at.
-  Integer partner(Integer i, double f_i, const Side& side) const {
+  Integer partner(Integer i, T f_i, const Side& side) const {
     const std::size_t own_part = part_of_[i];
     const Part& part = parts_[own_part];
     const T* values = row(i);
-    const double own = diagonal_[i];
-    D best = all<double>(0.0), where = all<double>(-1.0), slots = counting(part.begin);
-    for (Integer k = 0; k < part.size(); k += kLanes<double>) {
+    const T own = diagonal_[i];
+    D best = all<T>(0), where = all<T>(-1), slots = counting(part.begin);
+    for (Integer k = 0; k < part.size(); k += kLanes<T>) {
       const Integer slot = part.begin + k;
-      const D difference = maxmargin::load<double>(f_.data() + slot) +
-                           maxmargin::load<double>(side.fall.data() + slot) - f_i;
-      D curvature = own + maxmargin::load<double>(diagonal_.data() + slot) - 2.0 * load_few(values + k);
-      curvature = larger<double>(curvature, all<double>(PairStep::kLeastCurvature));
-      const D positive = larger<double>(difference, D{});
+      const D difference =
+          maxmargin::load<T>(f_.data() + slot) + maxmargin::load<T>(side.fall.data() + slot) - f_i;
+      D curvature = own + maxmargin::load<T>(diagonal_.data() + slot) - 2 * maxmargin::load<T>(values + k);
+      curvature = larger<T>(curvature, all<T>(static_cast<T>(PairStep::kLeastCurvature)));
+      const D positive = larger<T>(difference, D{});
       const D gain = positive * positive / curvature;
       where = gain > best ? slots : where;
       best = gain > best ? gain : best;
-      slots += static_cast<double>(kLanes<double>);
+      slots += static_cast<T>(kLanes<T>);
     }
     double most = 0;
     Integer found = -1;
-    for (int lane = 0; lane < kLanes<double>; ++lane) {
+    for (int lane = 0; lane < kLanes<T>; ++lane) {
       if (best[lane] > most) {
         most = best[lane];
         found = static_cast<Integer>(where[lane]);
@@ -319,9 +323,10 @@ class SmallDual {
 
   Memory memory_;
   std::vector<Part> parts_;
-  std::vector<Integer> slots_;                             // of each row of the set
-  std::vector<std::size_t> part_of_;                       // of each slot
-  std::vector<double> f_, low_, high_, width_, diagonal_;  // of each slot
+  std::vector<Integer> slots_;              // of each row of the set
+  std::vector<std::size_t> part_of_;        // of each slot
+  std::vector<double> low_, high_, width_;  // of each slot
+  std::vector<T> f_, diagonal_;             // too; f is counted from its middle
   Side sides_[2];
   bool two_sides_ = false;
 };

@@ -6,6 +6,7 @@ import pytest
 
 from maxmargin import InseparableError, Problem, solve_hard_margin
 from maxmargin.proof import exact_hulls
+from maxmargin.solvers import sizes
 
 
 def system_with_solution(seed, equations, extra=0):
@@ -46,7 +47,7 @@ def test_a_singular_system_proves_nothing():
 def test_nothing_is_proven_without_weights_or_of_too_many_values(monkeypatch):
     system, right, near = system_with_solution(0, 4)
     assert not exact_hulls.has_positive_solution(system, right, np.zeros(4))
-    monkeypatch.setattr(exact_hulls, "_MOST_VALUES", 10)
+    monkeypatch.setattr(sizes, "EXACT_HULL_VALUES", 10)
     assert not exact_hulls.has_positive_solution(system, right, near)
 
 
@@ -60,4 +61,4 @@ def test_many_columns_are_proven_by_an_inverse():
     X, y = random.normal(size=(200, 40)), random.choice([-1.0, 1.0], 200)
     with pytest.raises(InseparableError) as caught:
         solve_hard_margin(Problem.of(X, y))
-    assert len(caught.value.certificate.rows) > exact_hulls._FEW_EQUATIONS
+    assert len(caught.value.certificate.rows) > sizes.FRACTION_EQUATIONS

@@ -235,7 +235,7 @@ def test_many_mixed_rows(intercept):
 
 
 def test_weights_alone_prove_it_where_least_squares_are_too_large(monkeypatch):
-    monkeypatch.setattr("maxmargin.proof.inseparable._MOST_VALUES", 10)
+    monkeypatch.setattr("maxmargin.solvers.sizes.FEW_ROWS_PROOF_VALUES", 10)
     X, y = clouds(200, 3)
     with pytest.raises(InseparableError) as caught:
         solve_hard_margin(Problem.of(X, y))

@@ -33,7 +33,7 @@ from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of
 from maxmargin.proof.sure import Neighbourhood
 from maxmargin.reductions.class_problems import ClassProblems
 from maxmargin.reductions.decompositions import Decomposition
-from maxmargin.solvers import SOLVERS, AnySolver, Solver
+from maxmargin.solvers import SOLVERS, AnySolver, Solver, sizes
 from maxmargin.solving.loop import NO_LIMIT, Callback, Progress
 from maxmargin.solving.ways import Running
 from maxmargin.tools.interrupts import Interrupts, held_back
@@ -45,11 +45,6 @@ _SMALLEST_TOL = 1e-14
 """The relative gap below which float64 has nothing to tell apart any more."""
 _LOSS_OF_ERROR = math.log(2.0)
 """The least logistic loss of a row on the wrong side; the other losses have 1."""
-_FEW_VALUES = 20_000
-"""Values of X up to which columns are looked at only where something else is suspicious: such a fit takes
-some hundred microseconds, and to look takes ten."""
-_MOST_SCORES = 1_000_000
-"""Pairs of rows and support vectors, at most, of which values of the kernel are computed for a warning."""
 
 
 class ShowsProof(BaseEstimator):
@@ -338,7 +333,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         least *= 2.0 if problems.several and problems.kind.all_rows else 1.0
         value = sum(trace.records[-1].primal for trace in traces if trace.records)
         suspicious = value >= least * problems.C * others
-        many = getattr(X, "size", 0) > _FEW_VALUES
+        many = getattr(X, "size", 0) > sizes.UNSEEN_COLUMNS_VALUES
         if not (suspicious or many) or problems.hard or not self.status_.certified:
             return
         from maxmargin.telling.doubts import DoubtfulModelWarning, doubts_of_fit
@@ -356,7 +351,7 @@ class CertifiedClassifier(ClassifierMixin, Certified):
         if len(proofs) == 1:
             worst = proofs[0].margins.reshape(len(codes), -1).min(axis=1)  # several rows of one example
             return int(np.count_nonzero(worst > 0))
-        if len(codes) * len(getattr(self, "support_", [0])) > _MOST_SCORES:
+        if len(codes) * len(getattr(self, "support_", [0])) > sizes.DOUBTED_SCORES:
             return math.inf
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # the names of columns are those of the fit

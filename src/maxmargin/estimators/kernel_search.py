@@ -36,6 +36,7 @@ from maxmargin.estimators.answers_by_best import AnswersByBest
 from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.folds import SAME_MEAN, Fold
 from maxmargin.estimators.named_kernels import KernelParameters, find_gamma
+from maxmargin.estimators.tried_values import how_many, listed, tried_values
 from maxmargin.proof.model import each_of
 from maxmargin.solvers import sizes
 from maxmargin.tools.interrupts import held_back
@@ -47,6 +48,7 @@ _OWN = ("Cs", "gammas", "epsilons", "cv", "scoring", "refit")
 """The parameters that the model of all rows does not have."""
 _FURTHEST = 100.0
 """How far, as a factor, gamma goes below and above that of "scale", where only a number is asked for."""
+_CURE_OF_GAMMAS = "Give some values of gamma, each above 0, or how many of them to try."
 WITHOUT_GAMMA = ("linear", "precomputed")
 
 
@@ -197,50 +199,36 @@ class KernelSearch(AnswersByBest, KernelParameters):
         check_options(self)
         self._template()._check_parameters()
         self._values_of_C()
-        if not isinstance(self.gammas, int | np.integer):
+        if how_many(self, "gammas", _CURE_OF_GAMMAS) is None:
             self._listed_gammas()
 
     def _values_of_C(self, unit: float = 1.0) -> Vector:
         """The values to try; ``unit`` is that of C, where only their number is asked for."""
-        cure = "Give some values of C, each above 0, or how many of them to try."
-        if isinstance(self.Cs, int | np.integer) and not isinstance(self.Cs, bool):
-            if self.Cs < 1:
-                raise wrong(self, "Cs", self.Cs, "an int in the range [1, inf)", cure)
-            return unit * np.logspace(*self._orders_of_C, int(self.Cs))
-        return self._positive("Cs", self.Cs, cure)
+        return tried_values(self, "Cs", lambda count: unit * np.logspace(*self._orders_of_C, count))
 
     def _values_of_gamma(self, X: Any, weights: Vector) -> Vector:
         """The values to try; none where the kernel has no gamma, or brings its own."""
         kernel = self.kernel
         if not isinstance(kernel, str) or kernel in WITHOUT_GAMMA:
             return np.empty(0)
-        if isinstance(self.gammas, int | np.integer):
-            middle, count = find_gamma("scale", X, weights), int(self.gammas)
+        if (count := how_many(self, "gammas", _CURE_OF_GAMMAS)) is not None:
+            middle = find_gamma("scale", X, weights)
             return middle * (np.geomspace(1 / _FURTHEST, _FURTHEST, count) if count > 1 else np.ones(1))
         named = [find_gamma(gamma, X, weights) for gamma in self._listed_gammas()]
         return np.array(named, np.float64)
 
     def _listed_gammas(self) -> list[Any]:
-        cure = "Give some values of gamma, each above 0, or how many of them to try."
         gammas: Any = self.gammas
         values = list(gammas) if np.iterable(gammas) and not isinstance(gammas, str) else []
         numbers = [value for value in values if not isinstance(value, str)]
         if len(numbers) < len(values):
             named = [value for value in values if isinstance(value, str)]
             if not set(named) <= {"scale", "auto"}:
-                raise wrong(self, "gammas", self.gammas, "made of floats, 'scale' and 'auto'", cure)
+                raise wrong(
+                    self, "gammas", self.gammas, "made of floats, 'scale' and 'auto'", _CURE_OF_GAMMAS
+                )
         if numbers or not values:
-            self._positive("gammas", numbers, cure)
-        return values
-
-    def _positive(self, name: str, given: Any, cure: str) -> Vector:
-        try:
-            values = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.empty(0)
-        if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values) & (values > 0)):
-            words = "an int or a list of floats in the range (0, inf)"
-            raise wrong(self, name, getattr(self, name), words, cure)
+            listed(self, "gammas", numbers, _CURE_OF_GAMMAS)
         return values
 
     def _set_results(self, axes: dict[str, Vector], found: NDArray[Any]) -> None:

@@ -46,6 +46,7 @@ from maxmargin.estimators.folds import (
 )
 from maxmargin.estimators.linear_svc import LinearParameters, LinearSVC, are_chunks
 from maxmargin.estimators.reading import read_training_data
+from maxmargin.estimators.tried_values import tried_values
 from maxmargin.proof.model import each_of
 from maxmargin.solving.loop import Callback, Progress, Watch
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -259,18 +260,7 @@ class LinearSVCCV(ClassifiesByBest, LinearParameters):
         self._template(0, Watch(self.callback))._check_parameters()
 
     def _values_of_C(self) -> Vector:
-        cure = "Give some values of C, each above 0, or how many of them to try."
-        if isinstance(self.Cs, int | np.integer) and not isinstance(self.Cs, bool):
-            if self.Cs < 1:
-                raise wrong(self, "Cs", self.Cs, "an int in the range [1, inf)", cure)
-            return np.logspace(-4.0, 4.0, int(self.Cs))
-        try:
-            values = np.array(self.Cs, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.empty(0)
-        if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values) & (values > 0)):
-            raise wrong(self, "Cs", self.Cs, "an int or a list of floats in the range (0, inf)", cure)
-        return values
+        return tried_values(self, "Cs", lambda count: np.logspace(-4.0, 4.0, count))
 
     def _template(self, seed: int, watch: Watch) -> LinearSVC:
         own = ("Cs", "cv", "scoring", "refit", "score_bounds", "n_jobs", "callback", "random_state")

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
 from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.solvers import sizes
 from maxmargin.types import Vector
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 MATRIX: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's checks are told of X."""
-_MANY_TARGETS = 10_000
-"""Labels from which on to look whether there are only two different ones is quicker than to sort them."""
 
 
 def read_training_rows(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], RowSpace]:
@@ -154,7 +153,7 @@ def labels_and_codes(targets: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]
     whole = targets.dtype.kind in "iub"
     if not whole:
         check_classification_targets(targets)
-    if targets.dtype.kind in "iuf" and len(targets) > _MANY_TARGETS:
+    if targets.dtype.kind in "iuf" and len(targets) > sizes.SORTED_TARGETS:
         low, high = targets.min(), targets.max()
         above = targets == high
         if low < high and bool(np.all(above | (targets == low))):

@@ -18,11 +18,11 @@ from maxmargin.estimators.folds import Fold
 from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome
 from maxmargin.estimators.named_kernels import find_kernel, is_function, why_unproven
 from maxmargin.estimators.svr import SVR
+from maxmargin.estimators.tried_values import tried_values
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import Model
 from maxmargin.reductions.one_kernel_problem import OneKernelProblem
 from maxmargin.reductions.regression import Regression
-from maxmargin.tools.parameters import wrong
 from maxmargin.types import Vector
 
 _NARROWEST, _WIDEST = 0.01, 0.3
@@ -94,20 +94,10 @@ class SVRCV(RegressorMixin, KernelSearch):
         self._values_of_epsilon(1.0)
 
     def _values_of_epsilon(self, unit: float) -> Vector:
-        cure = "Give some values of epsilon, none below 0, or how many of them to try."
-        given: Any = self.epsilons
-        if isinstance(given, int | np.integer) and not isinstance(given, bool):
-            if given < 1:
-                raise wrong(self, "epsilons", given, "an int in the range [1, inf)", cure)
-            widths = np.geomspace(_NARROWEST, _WIDEST, int(given)) if given > 1 else np.array([0.1])
-            return unit * widths
-        try:
-            values = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.empty(0)
-        if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values) & (values >= 0)):
-            raise wrong(self, "epsilons", given, "an int or a list of floats in the range [0, inf)", cure)
-        return values
+        def made(count: int) -> Vector:
+            return unit * (np.geomspace(_NARROWEST, _WIDEST, count) if count > 1 else np.array([0.1]))
+
+        return tried_values(self, "epsilons", made, zero=True)
 
     def _axes(self, X: Any, targets: NDArray[Any], weights: Vector) -> dict[str, Vector]:
         unit = float(np.std(targets)) or 1.0

@@ -13,10 +13,8 @@ from scipy import sparse
 from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.kernel_values import values_at
 from maxmargin.kernels import Gaussian
+from maxmargin.solvers import sizes
 from maxmargin.tools.parameters import Count, Natural, Positive, check_choice, wrong
-
-_MANY = 10_000
-"""From this many rows on, k-means reads small batches of them."""
 
 
 @dataclass(eq=False, repr=False)
@@ -87,6 +85,6 @@ class Distances(NumberedMap):
 def _centres(X: Any, count: int, seed: int) -> NDArray[Any]:
     from sklearn.cluster import KMeans, MiniBatchKMeans
 
-    kind = KMeans if X.shape[0] < _MANY else MiniBatchKMeans
+    kind = KMeans if X.shape[0] < sizes.BATCHED_MEANS_ROWS else MiniBatchKMeans
     centres: NDArray[Any] = kind(count, n_init=1, random_state=seed).fit(X).cluster_centers_
     return centres.astype(X.dtype, copy=False)

@@ -17,12 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maxmargin.problem.rows import UNIT
+from maxmargin.solvers import sizes
 from maxmargin.types import Vector
-
-_FEW_EQUATIONS = 24
-"""Equations that are solved in fractions: about a tenth of a second."""
-_MOST_VALUES = 10_000_000
-"""Values of rows for which a proof is looked for."""
 
 Matrix = NDArray[np.float64]
 
@@ -33,12 +29,12 @@ def has_positive_solution(system: Matrix, right: Vector, near: Vector) -> bool:
     False where that is not proven.
     """
     used = np.flatnonzero(near > 0.0)
-    if system.shape[0] * len(used) > _MOST_VALUES:
+    if system.shape[0] * len(used) > sizes.EXACT_HULL_VALUES:
         return False
     system, near = system[:, used], near[used]
     if not len(used):
         return False
-    if min(system.shape) <= _FEW_EQUATIONS:
+    if min(system.shape) <= sizes.FRACTION_EQUATIONS:
         return _in_fractions(system, right, near)
     return system.shape[0] <= system.shape[1] and _by_an_inverse(system, right, near)
 

@@ -21,12 +21,11 @@ from maxmargin import core
 from maxmargin.problem import Intercept, Problem
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.exact_hulls import has_positive_solution
+from maxmargin.solvers import sizes
 from maxmargin.types import Vector
 
 _MOST_NAMED = 10
 """Rows that a message names at most."""
-_MOST_VALUES = 1_000_000
-"""The size limit, in stored values, of the least squares that look for a proof with few rows."""
 _MEET = 1e-12
 """Hulls that are nearer than this share of the data's scale meet."""
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -220,7 +219,7 @@ def proof_by_least_squares(
     will do, and where the classes are mixed, a few are enough.
     """
     size = problem.rows.columns + 2
-    most = _MOST_VALUES // size
+    most = sizes.FEW_ROWS_PROOF_VALUES // size
     if not len(candidates) or (len(candidates) > most and most < 2 * size):
         return None
     order = np.random.default_rng(0).permutation(candidates)

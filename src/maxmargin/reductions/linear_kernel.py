@@ -24,7 +24,7 @@ from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.proof.certificate import Certificate, certify
 from maxmargin.proof.model import Model, Status
 from maxmargin.proof.solution import Solution
-from maxmargin.solvers import InteriorPoint
+from maxmargin.solvers import InteriorPoint, sizes
 from maxmargin.solving.loop import Callback, solve
 from maxmargin.solving.ways import Way, find_way
 from maxmargin.tools.one_blas_thread import one_blas_thread
@@ -38,8 +38,6 @@ _CRISP = 1e-3
 """The factor on the gap at which the interior point tells multipliers at a wall from free ones."""
 _MUCH_WORSE = 10.0
 """The factor between the two gaps above which multipliers lose w to cancellation."""
-_MOST_VALUES = 1_000_000
-"""Values of rows up to which the least coefficients that make a w are looked for."""
 _NO_FACTOR = 1e-8
 """A difference to the scaled matrix that no rounding makes: the matrix is that of no kernel."""
 _LEFT_OUT = 1e-12
@@ -174,7 +172,7 @@ def solve_on_columns(
         steps += found.steps
         alpha_from = found.certificate.alpha_from
         proof = certify(seen, Solution(alpha=found.alpha, alpha_from=alpha_from), budget=budget, tol=tol)
-        few = plain.rows.count * plain.rows.columns <= _MOST_VALUES
+        few = plain.rows.count * plain.rows.columns <= sizes.LEAST_COEFFICIENTS_VALUES
         if isinstance(columns, Factor):
             proof = _better_w(seen, columns.coefficients_of, found.w, proof, budget, tol)
             if np.count_nonzero(proof.w) > len(columns.pivots):  # a model that predicts sooner

@@ -31,14 +31,10 @@ from scipy import sparse
 from maxmargin.core import Budget, dot
 from maxmargin.problem import Intercept, Problem
 from maxmargin.proof.solution import Solution
+from maxmargin.solvers import sizes
 from maxmargin.solvers.base import Report, Solver
 from maxmargin.tools.parameters import Seed
 from maxmargin.types import Indices, Vector
-
-LARGEST_PRIMAL = 200_000
-"""Stored values of the primal form: beyond, the memory and the time of the factor are out of proportion."""
-LARGEST_DUAL = 2_000
-"""Rows of the dual form: P has their square as its size."""
 
 _TOLERANCES = (1e-12, 1e-10, 1e-8)
 """Accuracies that Clarabel is asked for, one after the other until it reaches one."""
@@ -90,10 +86,10 @@ class QuadraticProgram(Solver[State]):
             return "quadratic_program solves kernel problems in the dual form. Use form='dual' or 'auto'."
         if self._chosen_form(problem) is None:
             return (
-                f"quadratic_program is for small problems: {LARGEST_PRIMAL} stored values in the primal "
-                f"form, {LARGEST_DUAL} rows in the dual form. Got {problem.rows.stored} values in "
-                f"{problem.rows.count} rows with form={self.form!r}. Use interior_point or "
-                "dual_coordinate_ascent."
+                f"quadratic_program is for small problems: {sizes.LARGEST_PRIMAL_PROGRAM} stored values in "
+                f"the primal form, {sizes.LARGEST_DUAL_PROGRAM} rows in the dual form. Got "
+                f"{problem.rows.stored} values in {problem.rows.count} rows with "
+                f"form={self.form!r}. Use interior_point or dual_coordinate_ascent."
             )
         if find_spec("clarabel") is None:
             return "quadratic_program needs the package clarabel: pip install 'maxmargin[qp]'."
@@ -103,9 +99,9 @@ class QuadraticProgram(Solver[State]):
         """None where no form that is asked for fits."""
         rows = problem.rows
         fitting = []
-        if self.form != "dual" and rows.stored <= LARGEST_PRIMAL and not rows.has_kernel:
+        if self.form != "dual" and rows.stored <= sizes.LARGEST_PRIMAL_PROGRAM and not rows.has_kernel:
             fitting.append("primal")
-        if self.form != "primal" and rows.count <= LARGEST_DUAL:
+        if self.form != "primal" and rows.count <= sizes.LARGEST_DUAL_PROGRAM:
             fitting.append("dual")
         if len(fitting) == 2:
             return "dual" if rows.columns > rows.count else "primal"

@@ -118,3 +118,28 @@ CLASS_SYSTEM = 1_000
 """Weights of all classes, up to which a system of them is factored in some milliseconds."""
 FIRST_STEPS_WITH_NU = 200
 """Steps on a problem with nu, after which it is looked whether its tube is best without any width."""
+
+# Other ways, each of which pays up to some size.
+
+LARGEST_PRIMAL_PROGRAM = 200_000
+"""Stored values of the primal form of a quadratic program: beyond, the memory and the time of the
+factor are out of proportion."""
+LARGEST_DUAL_PROGRAM = 2_000
+"""Rows of its dual form: P has their square as its size."""
+LEAST_COEFFICIENTS_VALUES = 1_000_000
+"""Values of rows up to which the least coefficients that make a w are looked for, with a linear kernel."""
+BATCHED_MEANS_ROWS = 10_000
+"""From this many rows on, k-means reads small batches of them."""
+FEW_ROWS_PROOF_VALUES = 1_000_000
+"""The size limit, in stored values, of the least squares that look for a proof with few rows."""
+FRACTION_EQUATIONS = 24
+"""Equations that are solved in fractions: about a tenth of a second."""
+EXACT_HULL_VALUES = 10_000_000
+"""Values of rows up to which an exact proof is looked for that hulls meet."""
+UNSEEN_COLUMNS_VALUES = 20_000
+"""Values of X up to which columns are looked at only where something else is suspicious: such a fit takes
+some hundred microseconds, and to look takes ten."""
+DOUBTED_SCORES = 1_000_000
+"""Pairs of rows and support vectors, at most, of which values of the kernel are computed for a warning."""
+SORTED_TARGETS = 10_000
+"""Labels from which on to look whether there are only two different ones is quicker than to sort them."""

@@ -27,25 +27,17 @@ if TYPE_CHECKING:
     from maxmargin.files.models.stored import StoredModel as StoredModel
 
 # Imported when they are first asked for, so that `maxmargin --help` waits for none of them.
-_HOME = {
-    "DataError": "data.reading",
-    "DataSet": "data.reading",
-    "ModelError": "models.stored",
-    "PackedSource": "data.packing",
-    "SavedKernelModel": "models.stored",
-    "SavedModel": "models.stored",
-    "StoredModel": "models.stored",
-    "fingerprint": "data.fingerprints",
-    "load_model": "models.saved",
-    "load_pipeline": "models.pipelines",
-    "pack": "data.packing",
-    "read": "data.reading",
-    "read_libsvm": "data.libsvm",
-    "save_model": "models.saved",
-    "skops_types": "models.skops",
-    "stream": "data.reading",
-    "write_libsvm": "data.libsvm",
+_NAMES = {
+    "data.fingerprints": ["fingerprint"],
+    "data.libsvm": ["read_libsvm", "write_libsvm"],
+    "data.packing": ["PackedSource", "pack"],
+    "data.reading": ["DataError", "DataSet", "read", "stream"],
+    "models.pipelines": ["load_pipeline"],
+    "models.saved": ["load_model", "save_model"],
+    "models.skops": ["skops_types"],
+    "models.stored": ["ModelError", "SavedKernelModel", "SavedModel", "StoredModel"],
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = list(_HOME)
 

@@ -15,6 +15,9 @@ for the hinge, from the width over which its slope rises. So w and that width ar
 Rounding: multipliers are defined by the computed scores, which are numbers like any other; comparisons of
 margins are exact, sums are in twofold precision, and what is left of their rounding is counted against the
 bound. The primal value takes every margin to be smaller by twice what a score can be off.
+
+``Objective`` (core/passes/proof.hpp) computes P and D everywhere else, from a margin and a multiplier for
+each row. Here these belong to pairs that nobody writes out, so both values are computed in this file.
 """
 
 from __future__ import annotations

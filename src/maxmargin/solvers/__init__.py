@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
-from maxmargin.solvers.active_set import ActiveSet
-from maxmargin.solvers.augmented_lagrangian import AugmentedLagrangian
-from maxmargin.solvers.base import AnySolver, Solver
-from maxmargin.solvers.coordinate_descent import CoordinateDescent
-from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent
-from maxmargin.solvers.interior_point import InteriorPoint
-from maxmargin.solvers.kernel_dual_ascent import KernelDualAscent
-from maxmargin.solvers.newton import Newton
-from maxmargin.solvers.pegasos import Pegasos
-from maxmargin.solvers.perceptron import Perceptron
-from maxmargin.solvers.quadratic_program import QuadraticProgram
-from maxmargin.solvers.sequential_minimal_optimization import SequentialMinimalOptimization
-from maxmargin.solvers.stochastic_subgradient import StochasticSubgradient
-from maxmargin.solvers.subgradient import Subgradient
-from maxmargin.solvers.working_set import WorkingSet
+from maxmargin.solvers.active_set import ActiveSet as ActiveSet
+from maxmargin.solvers.augmented_lagrangian import AugmentedLagrangian as AugmentedLagrangian
+from maxmargin.solvers.base import AnySolver as AnySolver
+from maxmargin.solvers.base import Solver as Solver
+from maxmargin.solvers.coordinate_descent import CoordinateDescent as CoordinateDescent
+from maxmargin.solvers.dual_coordinate_ascent import DualCoordinateAscent as DualCoordinateAscent
+from maxmargin.solvers.interior_point import InteriorPoint as InteriorPoint
+from maxmargin.solvers.kernel_dual_ascent import KernelDualAscent as KernelDualAscent
+from maxmargin.solvers.newton import Newton as Newton
+from maxmargin.solvers.pegasos import Pegasos as Pegasos
+from maxmargin.solvers.perceptron import Perceptron as Perceptron
+from maxmargin.solvers.quadratic_program import QuadraticProgram as QuadraticProgram
+from maxmargin.solvers.sequential_minimal_optimization import (
+    SequentialMinimalOptimization as SequentialMinimalOptimization,
+)
+from maxmargin.solvers.stochastic_subgradient import StochasticSubgradient as StochasticSubgradient
+from maxmargin.solvers.subgradient import Subgradient as Subgradient
+from maxmargin.solvers.working_set import WorkingSet as WorkingSet
 
 SOLVERS: dict[str, type[AnySolver]] = {
     "subgradient": Subgradient,
@@ -38,24 +41,3 @@ SOLVERS: dict[str, type[AnySolver]] = {
 
 LINEAR_SOLVERS = {name: solver for name, solver in SOLVERS.items() if not solver.needs_kernels}
 """The solvers for rows as they are, without a kernel."""
-
-__all__ = [
-    "LINEAR_SOLVERS",
-    "SOLVERS",
-    "ActiveSet",
-    "AnySolver",
-    "AugmentedLagrangian",
-    "CoordinateDescent",
-    "DualCoordinateAscent",
-    "InteriorPoint",
-    "KernelDualAscent",
-    "Newton",
-    "Pegasos",
-    "Perceptron",
-    "QuadraticProgram",
-    "SequentialMinimalOptimization",
-    "Solver",
-    "StochasticSubgradient",
-    "Subgradient",
-    "WorkingSet",
-]

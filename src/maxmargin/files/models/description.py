@@ -112,8 +112,7 @@ def _object(
     """
 
     def read(value: Any, where: str) -> Any:
-        if not isinstance(value, dict):
-            raise ModelError(f"{where} should be a JSON object, not {_short(value)}.")
+        _JSON_OBJECT.read(value, where)
         found = {}
         for name, kind in fields.items():
             if name not in value and name not in later:
@@ -153,6 +152,7 @@ def _read_finite(value: Any, where: str) -> float:
     return number
 
 
+_JSON_OBJECT = _plain("a JSON object", lambda value: isinstance(value, dict))
 _TEXT = _plain("text", lambda value: isinstance(value, str))
 _FLAG = _plain("true or false", lambda value: isinstance(value, bool))
 _COUNT = _plain("a whole number", lambda value: type(value) is int and 0 <= value < 2**63)
@@ -211,8 +211,7 @@ _FACTORS = _object({"labels": _list_of(_PLAIN), "factors": _list_of(_FINITE)}, _
 
 def _read_settings(value: Any, where: str) -> dict[str, Any]:
     """Names with plain values; class weights become a dictionary again."""
-    if not isinstance(value, dict):
-        raise ModelError(f"{where} should be a JSON object, not {_short(value)}.")
+    _JSON_OBJECT.read(value, where)
     settings, plain = dict(value), _or_none(_PLAIN)
     for name, setting in value.items():
         there = f"{_short(name)} of {where}"
@@ -231,12 +230,11 @@ def _read_settings(value: Any, where: str) -> dict[str, Any]:
 
 def _read_parameters(value: Any, where: str) -> dict[str, Any]:
     """The parameters of a step: plain values, and a kernel; the step itself looks at them."""
-    if not isinstance(value, dict):
-        raise ModelError(f"{where} should be a JSON object, not {_short(value)}.")
-    for name, part in value.items():
+    parameters: dict[str, Any] = _JSON_OBJECT.read(value, where)
+    for name, part in parameters.items():
         if not (name == "kernel" and isinstance(part, dict)):
             _PLAIN.read(part, f"{_short(name)} of {where}")
-    return value
+    return parameters
 
 
 def _write_settings(values: dict[str, Any]) -> dict[str, Any]:
@@ -368,23 +366,13 @@ _TABLE = _object(
     },
     _encoding,
 )
-_STEPS = Kind(
-    _list_of(
-        _object(
-            {"name": _one_of(STEP_NAMES, "the name of a step"), "columns": _COUNT}
-            | {"parameters": Kind(_read_parameters), "arrays": _list_of(_TEXT)},
-        )
-    ).read,
-    lambda preparation: [
-        {
-            "name": step.name,
-            "columns": step.columns,
-            "parameters": step.parameters,
-            "arrays": list(step.arrays),
-        }
-        for step in preparation.steps
-    ],
+_EACH_STEP = _list_of(
+    _object(
+        {"name": _one_of(STEP_NAMES, "the name of a step"), "columns": _COUNT}
+        | {"parameters": Kind(_read_parameters), "arrays": _list_of(_TEXT)},
+    )
 )
+_STEPS = Kind(_EACH_STEP.read, lambda preparation: _EACH_STEP.write(preparation.steps))
 _VECTORS = _object(
     {"format": _one_of(["dense", "csr", "none"], "dense, csr or none"), "columns": _COUNT}
     | {"open_ended": _FLAG},

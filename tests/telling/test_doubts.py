@@ -121,3 +121,23 @@ def test_orders_of_columns():
     dense = random.normal(size=(30, 4)) * [1.0, 0.0, 10.0, 100.0]
     for X in (dense, sparse.csr_array(dense)):
         np.testing.assert_array_equal(few_column_scales(X), np.abs(dense).max(axis=0))
+
+
+def test_columns_that_separate_are_found_block_by_block_in_little_memory(monkeypatch):
+    import tracemalloc
+
+    from maxmargin.telling import doubts
+
+    X = sparse.random(600, 20_000, 0.002, "lil", random_state=0)
+    y = np.arange(600) % 3
+    X[:, 7], X[:, 19_999] = y[:, np.newaxis] + 1.0, -y[:, np.newaxis] - 1.0
+    X = X.tocsr()
+    tracemalloc.start()
+    try:
+        assert doubts.separating_columns(X, y) == [7, 19_999]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 600 * 20_000 / 2
+    monkeypatch.setattr(doubts, "_VALUES_AT_ONCE", 1)
+    assert doubts.separating_columns(X[:, -50:], y) == [49]

@@ -35,6 +35,8 @@ _FEW_STORED = 50_000
 """Stored values that are looked at by every fit on sparse rows."""
 _MOST_VALUES = 50_000_000
 """Values that are looked at, at most, for columns that separate the classes: less than a second."""
+_VALUES_AT_ONCE = 1_000_000
+"""Those that are written out at once: sparse rows of many columns would take far more than the fit."""
 _FEWEST_ROWS = 20
 """Rows below which a column may separate the classes by chance."""
 
@@ -184,18 +186,23 @@ def separating_columns(X: Any, y: NDArray[Any]) -> list[int]:
     most = max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_VALUES // X.shape[1]))
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], most)).astype(np.intp)
     columns = np.arange(X.shape[1])
-    columns = columns[_apart(_dense(X[rows]), y[rows])]
+    columns = columns[_apart(X[rows], y[rows])]
     if len(columns) and len(rows) < X.shape[0] and len(columns) * X.shape[0] <= _MOST_VALUES:
-        columns = columns[_apart(_dense(X[:, columns]), y)]
+        columns = columns[_apart(X[:, columns], y)]
     return [int(column) for column in columns]
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if sparse.issparse(X) else X
 
 
 def _apart(X: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
     """Whether the classes lie in intervals of their own, for each column."""
+    width = max(1, _VALUES_AT_ONCE // X.shape[0])
+    if sparse.issparse(X):
+        X = X.tocsc()  # some of its columns are cut out at the price of their values
+    blocks = [X[:, first : first + width] for first in range(0, X.shape[1], width)]
+    return np.concatenate([_block_apart(block, y) for block in blocks])
+
+
+def _block_apart(X: Any, y: NDArray[Any]) -> NDArray[np.bool_]:
+    X = X.toarray() if sparse.issparse(X) else X
     classes = [X[y == label] for label in np.unique(y)]
     low = np.array([rows.min(axis=0) for rows in classes])
     high = np.array([rows.max(axis=0) for rows in classes])

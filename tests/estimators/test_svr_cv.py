@@ -35,7 +35,13 @@ def test_scikit_learn_checks(estimator, check):
     [
         dict(tol=1e-6),
         dict(scoring="neg_mean_absolute_error", cv=ShuffleSplit(3, random_state=0)),
-        dict(kernel="poly", degree=2, coef0=1.0, scoring=lambda model, X, y: model.predict(X)[0] - y[0]),
+        dict(
+            tol=1e-6,
+            kernel="poly",
+            degree=2,
+            coef0=1.0,
+            scoring=lambda model, X, y: model.predict(X)[0] - y[0],
+        ),
         dict(cache_size=0.01),
     ],
     ids=["R^2", "a named score", "a function", "no room for all values"],

@@ -16,6 +16,8 @@ from hypothesis import settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import numpy as np
+
 from maxmargin.command_line import main
 from saved_models import SavedModels
 
@@ -46,6 +48,12 @@ def pytest_terminal_summary(terminalreporter):
     """How many saved models were judged, and why others were not."""
     if SAVED.counts:
         terminalreporter.write_line(SAVED.lines())
+
+
+@pytest.fixture(autouse=True)
+def same_draws_in_every_run():
+    """Estimators without a ``random_state`` draw a seed from NumPy's generator: it begins anew here."""
+    np.random.seed(0)  # noqa: NPY002
 
 
 @pytest.fixture

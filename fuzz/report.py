@@ -132,7 +132,7 @@ def page(run: Run, limit: float) -> str:
     rows = [
         [
             name,
-            f"{counts.seconds:.0f}",
+            f"{round(counts.seconds, 1):.0f}",  # what the JSON says, rounded once more
             f"{counts.inputs:,}",
             f"{counts.read:,}",
             f"{sum(counts.refused.values()):,}",

@@ -75,7 +75,9 @@ def test_every_step_is_the_oracle_s(kernel, epsilon):
 
 
 def test_active_sets_end_where_pairs_do():
-    X, y = unscaled(300, 12, seed=3)
+    X, y = unscaled(
+        300, 12, seed=5
+    )  # pairs take some 30 of their 1000 steps there, whatever the instruction set
     problem = Problem.of(KernelRows(X, Polynomial(degree=3, gamma=0.1, coef0=1.0)), y, 10.0)
     pairs, sets = (solve(problem, solver, tol=1e-5) for solver in ("working_set", ActiveSets()))
     assert pairs.status is sets.status is Status.CERTIFIED

@@ -138,14 +138,13 @@ def test_certificate_is_valid(name, data, loss, intercept, layout):
     model = solve(problem, name, tol=1e-3, max_steps=60)
     assert_valid(model.certificate, case)
     assert model.status.certified == (model.certificate.relative_gap <= 1e-3)
-    # The values are those of the points that come with them. The best length of w, sought anew in single
-    # precision, may be a little better.
+    # The values are those of the points that come with them. Where rounding is most of what is left, they
+    # are computed again in twofold precision, and the bounds on rounding are narrower then.
     fresh = certify(problem, Solution(w=model.w, b=model.b, alpha=model.alpha))
     assert fresh.primal <= model.certificate.primal * (1 + 1e-9)
-    assert fresh.primal == pytest.approx(
-        model.certificate.primal, rel=1e-8 if "float32" in layout else 1e-9
-    )
-    assert fresh.dual == pytest.approx(model.certificate.dual, rel=1e-9, abs=1e-12)
+    assert fresh.primal == pytest.approx(model.certificate.primal, rel=1e-8)
+    assert fresh.dual >= model.certificate.dual - 1e-9 * abs(model.certificate.dual) - 1e-12
+    assert fresh.dual == pytest.approx(model.certificate.dual, rel=1e-8, abs=1e-12)
     if model.certificate.relative_gap <= 1e-3:
         assert model.certificate.primal <= case.optimum * (1 + 1e-3 + ROUNDING)
 

@@ -132,11 +132,20 @@ class NumpyCard:
             sources = rows[begins[part] + places[part, :many]]
             f[own] += matrix[np.ix_(rows[own], sources)].astype(np.float64) @ changes[part, :many]
 
+    def add_products(self, products, count, many, squares, other_squares, numbers, changes, f):
+        values = products.astype(np.float64)
+        self.finish(values, squares[:, np.newaxis] + other_squares - 2.0 * values)
+        f += values @ changes[:many]
+
     def finish_values(self, products, *given):
         """Products become values: of the solver's matrix, or of scores; both know their squares."""
         rows_squares, other_squares = given[0], given[0] if given[1].ndim == 0 else given[1]
         first = int(given[2]) if given[1].ndim == 0 else 0
-        squares = rows_squares[first : first + len(products), np.newaxis] + other_squares - 2.0 * products
+        own = rows_squares[first : first + len(products), np.newaxis]
+        self.finish(products, own + other_squares - 2.0 * products)
+
+    def finish(self, products, squares):
+        """Products and squares of differences become values of the kernel, in place."""
         (coefficient, factors), *rest = self.kernel.terms
         assert not rest
         ((common, shape, gamma, shift, degree),) = factors

@@ -85,6 +85,38 @@ def test_a_matrix_of_all_values_where_rows_are_long():
         assert model.status.certified
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(0.01), Polynomial(2, 0.01, 1.0)], ids=str)
+def test_long_rows_whose_matrix_has_no_room(kernel, monkeypatch):
+    """Scores are brought up to date by products of all rows with those that changed."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 70))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    monkeypatch.setattr(NumpyCard, "free_bytes", 10**6)
+    rounds = []
+    update = NumpyCard.add_products
+    monkeypatch.setattr(NumpyCard, "add_products", lambda *given: rounds.append(update(*given)))
+    model = solve(Problem.of(on_card(X, kernel), y, 1.0), tol=1e-3)
+    assert model.status.certified
+    assert rounds
+    far = np.arange(500) % 2 == 0  # two blocks, and so two parts
+    blocks = Blocks(np.argsort(far, kind="stable"), np.array([0, 250, 500]))
+    if isinstance(kernel, Gaussian):
+        X[far] += 1000.0
+        assert solve(Problem.of(on_card(X, kernel, blocks), y, 1.0), tol=1e-3).status.certified
+
+
+@pytest.mark.usefixtures("card")
+def test_several_classes_whose_matrix_has_no_room(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.random((400, 70))
+    y = X[:, :3].argmax(axis=1)
+    here = SVC(gamma=2.0).fit(X, y)
+    monkeypatch.setattr(NumpyCard, "free_bytes", 10**6)
+    there = SVC(gamma=2.0, device="cuda").fit(X, y)
+    assert there.status_.certified
+    assert (there.predict(X) == here.predict(X)).mean() > 0.99
+
+
 def test_far_from_zero_digits_are_kept():
     """Rows of a part are moved to their mean before they become single precision."""
     X, y = data()

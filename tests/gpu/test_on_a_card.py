@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from maxmargin import SVC, LinearSVC
+from maxmargin.gpu import rounds as rounds_module
 from maxmargin.gpu.cards import NoCardError, the_card
 from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.gpu.rounds import Rounds
@@ -85,9 +86,31 @@ def test_fits_are_certified_and_confirmed(kernel):
     np.testing.assert_allclose(model.decision_function(X), here, rtol=1e-8, atol=1e-8)
 
 
-def test_the_same_bits_twice():
+@pytest.mark.parametrize("kernel", [Gaussian(0.02), Polynomial(2, 0.01, 1.0)], ids=str)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("room", [False, True])
+def test_rounds_of_long_rows_are_those_of_numpy(kernel, shared, room, monkeypatch):
+    """With a matrix of all values, and with products of all rows with those that changed."""
+    X, y = data(1500, 150)
+    if not room:
+        monkeypatch.setattr(rounds_module, "_SHARE_FOR_MATRIX", 0.0)
+    order, costs = np.random.default_rng(0).permutation(len(y)), np.full(len(y), 2.0)
+    each = []
+    for card in (CARD, NumpyCard(kernel)):
+        rows = CardKernelRows(CardData(card, X), Rows(X), kernel)
+        rounds = Rounds(rows, order, np.array([0, 600, len(y)]), y[order], costs[order], shared=shared)
+        for _ in range(2):
+            rounds.select(None)
+            rounds.move(None, 0.5, 1e-3, 40)
+        each.append(card.get(rounds.scores))
+    np.testing.assert_allclose(*each, rtol=1e-3, atol=2e-3)
+
+
+def test_the_same_bits_twice(monkeypatch):
     X, y = data(5000, 200)
-    for columns in (20, 200):  # values computed when needed, and a matrix of all of them
+    # Values computed when needed, a matrix of all of them, and products with the rows that changed.
+    for columns, share in ((20, 0.6), (200, 0.6), (200, 0.0)):
+        monkeypatch.setattr(rounds_module, "_SHARE_FOR_MATRIX", share)
         fits = [SVC(C=10.0, device="cuda", random_state=3).fit(X[:, :columns], y) for _ in range(2)]
         np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from maxmargin import core
 from maxmargin.gpu.cards import Card
 from maxmargin.gpu.programs import EXPANSIONS, numbers_of, program_for
-from maxmargin.gpu.scores import TILE, by_products, values_on_card
+from maxmargin.gpu.scores import TILE, by_products, support_of, values_on_card
 from maxmargin.kernels.base import Kernel
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.problem.rows import Rows
@@ -73,12 +73,12 @@ class CardKernelRows(KernelRows):
         card, data = self.on_card.card, self.on_card
         out = card.arrays.empty(len(targets))
         if by_products(self.kernel, data.columns):
-            rows = (
+            rows, others = (
                 card.contiguous(data.X[card.put(self.which[some])], np.float64)
                 for some in (targets, support)
             )
             coefficients = card.put(w[support])
-            for some, values in values_on_card(card, self.kernel, *rows):
+            for some, values in values_on_card(card, self.kernel, rows, support_of(card, others)):
                 out[some] = values @ coefficients
             return np.asarray(card.get(out))[np.newaxis]
         card.call(

@@ -26,6 +26,7 @@ FUNCTIONS = {
         "move_pairs",
         "update_scores",
         "update_from_matrix",
+        "add_products",
         "finish_values",
     ),
     EXPANSIONS: ("expand", "fill_values", "finish_values"),

@@ -24,16 +24,18 @@ from maxmargin.gpu.programs import (
 from maxmargin.gpu.scores import TILE
 from maxmargin.types import Indices, Vector
 
-SET = 1024
-"""Rows of a working set, as in cuda/working_sets.cu."""
+SET, MOVERS = 1024, 256
+"""Rows of a working set, and threads that move its pairs, as in cuda/working_sets.cu."""
 _FACTS = 8
 """Numbers that a round tells of each part."""
-_RESIDENT_COLUMNS = 64
-"""Columns above which a matrix of all values is worth its time: with fewer they are computed as quickly."""
+_LONG_ROW = 64
+"""Columns above which products of matrices are worth their time: with fewer, differences take as long."""
 _SHARE_FOR_MATRIX = 0.6
 """The share of the card's free memory that this matrix may take."""
-_VALUES_AT_ONCE = 2**30
-"""Values of the matrix that are made by one product of matrices."""
+_VALUES_AT_ONCE = 2**28
+"""Values that are made by one product of matrices: 1 GB."""
+_ROWS_PER_BLOCK = 8
+"""Rows that a block of 256 threads adds products up for: one for each warp."""
 
 
 class Facts(NamedTuple):
@@ -93,7 +95,16 @@ class Rounds:
         else:
             self._values = self._single(rows, order, begins)
             self._rows = arrays.arange(len(order), dtype=np.int64)
-        self._matrix = self._all_values(rows) if shared or self.parts == 1 else None
+        count, columns = self._values.shape
+        self._by_products = columns > _LONG_ROW and sums_of(rows.kernel) <= BY_PRODUCTS
+        """Whether values follow from products of matrices: rows are so long that these are quicker."""
+        self._squares = (self._values * self._values).sum(axis=1) if self._by_products else None
+        fits = 4 * count**2 <= _SHARE_FOR_MATRIX * card.free_bytes
+        one = shared or self.parts == 1
+        self._matrix = self._all_values() if self._by_products and one and fits else None
+        """The kernel of all pairs of rows, where rows are long and it fits."""
+        self._bounds = begins
+        self._is_shared = shared
         self._y, self._costs = card.put(y, np.float32), card.put(costs, np.float64)
         self.alpha, self.scores = arrays.zeros(len(order)), arrays.zeros(len(order))
         self._sets = arrays.full((self.parts, SET), -1, np.int32)
@@ -130,23 +141,17 @@ class Rounds:
             values[inside] = own - own.mean(axis=0, dtype=np.float64)
         return arrays.ascontiguousarray(values[:, varied]) if not bool(varied.all()) else values
 
-    def _all_values(self, rows: CardKernelRows) -> Any:
-        """The kernel of all pairs of rows, where rows are long and it fits; else None."""
-        arrays, (count, columns) = self.card.arrays, self._values.shape
-        fits = 4 * count**2 <= _SHARE_FOR_MATRIX * self.card.free_bytes
-        worth_it = columns > _RESIDENT_COLUMNS and sums_of(rows.kernel) <= BY_PRODUCTS
-        if not (worth_it and fits):
-            return None
+    def _all_values(self) -> Any:
+        """The kernel of all pairs of rows."""
+        arrays, count = self.card.arrays, len(self._values)
         matrix = arrays.empty((count, count), np.float32)
-        squares = (self._values * self._values).sum(axis=1)
         some = max(1, _VALUES_AT_ONCE // count)
         for first in range(0, count, some):
             lines = matrix[first : first + some]
             arrays.matmul(self._values[first : first + some], self._values.T, out=lines)
-            grid = (-(-count // 256), len(lines))
-            self._call(
-                "finish_values", grid, 256, lines, squares, np.int64(count), np.int64(first), self._numbers
-            )
+            grid, numbers = (-(-count // 256), len(lines)), self._numbers
+            places = np.int64(count), np.int64(first)
+            self._call("finish_values", grid, 256, lines, self._squares, *places, numbers)
         return matrix
 
     def _call(self, function: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
@@ -203,7 +208,7 @@ class Rounds:
         self._call(
             "move_pairs",
             (self.parts,),
-            SET,
+            MOVERS,
             self._matrices,
             self._begins,
             self._sets,
@@ -221,7 +226,27 @@ class Rounds:
             self._price,
         )
         changed = self._places, self._changes, self._counts, self._tasks, self.scores
-        if self._matrix is None:
-            self._call("update_scores", (len(self._tasks),), 256, *seen, *changed)
-        else:
+        if self._matrix is not None:
             self._call("update_from_matrix", (len(self._tasks),), SET, *seen, *changed)
+        elif self._by_products:
+            self._update_by_products()
+        else:
+            self._call("update_scores", (len(self._tasks),), 256, *seen, *changed)
+
+    def _update_by_products(self) -> None:
+        """Scores brought up to date, f += K change, by products of as many rows as there is room for."""
+        arrays, counts = self.card.arrays, self.card.get(self._counts)[:, 1]
+        for part in np.flatnonzero(counts):
+            begin, end = self._bounds[part : part + 2].tolist()
+            many = int(counts[part])
+            changed = self._rows[begin + self._places[part, :many]]
+            others, squares = self._values[changed], self._squares[changed]
+            some = max(1, _VALUES_AT_ONCE // many)
+            for first in range(begin, end, some):
+                inside = slice(first, min(first + some, end))
+                rows = self._rows[inside] if self._is_shared else inside
+                products = arrays.matmul(self._values[rows], others.T)
+                count = len(products)
+                given = products, np.int64(count), np.int32(many), self._squares[rows], squares
+                told = self._numbers, self._changes[part], self.scores[inside]
+                self._call("add_products", (-(-count // _ROWS_PER_BLOCK),), 256, *given, *told)

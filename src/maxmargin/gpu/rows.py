@@ -80,13 +80,13 @@ class CardRows(RowSpace):
 
     def gram(self, weights: Vector, budget: core.Budget = core.ALL_CORES) -> Matrix:
         """``sum_i weight_i x_i x_i'``: products of matrices, of those rows that count."""
-        arrays, which = self.card.arrays, np.flatnonzero(weights)
-        out = arrays.zeros((self.columns, self.columns))
+        arrays, there = self.card.arrays, self.card.put(weights)
+        out, which = arrays.zeros((self.columns, self.columns)), arrays.flatnonzero(there)
         some = max(1, _VALUES_AT_ONCE // max(self.columns, 1))
         for first in range(0, len(which), some):
             place = which[first : first + some]
-            rows = self._dense(place)
-            out += arrays.matmul((rows * self.card.put(weights[place])[:, np.newaxis]).T, rows)
+            rows = self.data.X[place].astype(np.float64)
+            out += arrays.matmul((rows * there[place][:, np.newaxis]).T, rows)
         return np.asarray(self.card.get(out))
 
     def _dense(self, which: Indices) -> Any:

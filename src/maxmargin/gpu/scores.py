@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,6 +27,17 @@ _MOST_ROWS = 65535
 """Rows of a grid of blocks of threads, at most: a limit of CUDA."""
 
 
+class Support(NamedTuple):
+    """Rows on the card in float64, and their squared norms."""
+
+    rows: Any
+    squares: Any
+
+
+_SUPPORTS: WeakKeyDictionary[KernelScores, Support] = WeakKeyDictionary()
+"""The support vectors of models that have predicted there, on the card as long as the model lives."""
+
+
 def by_products(kernel: Kernel, columns: int) -> bool:
     """Whether values follow from a product of matrices, which is quicker than differences for long rows.
 
@@ -34,19 +46,24 @@ def by_products(kernel: Kernel, columns: int) -> bool:
     return columns > DIRECT_COLUMNS and sums_of(kernel) <= BY_PRODUCTS
 
 
-def values_on_card(card: Card, kernel: Kernel, X: Any, others: Any) -> Iterator[tuple[slice, Any]]:
-    """The kernel of all rows of X with all others, some rows at a time; both matrices are in float64."""
-    arrays, numbers = card.arrays, card.put(numbers_of(kernel))
+def support_of(card: Card, rows: Any) -> Support:
+    """Some rows, ready to be met by others."""
+    there = card.arrays.asarray(card.matrix(rows), np.float64)
+    return Support(there, (there * there).sum(axis=1))
+
+
+def values_on_card(card: Card, kernel: Kernel, X: Any, support: Support) -> Iterator[tuple[slice, Any]]:
+    """The kernel of all rows of X with all others, some rows at a time; X is on the card in float64."""
+    arrays, numbers, others = card.arrays, card.put(numbers_of(kernel)), support.rows
     program = program_for(EXPANSIONS, kernel, "double")
     products = by_products(kernel, X.shape[1])
-    squares = (others * others).sum(axis=1) if products else None
     some, count = min(max(1, _VALUES_AT_ONCE // max(len(others), 1)), _MOST_ROWS), np.int64(len(others))
     for first in range(0, len(X), some):
         rows = X[first : first + some]
         if products:
             values = arrays.matmul(rows, others.T)
             own, grid = (rows * rows).sum(axis=1), (-(-len(others) // 256), len(rows))
-            card.call(program, "finish_values", grid, 256, values, own, squares, count, numbers)
+            card.call(program, "finish_values", grid, 256, values, own, support.squares, count, numbers)
         else:
             values = arrays.empty((len(rows), len(others)))
             both, grid = (
@@ -61,10 +78,12 @@ def values_on_card(card: Card, kernel: Kernel, X: Any, others: Any) -> Iterator[
 def scores_on_card(card: Card, scores: KernelScores, X: Any, intercepts: Vector) -> Any:
     """What ``scores(X, intercepts)`` is, as an array on the card."""
     arrays, begins = card.arrays, scores.segments.tolist()
-    X, support = (arrays.asarray(card.matrix(each), np.float64) for each in (X, scores.support))
+    if scores not in _SUPPORTS:
+        _SUPPORTS[scores] = support_of(card, scores.support)
+    X = arrays.asarray(card.matrix(X), np.float64)
     coefficients = card.put(scores.coefficients)
     out = arrays.empty((len(X), len(intercepts)))
-    for some, values in values_on_card(card, scores.kernel, X, support):
+    for some, values in values_on_card(card, scores.kernel, X, _SUPPORTS[scores]):
         sums = [
             arrays.matmul(coefficients[:, begin:end], values[:, begin:end].T)
             for begin, end in itertools.pairwise(begins)

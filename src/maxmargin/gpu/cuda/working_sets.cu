@@ -5,7 +5,10 @@
 // other in all arrays, from begins[part] to begins[part + 1]; places are counted from the part's first one.
 // beta_i = alpha_i y_i, and v_i = y_i - f_i is the slope of the dual by beta_i, f being the scores without b.
 
-#define SET 1024              // rows of a working set: one thread for each
+#define SET 1024              // rows of a working set
+#define MOVERS 256            // threads that move pairs of a set
+#define MOVER_WARPS (MOVERS / 32)
+#define EACH (SET / MOVERS)   // neighbouring rows of the set that each of them looks after
 #define NEW_OF_A_SIDE 256     // the worst violators that come to a set, at most, of those that rise and of those that fall
 #define BINS 1024             // of a histogram of violations
 #define FACTS 8               // numbers that are told of each part
@@ -74,6 +77,13 @@ __device__ __forceinline__ float noise(unsigned row, unsigned round) {
   bits = (bits ^ (bits >> 15)) * 2246822519u;
   bits = (bits ^ (bits >> 13)) * 3266489917u;
   return (float)((bits ^ (bits >> 16)) >> 8) * (1.f / 16777216.f);
+}
+
+// A thread's values of a row of a set's matrix; 0 where there is no such row.
+__device__ __forceinline__ void row_of(const float* __restrict__ matrix, int row, float (&out)[EACH]) {
+  float4 four = row < 0 ? make_float4(0.f, 0.f, 0.f, 0.f)
+                        : __ldg((const float4*)(matrix + (Index)row * SET) + threadIdx.x);
+  out[0] = four.x, out[1] = four.y, out[2] = four.z, out[3] = four.w;
 }
 
 // What a row can do, and by how much it violates the conditions with an intercept of b.
@@ -230,75 +240,122 @@ __global__ void gather_matrices(const float* matrix, Index count, const Index* b
 // Pairs of multipliers of each set, the worst violator with the partner that gains most, until the violation
 // is a share of what it was. With a price, one multiplier may also move alone, and pays b for it. Told are the
 // changes of beta that are not 0, with their places, and in ``counts`` how many pairs moved and how many these are.
-__global__ void __launch_bounds__(SET)
-    move_pairs(const float* matrices, const Index* begins, const int* sets, double* alpha, const double* f,
-               const float* y, const double* costs, float share, float least, int most, float* changes,
-               int* places, int* counts, int priced, const double* price) {
-  __shared__ unsigned best_up[32], best_down[32], best_gain[32];
-  __shared__ int who_up[32], who_gain[32], ranks[32];
-  __shared__ float diagonal[SET], moved;
+//
+// One pair waits for the one before it, so what counts is the time from one to the next: few threads, which
+// have little to wait for each other, two barriers a pair, and a step that every thread computes for itself.
+__global__ void __launch_bounds__(MOVERS)
+    move_pairs(const float* __restrict__ matrices, const Index* begins, const int* sets, double* alpha,
+               const double* f, const float* y, const double* costs, float share, float least, int most,
+               float* changes, int* places, int* counts, int priced, const double* price) {
+  __shared__ unsigned best_up[MOVER_WARPS], best_down[MOVER_WARPS], best_gain[MOVER_WARPS];
+  __shared__ int who_up[MOVER_WARPS], who_gain[MOVER_WARPS], ranks[MOVER_WARPS];
+  __shared__ float lead_of[MOVER_WARPS], curve_of[MOVER_WARPS], diagonal[SET];
   __shared__ double rise[SET], fall[SET];  // how far beta may
-  int part = blockIdx.x, thread = threadIdx.x;
+  int part = blockIdx.x, thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, reader = lane % MOVER_WARPS;
   matrices += (Index)part * SET * SET;
   changes += (Index)part * SET, places += (Index)part * SET;
-  int place = sets[(Index)part * SET + thread];
-  Index at = begins[part] + place;
-  bool real = place >= 0;
-  double start = real ? alpha[at] : 0, cost = real ? costs[at] : 0;
-  float label = real ? y[at] : 1.f, slope = real ? (float)((double)label - f[at]) : 0.f;
-  float own = real ? matrices[(Index)thread * SET + thread] : 1.f, b = priced ? (float)*price : 0.f;
-  diagonal[thread] = own;
-  double may_rise = rise[thread] = label > 0 ? cost - start : start;
-  double may_fall = fall[thread] = label > 0 ? start : cost - start;
+  float label[EACH], slope[EACH], own[EACH], b = priced ? (float)*price : 0.f;
+  double may_rise[EACH], may_fall[EACH];
+  int place[EACH];
+  for (int k = 0; k < EACH; ++k) {
+    int slot = thread * EACH + k;
+    place[k] = sets[(Index)part * SET + slot];
+    bool real = place[k] >= 0;
+    Index at = begins[part] + place[k];
+    double start = real ? alpha[at] : 0, cost = real ? costs[at] : 0;
+    label[k] = real ? y[at] : 1.f;
+    slope[k] = real ? (float)((double)label[k] - f[at]) : 0.f;
+    diagonal[slot] = own[k] = real ? matrices[(Index)slot * SET + slot] : 1.f;
+    rise[slot] = may_rise[k] = label[k] > 0 ? cost - start : start;
+    fall[slot] = may_fall[k] = label[k] > 0 ? start : cost - start;
+  }
   __syncthreads();
   float enough = -1.f;
   int pairs = 0;
+  unsigned moved = 0;  // those of this thread's rows that the last pair had, which others are not told of yet
   for (; pairs < most; ++pairs) {
-    unsigned up_key = ordered(real && may_rise > 0 ? slope : -INFINITE);
-    unsigned down_key = ordered(real && may_fall > 0 ? -slope : -INFINITE);
-    unsigned up_of_warp = largest_of_warp(up_key), down_of_warp = largest_of_warp(down_key);
-    unsigned has = __ballot_sync(EVERY_LANE, up_key == up_of_warp);
-    if ((thread & 31) == 0) {
-      best_up[thread >> 5] = up_of_warp;
-      best_down[thread >> 5] = down_of_warp;
-      who_up[thread >> 5] = thread + __ffs(has) - 1;
+    float up = -INFINITE, down = -INFINITE;
+    int i = -1;
+    for (int k = 0; k < EACH; ++k) {
+      if (may_rise[k] > 0 && slope[k] > up) up = slope[k], i = thread * EACH + k;
+      if (may_fall[k] > 0) down = fmaxf(down, -slope[k]);
+    }
+    unsigned key = ordered(up), of_warp = largest_of_warp(key), down_of_warp = largest_of_warp(ordered(down));
+    if (lane == __ffs(__ballot_sync(EVERY_LANE, key == of_warp)) - 1) {
+      best_up[warp] = of_warp, who_up[warp] = i;
+      best_down[warp] = down_of_warp;
     }
     __syncthreads();
-    unsigned my_up = best_up[thread & 31], all_up = largest_of_warp(my_up);
-    float up = unordered(all_up), down = -unordered(largest_of_warp(best_down[thread & 31]));
-    int i = who_up[__ffs(__ballot_sync(EVERY_LANE, my_up == all_up)) - 1];
+    unsigned mine = best_up[reader], all = largest_of_warp(mine);
+    up = unordered(all), down = -unordered(largest_of_warp(best_down[reader]));
+    i = who_up[__ffs(__ballot_sync(EVERY_LANE, mine == all)) - 1];
+    // Nobody reads these between the two barriers.
+    for (int k = 0; k < EACH; ++k)
+      if (moved >> k & 1) rise[thread * EACH + k] = may_rise[k], fall[thread * EACH + k] = may_fall[k];
+    moved = 0;
     if (priced && b > up) up = b, i = -1;
     if (priced) down = fminf(down, b);
     float violation = up - down;
     if (enough < 0) enough = fmaxf(least, share * violation);
     if (!(violation > enough)) break;
-    float with_i = i >= 0 ? matrices[(Index)i * SET + thread] : 0.f, of_i = i >= 0 ? diagonal[i] : 0.f;
-    float lead = up - slope, curve = fmaxf(of_i + own - 2.f * with_i, 1e-12f);
-    int j;
-    float gain = largest(real && may_fall > 0 && lead > 0 ? lead * lead / curve : -INFINITE, j, best_gain, who_gain);
-    if (priced && i >= 0 && up > b && (up - b) * (up - b) / fmaxf(of_i, 1e-12f) > gain) j = -1;
-    if (thread == max(j, 0)) {
-      double step = j >= 0 ? lead / curve : (up - b) / fmaxf(of_i, 1e-12f);
-      if (i >= 0) step = fmin(step, rise[i]);
-      if (j >= 0) step = fmin(step, fall[j]);
-      if (i >= 0) rise[i] -= step, fall[i] += step;  // exactly 0 where all of it is used
-      if (j >= 0) fall[j] -= step, rise[j] += step;
-      moved = (float)step;
+    float with_i[EACH], with_j[EACH], of_i = i >= 0 ? diagonal[i] : 0.f;
+    row_of(matrices, i, with_i);
+    float gain = -INFINITE, lead = 0.f, curve = 1.f;
+    int j = 0;
+    for (int k = 0; k < EACH; ++k) {
+      float ahead = up - slope[k], bend = fmaxf(of_i + own[k] - 2.f * with_i[k], 1e-12f);
+      float gained = may_fall[k] > 0 && ahead > 0 ? ahead * ahead / bend : -INFINITE;
+      if (gained > gain) gain = gained, lead = ahead, curve = bend, j = thread * EACH + k;
     }
-    float with_j = j >= 0 ? matrices[(Index)j * SET + thread] : 0.f;
+    key = ordered(gain), of_warp = largest_of_warp(key);
+    if (lane == __ffs(__ballot_sync(EVERY_LANE, key == of_warp)) - 1) {
+      best_gain[warp] = of_warp, who_gain[warp] = j;
+      lead_of[warp] = lead, curve_of[warp] = curve;
+    }
     __syncthreads();
-    slope -= moved * (with_i - with_j);
-    if (thread == i || thread == j) may_rise = rise[thread], may_fall = fall[thread];
+    mine = best_gain[reader], all = largest_of_warp(mine);
+    int winner = __ffs(__ballot_sync(EVERY_LANE, mine == all)) - 1;
+    j = who_gain[winner];
+    float quotient = lead_of[winner] / curve_of[winner], alone = (up - b) / fmaxf(of_i, 1e-12f);
+    if (priced && i >= 0 && up > b && (up - b) * alone > unordered(all)) j = -1, quotient = alone;
+    row_of(matrices, j, with_j);
+    double step = quotient;
+    if (i >= 0) step = fmin(step, rise[i]);
+    if (j >= 0) step = fmin(step, fall[j]);
+    for (int k = 0; k < EACH; ++k) {
+      slope[k] -= (float)step * (with_i[k] - with_j[k]);
+      int slot = thread * EACH + k;  // exactly 0 is left where all of a way is used
+      if (slot == i) may_rise[k] -= step, may_fall[k] += step, moved |= 1u << k;
+      if (slot == j) may_fall[k] -= step, may_rise[k] += step, moved |= 1u << k;
+    }
   }
-  float change = 0.f;
-  if (real) {
-    double left = label > 0 ? may_rise : may_fall, used = label > 0 ? may_fall : may_rise;
+  float change[EACH];
+  int many = 0;
+  for (int k = 0; k < EACH; ++k) {
+    change[k] = 0.f;
+    if (place[k] < 0) continue;
+    Index at = begins[part] + place[k];
+    double cost = costs[at], start = alpha[at];
+    double left = label[k] > 0 ? may_rise[k] : may_fall[k], used = label[k] > 0 ? may_fall[k] : may_rise[k];
     double end = left <= 0 ? cost : fmin(fmax(used, 0.0), cost);
     alpha[at] = end;
-    change = (float)((end - start) * label);
+    change[k] = (float)((end - start) * label[k]);
+    many += change[k] != 0.f;
   }
-  int all, rank = rank_among(change != 0.f, ranks, all);
-  if (change != 0.f) changes[rank] = change, places[rank] = place;
+  int upto = many;
+  for (int step = 1; step < 32; step <<= 1) {
+    int other = __shfl_up_sync(EVERY_LANE, upto, step);
+    if (lane >= step) upto += other;
+  }
+  if (lane == 31) ranks[warp] = upto;
+  __syncthreads();
+  int rank = upto - many, all = 0;
+  for (int k = 0; k < MOVER_WARPS; ++k) {
+    if (k < warp) rank += ranks[k];
+    all += ranks[k];
+  }
+  for (int k = 0; k < EACH; ++k)
+    if (change[k] != 0.f) changes[rank] = change[k], places[rank] = place[k], ++rank;
   if (thread == 0) counts[2 * part] = pairs, counts[2 * part + 1] = all;
 }
 
@@ -373,6 +430,22 @@ __global__ void __launch_bounds__(SET)
   __syncthreads();
   if (group == 0 && i < begins[part + 1] - begin)
     f[begin + i] += partial[0][lane] + partial[1][lane] + partial[2][lane] + partial[3][lane];
+}
+
+// f += K change for some rows out of their products with the rows that changed: a warp for each row.
+__global__ void add_products(const float* products, Index count, int many, const float* squares,
+                             const float* other_squares, const double* numbers, const float* changes, double* f) {
+  Index i = (Index)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  if (i >= count) return;
+  int lane = threadIdx.x % 32;
+  double sum = 0;
+  for (int j = lane; j < many; j += 32) {
+    REAL product = products[i * many + j];
+    Sums sums{product, fmaxf(squares[i] + other_squares[j] - 2.f * product, 0.f), 0, 0};
+    sum += changes[j] * (float)VALUE(sums);
+  }
+  for (int step = 16; step; step >>= 1) sum += __shfl_down_sync(EVERY_LANE, sum, step);
+  if (lane == 0) f[i] += sum;
 }
 
 // Products of all rows with some become values of the kernel, in place; ``squares`` are the products of rows with themselves.

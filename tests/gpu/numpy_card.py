@@ -137,12 +137,11 @@ class NumpyCard:
         self.finish(values, squares[:, np.newaxis] + other_squares - 2.0 * values)
         f += values @ changes[:many]
 
-    def finish_values(self, products, *given):
-        """Products become values: of the solver's matrix, or of scores; both know their squares."""
-        rows_squares, other_squares = given[0], given[0] if given[1].ndim == 0 else given[1]
-        first = int(given[2]) if given[1].ndim == 0 else 0
-        own = rows_squares[first : first + len(products), np.newaxis]
-        self.finish(products, own + other_squares - 2.0 * products)
+    def finish_values(self, products, squares, *given):
+        """Products become values: of the solver's matrix, or of scores, whose rows have squares of their own."""
+        others = given[0] if given[0].ndim else squares
+        own = squares[: len(products), np.newaxis]
+        self.finish(products, own + others - 2.0 * products)
 
     def finish(self, products, squares):
         """Products and squares of differences become values of the kernel, in place."""
@@ -203,6 +202,13 @@ def _selected(alpha, f, y, costs, before, count, price):
     return chosen, facts
 
 
+def _first_of_the_largest(values):
+    """The first of those that are the largest but for the last ten bits of a single number."""
+    bits = values.astype(np.float32).view(np.uint32)
+    ordered = np.where(bits & 0x80000000, ~bits, bits | np.uint32(0x80000000))
+    return int((ordered & ~np.uint32(SET - 1)).argmax())
+
+
 def _moved(K, alpha, f, y, costs, share, least, most, price):
     """Multipliers after pairs of them have moved, and how many have."""
     slope = y.astype(np.float64) - f
@@ -211,7 +217,7 @@ def _moved(K, alpha, f, y, costs, share, least, most, price):
     pairs = 0
     while pairs < most:
         candidates = np.where(rise > 0, slope, -np.inf)
-        i = int(candidates.argmax())
+        i = _first_of_the_largest(candidates)
         up, down = candidates[i], np.where(fall > 0, slope, np.inf).min()
         if price is not None:
             if price > up:
@@ -223,7 +229,7 @@ def _moved(K, alpha, f, y, costs, share, least, most, price):
         with_i, of_i = (K[i], own[i]) if i >= 0 else (np.zeros(len(y)), 0.0)
         lead, curve = up - slope, np.maximum(of_i + own - 2.0 * with_i, 1e-12)
         gains = np.where((fall > 0) & (lead > 0), lead**2 / curve, -np.inf)
-        j = int(gains.argmax())
+        j = _first_of_the_largest(gains)
         step = lead[j] / curve[j]
         if price is not None and i >= 0 and up > price and (up - price) ** 2 / max(of_i, 1e-12) > gains[j]:
             j, step = -1, (up - price) / max(of_i, 1e-12)

@@ -98,6 +98,8 @@ def test_long_rows_whose_matrix_has_no_room(kernel, monkeypatch):
     model = solve(Problem.of(on_card(X, kernel), y, 1.0), tol=1e-3)
     assert model.status.certified
     assert rounds
+    stopped = solve(Problem.of(on_card(X, kernel), y, 1.0), tol=1e-3, max_time=0.0)
+    assert not stopped.status.certified
     far = np.arange(500) % 2 == 0  # two blocks, and so two parts
     blocks = Blocks(np.argsort(far, kind="stable"), np.array([0, 250, 500]))
     if isinstance(kernel, Gaussian):

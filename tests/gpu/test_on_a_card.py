@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from maxmargin import SVC, LinearSVC
-from maxmargin.gpu import rounds as rounds_module
 from maxmargin.gpu.cards import NoCardError, the_card
 from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.gpu.rounds import Rounds
@@ -93,7 +92,7 @@ def test_rounds_of_long_rows_are_those_of_numpy(kernel, shared, room, monkeypatc
     """With a matrix of all values, and with products of all rows with those that changed."""
     X, y = data(1500, 150)
     if not room:
-        monkeypatch.setattr(rounds_module, "_SHARE_FOR_MATRIX", 0.0)
+        monkeypatch.setattr(Rounds, "_most_in_matrix", 100)
     order, costs = np.random.default_rng(0).permutation(len(y)), np.full(len(y), 2.0)
     each = []
     for card in (CARD, NumpyCard(kernel)):
@@ -108,9 +107,9 @@ def test_rounds_of_long_rows_are_those_of_numpy(kernel, shared, room, monkeypatc
 
 def test_the_same_bits_twice(monkeypatch):
     X, y = data(5000, 200)
-    # Values computed when needed, a matrix of all of them, and products with the rows that changed.
-    for columns, share in ((20, 0.6), (200, 0.6), (200, 0.0)):
-        monkeypatch.setattr(rounds_module, "_SHARE_FOR_MATRIX", share)
+    # Values computed when needed, a matrix of all of them, and one of those that matter.
+    for columns, most in ((20, 10_000), (200, 10_000), (200, 2_000)):
+        monkeypatch.setattr(Rounds, "_most_in_matrix", most)
         fits = [SVC(C=10.0, device="cuda", random_state=3).fit(X[:, :columns], y) for _ in range(2)]
         np.testing.assert_array_equal(fits[0].dual_coef_, fits[1].dual_coef_)
 

@@ -6,6 +6,8 @@ All arrays are in the order of the parts: blocks of rows that the kernel does no
 
 from __future__ import annotations
 
+import copy
+import math
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -34,6 +36,11 @@ _SHARE_FOR_MATRIX = 0.6
 """The share of the card's free memory that this matrix may take."""
 _VALUES_AT_ONCE = 2**28
 """Values that are made by one product of matrices: 1 GB."""
+_MOST_AMONG, _FEWEST_AMONG, _TIMES_AMONG = 98_304, 32_768, 4
+"""Rows that are solved among themselves, at most and at least, and in multiples of the support vectors so far.
+Most take 39 GB, and a quarter of a second for their values."""
+_STRIPES = 8
+"""Stripes of a matrix of all values, at least: of each only what is right of the diagonal is computed."""
 _ROWS_PER_BLOCK = 8
 """Rows that a block of 256 threads adds products up for: one for each warp."""
 
@@ -85,30 +92,34 @@ class Rounds:
     ) -> None:
         self.card = card = rows.on_card.card
         arrays = card.arrays
-        self.parts, self.order = len(begins) - 1, order
+        self.order = order
         self._program: Program = program_for(WORKING_SETS, rows.kernel, "float")
         self._numbers = card.put(numbers_of(rows.kernel))
-        self._begins = card.put(begins, np.int64)
         if shared:
             self._values = self._single(rows, np.arange(rows.count), np.array([0, rows.count]))
             self._rows = card.put(order, np.int64)
         else:
             self._values = self._single(rows, order, begins)
             self._rows = arrays.arange(len(order), dtype=np.int64)
-        count, columns = self._values.shape
+        columns = self._values.shape[1]
         self._by_products = columns > _LONG_ROW and sums_of(rows.kernel) <= BY_PRODUCTS
         """Whether values follow from products of matrices: rows are so long that these are quicker."""
         self._squares = (self._values * self._values).sum(axis=1) if self._by_products else None
-        fits = 4 * count**2 <= _SHARE_FOR_MATRIX * card.free_bytes
-        one = shared or self.parts == 1
-        self._matrix = self._all_values() if self._by_products and one and fits else None
-        """The kernel of all pairs of rows, where rows are long and it fits."""
-        self._bounds = begins
         self._is_shared = shared
         self._y, self._costs = card.put(y, np.float32), card.put(costs, np.float64)
         self.alpha, self.scores = arrays.zeros(len(order)), arrays.zeros(len(order))
+        one, fits = shared or len(begins) == 2, len(self._values) <= self._most_in_matrix
+        self._begin(begins, with_matrix=self._by_products and one and fits)
+
+    def _begin(self, begins: Indices, *, with_matrix: bool) -> None:
+        """Make room for what a round needs beside the problem itself, with empty sets."""
+        card, arrays = self.card, self.card.arrays
+        self.parts, self._bounds = len(begins) - 1, begins
+        self._begins = card.put(begins, np.int64)
+        self._matrix = self._all_values() if with_matrix else None
+        """The kernel of all pairs of rows, where rows are long and it fits."""
         self._sets = arrays.full((self.parts, SET), -1, np.int32)
-        self._marked = arrays.zeros(len(order), np.uint8)
+        self._marked = arrays.zeros(len(self._y), np.uint8)
         self._facts = arrays.zeros((self.parts, _FACTS))
         self._matrices = arrays.empty((self.parts, SET, SET), np.float32)
         self._changes = arrays.zeros((self.parts, SET), np.float32)
@@ -121,6 +132,16 @@ class Rounds:
         firsts = [np.arange(0, size, each) for size in np.diff(begins)]
         parts = np.repeat(np.arange(self.parts), list(map(len, firsts)))
         self._tasks = card.put(np.stack([parts, np.concatenate(firsts)], axis=1), np.int64)
+
+    @property
+    def _most_in_matrix(self) -> int:
+        """Rows that a matrix of all their values has room for."""
+        return math.isqrt(int(_SHARE_FOR_MATRIX * self.card.free_bytes) // 4)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is one problem on long rows whose matrix has no room: see ``among``."""
+        return self._by_products and self._matrix is None and self.parts == 1 and not self._is_shared
 
     def _single(self, rows: CardKernelRows, order: Indices, begins: Indices) -> Any:
         """The rows in single precision, block by block.
@@ -142,16 +163,17 @@ class Rounds:
         return arrays.ascontiguousarray(values[:, varied]) if not bool(varied.all()) else values
 
     def _all_values(self) -> Any:
-        """The kernel of all pairs of rows."""
+        """The kernel of all pairs of rows: what is right of the diagonal, and then its mirror image."""
         arrays, count = self.card.arrays, len(self._values)
         matrix = arrays.empty((count, count), np.float32)
-        some = max(1, _VALUES_AT_ONCE // count)
+        some = max(1, min(_VALUES_AT_ONCE // count, -(-count // _STRIPES)))
         for first in range(0, count, some):
-            lines = matrix[first : first + some]
-            arrays.matmul(self._values[first : first + some], self._values.T, out=lines)
-            grid, numbers = (-(-count // 256), len(lines)), self._numbers
-            places = np.int64(count), np.int64(first)
-            self._call("finish_values", grid, 256, lines, self._squares, *places, numbers)
+            lines = arrays.matmul(self._values[first : first + some], self._values[first:].T)
+            rows, width = lines.shape
+            given = lines, self._squares[first:], np.int64(width), self._numbers
+            self._call("finish_values", (-(-width // 256), rows), 256, *given)
+            matrix[first : first + rows, first:] = lines
+            matrix[first + rows :, first : first + rows] = lines[:, rows:].T
         return matrix
 
     def _call(self, function: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
@@ -234,19 +256,53 @@ class Rounds:
             self._call("update_scores", (len(self._tasks),), 256, *seen, *changed)
 
     def _update_by_products(self) -> None:
-        """Scores brought up to date, f += K change, by products of as many rows as there is room for."""
-        arrays, counts = self.card.arrays, self.card.get(self._counts)[:, 1]
+        """The scores of every part brought up to date."""
+        counts = self.card.get(self._counts)[:, 1]
         for part in np.flatnonzero(counts):
-            begin, end = self._bounds[part : part + 2].tolist()
-            many = int(counts[part])
+            begin, many = int(self._bounds[part]), int(counts[part])
             changed = self._rows[begin + self._places[part, :many]]
-            others, squares = self._values[changed], self._squares[changed]
-            some = max(1, _VALUES_AT_ONCE // many)
-            for first in range(begin, end, some):
-                inside = slice(first, min(first + some, end))
-                rows = self._rows[inside] if self._is_shared else inside
-                products = arrays.matmul(self._values[rows], others.T)
-                count = len(products)
-                given = products, np.int64(count), np.int32(many), self._squares[rows], squares
-                told = self._numbers, self._changes[part], self.scores[inside]
-                self._call("add_products", (-(-count // _ROWS_PER_BLOCK),), 256, *given, *told)
+            self._add(begin, int(self._bounds[part + 1]), changed, self._changes[part, :many])
+
+    def _add(self, begin: int, end: int, changed: Any, changes: Any) -> None:
+        """f += K change, by products of as many rows as there is room for with those that changed."""
+        arrays, some = self.card.arrays, max(1, _VALUES_AT_ONCE // len(changed))
+        others, squares = self._values[changed], self._squares[changed]
+        for first in range(begin, end, some):
+            inside = slice(first, min(first + some, end))
+            rows = self._rows[inside] if self._is_shared else inside
+            products = arrays.matmul(self._values[rows], others.T)
+            count, many = products.shape
+            given = products, np.int64(count), np.int32(many), self._squares[rows], squares
+            told = self._numbers, changes, self.scores[inside]
+            self._call("add_products", (-(-count // _ROWS_PER_BLOCK),), 256, *given, *told)
+
+    def that_matter(self, b: float) -> Any:
+        """The rows that may change sides, at the intercept b: as many as a matrix has room for.
+
+        First those inside their walls, then the worst violators, then those that are nearest to being one.
+        """
+        arrays, alpha = self.card.arrays, self.alpha
+        beyond = self._y * (self.scores + b) - 1.0
+        at_wall = alpha >= self._costs
+        order = arrays.where(at_wall, -beyond, arrays.where(alpha > 0.0, -np.inf, beyond))
+        wanted = max(_FEWEST_AMONG, _TIMES_AMONG * int((alpha > 0.0).sum()))
+        most = min(wanted, _MOST_AMONG, self._most_in_matrix)
+        return arrays.sort(arrays.argsort(order, kind="stable")[:most])
+
+    def among(self, which: Any) -> Rounds:
+        """The same problem on some of its rows: the others keep their multipliers."""
+        inner = copy.copy(self)
+        inner._values, inner._squares = self._values[which], self._squares[which]
+        inner._rows = self.card.arrays.arange(len(which), dtype=np.int64)
+        inner._y, inner._costs = self._y[which], self._costs[which]
+        inner.alpha, inner.scores = self.alpha[which], self.scores[which]
+        inner._begin(np.array([0, len(which)]), with_matrix=True)
+        return inner
+
+    def take(self, which: Any, inner: Rounds, *, scores: bool) -> None:
+        """Take over what was found among some rows; the scores of all rows, too, which takes a pass."""
+        changes = ((inner.alpha - self.alpha[which]) * inner._y).astype(np.float32)
+        self.alpha[which] = inner.alpha
+        moved = self.card.arrays.flatnonzero(changes)
+        if scores and len(moved):
+            self._add(0, len(self._y), which[moved], changes[moved])

@@ -23,9 +23,6 @@ from maxmargin.kernels.uncoupled import Blocks, whole
 from maxmargin.problem.rows import UNIT, Matrix, Rows, RowSpace
 from maxmargin.types import Indices, Tell, Vector
 
-_SAMPLE = (64, 8192)
-"""The numbers of support vectors and of rows in the sample that tells how long a value takes."""
-
 _TWOFOLD_PRODUCTS = 1_000_000_000
 """Products of values, up to which scores in twofold precision are worth their time: two seconds."""
 _TWOFOLD_EXPONENTIAL = 150
@@ -54,6 +51,9 @@ class KernelRows(RowSpace):
     """Whether rows may be held as multiples of one number, to the rounding of their type."""
     source: tuple[Kernel, core.Data] | None = None
     """The kernel and the data that a given matrix was computed from, where it was."""
+
+    sample = (64, 8192)
+    """The numbers of support vectors and of rows in the sample that tells how long a value takes."""
 
     def __init__(
         self,
@@ -186,7 +186,8 @@ class KernelRows(RowSpace):
             return 0.0
         if self._seconds_per_value is None:
             some, targets = (
-                np.linspace(0, self.count - 1, min(self.count, size)).astype(np.intp) for size in _SAMPLE
+                np.linspace(0, self.count - 1, min(self.count, size)).astype(np.intp)
+                for size in self.sample
             )
             self._sums(np.ones(self.count), some[:8], targets[:8], budget)  # the first time takes longer
             before = time.perf_counter()

@@ -8,6 +8,9 @@ problem on the set by sequential minimal optimisation inside one multiprocessor,
 scores of all rows. Values of the kernel are computed where they are needed, in single precision; a matrix
 of all of them is made first where rows are long and it fits. Scores are summed up in double precision.
 
+Where rows are long and the matrix has no room, the rows that matter (inside their walls, violators, and those
+that are nearest to being one) are solved among themselves, with a matrix, and then all scores follow at once.
+
 Parts are blocks of rows that the kernel does not couple: only b is common to them. Where there are several,
 b is a price: a multiplier may move alone and pays b for it, and b moves until the sum of beta is 0.
 
@@ -39,6 +42,8 @@ _MOST_PAIRS = 2000
 """Pairs that one set may move in a round: about 3 ms."""
 _LEAST_VIOLATION = 2e-6
 """Slopes in single precision are not known better than this where they are near 1."""
+_SHARE_AMONG = 0.05
+"""The share of the gap of all rows at which the rows that matter are left: a pass over all takes a second."""
 _PRICED_BELOW = 0.3
 """The relative gap from which on the price moves: before, the sum of beta says little."""
 _LARGEST_STEP_OF_B = 0.05
@@ -145,6 +150,8 @@ class GpuWorkingSets(Solver[State]):
             scores = problem.rows.scores(self._beta(rounds), budget)
             rounds.scores = rounds.card.put(scores[rounds.order])
             state.drifted = False
+        if rounds.is_large:
+            return self._among(state, budget)
         state.steps, aim = 0, 0.5 * state.estimate
         while state.steps < _ROUNDS and not budget.spent:
             facts = rounds.select(None if price is None else price.b)
@@ -157,6 +164,30 @@ class GpuWorkingSets(Solver[State]):
             rounds.move(None if price is None else price.b, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
             state.steps += 1
         state.steps = max(state.steps, 1)
+        return state
+
+    @staticmethod
+    def _among(state: State, budget: Budget) -> State:
+        """Solve among the rows that matter, whose matrix has room, and bring all scores up to date once."""
+        rounds, state.steps = state.rounds, 1
+        facts = rounds.select(None)
+        _judge(state, facts)
+        if state.finished:
+            return state
+        which = rounds.that_matter(float(facts.b[0]))
+        inner = rounds.among(which)
+        among = State(inner, None)
+        while not budget.spent:
+            _judge(among, inner.select(None))
+            if among.finished or among.estimate <= _SHARE_AMONG * state.estimate:
+                break
+            inner.move(None, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
+            state.steps += 1
+        # Where time is over, no pass is begun: a proof has the scores.
+        state.drifted = budget.spent
+        rounds.take(which, inner, scores=not state.drifted)
+        if not state.drifted:
+            _judge(state, rounds.select(None))
         return state
 
     @staticmethod

@@ -9,6 +9,7 @@
 #define MOVERS 256            // threads that move pairs of a set
 #define MOVER_WARPS (MOVERS / 32)
 #define EACH (SET / MOVERS)   // neighbouring rows of the set that each of them looks after
+#define ROWS_OF_WARP (32 * EACH)
 #define NEW_OF_A_SIDE 256     // the worst violators that come to a set, at most, of those that rise and of those that fall
 #define BINS 1024             // of a histogram of violations
 #define FACTS 8               // numbers that are told of each part
@@ -79,6 +80,13 @@ __device__ __forceinline__ float noise(unsigned row, unsigned round) {
   return (float)((bits ^ (bits >> 16)) >> 8) * (1.f / 16777216.f);
 }
 
+// A value and a slot in one number that grows with the value; the slot takes the place of its last ten bits. Of
+// equal values the first slot has the largest. It is never 0.
+__device__ __forceinline__ unsigned key_of(float value, int slot) {
+  return (ordered(value) & ~(SET - 1u)) | (unsigned)(SET - 1 - slot);
+}
+__device__ __forceinline__ int slot_of(unsigned key) { return SET - 1 - (int)(key & (SET - 1u)); }
+
 // A thread's values of a row of a set's matrix; 0 where there is no such row.
 __device__ __forceinline__ void row_of(const float* __restrict__ matrix, int row, float (&out)[EACH]) {
   float4 four = row < 0 ? make_float4(0.f, 0.f, 0.f, 0.f)
@@ -121,6 +129,7 @@ __global__ void __launch_bounds__(SET)
   alpha += begin, f += begin, y += begin, costs += begin, marked += begin;
   sets += (Index)part * SET;
   float up = -INFINITE, down = -INFINITE;
+#pragma unroll 4
   for (Index i = thread; i < count; i += SET) {
     Row row(alpha[i], f[i], y[i], costs[i]);
     if (row.rises) up = fmaxf(up, row.slope);
@@ -136,6 +145,7 @@ __global__ void __launch_bounds__(SET)
   for (int k = thread; k < 2 * BINS; k += SET) histogram[k / BINS][k % BINS] = 0;
   __syncthreads();
   double gap = 0, dual = 0, balance = 0;
+#pragma unroll 4
   for (Index i = thread; i < count; i += SET) {
     double lacking = 1.0 - y[i] * (f[i] + exact_b);
     gap += costs[i] * fmax(lacking, 0.0) - alpha[i] * lacking;
@@ -150,12 +160,20 @@ __global__ void __launch_bounds__(SET)
   gap = sum_of_all(gap, shared);
   dual = sum_of_all(dual, shared);
   balance = sum_of_all(balance, shared);
-  if (thread < 2) {  // bins above the lowest are taken whole, of the lowest as many as there is room for
-    int many = 0, bin = BINS - 1;
-    while (bin >= 0 && many + histogram[thread][bin] <= NEW_OF_A_SIDE) many += histogram[thread][bin--];
-    lowest[thread] = bin;
-    room[thread] = NEW_OF_A_SIDE - many;
-    taken[thread] = 0;
+  if (thread < 2) room[thread] = NEW_OF_A_SIDE, taken[thread] = 0;
+  for (int side = 0; side < 2; ++side) {  // bins above the lowest are taken whole, of it as many as there is room for
+    int upto = histogram[side][BINS - 1 - thread];
+    for (int step = 1; step < 32; step <<= 1) {
+      int other = __shfl_up_sync(EVERY_LANE, upto, step);
+      if ((thread & 31) >= step) upto += other;
+    }
+    __syncthreads();
+    if ((thread & 31) == 31) counts[thread >> 5] = upto;
+    __syncthreads();
+    for (int warp = 0; warp < (thread >> 5); ++warp) upto += counts[warp];
+    int whole = __syncthreads_count(upto <= NEW_OF_A_SIDE);
+    if (thread == 0) lowest[side] = BINS - 1 - whole;
+    if (thread == whole - 1) room[side] = NEW_OF_A_SIDE - upto;
   }
   __syncthreads();
   int filled = 0, all;
@@ -242,20 +260,22 @@ __global__ void gather_matrices(const float* matrix, Index count, const Index* b
 // changes of beta that are not 0, with their places, and in ``counts`` how many pairs moved and how many these are.
 //
 // One pair waits for the one before it, so what counts is the time from one to the next: few threads, which
-// have little to wait for each other, two barriers a pair, and a step that every thread computes for itself.
+// have little to wait for each other, two barriers a pair, keys that hold a value and its slot, and a step that
+// every thread computes for itself. Of rows that are alike but for a ten-thousandth, any may be taken.
 __global__ void __launch_bounds__(MOVERS)
     move_pairs(const float* __restrict__ matrices, const Index* begins, const int* sets, double* alpha,
                const double* f, const float* y, const double* costs, float share, float least, int most,
                float* changes, int* places, int* counts, int priced, const double* price) {
   __shared__ unsigned best_up[MOVER_WARPS], best_down[MOVER_WARPS], best_gain[MOVER_WARPS];
-  __shared__ int who_up[MOVER_WARPS], who_gain[MOVER_WARPS], ranks[MOVER_WARPS];
-  __shared__ float lead_of[MOVER_WARPS], curve_of[MOVER_WARPS], diagonal[SET];
+  __shared__ float up_of[MOVER_WARPS], lead_of[MOVER_WARPS], curve_of[MOVER_WARPS], diagonal[SET];
+  __shared__ int ranks[MOVER_WARPS];
   __shared__ double rise[SET], fall[SET];  // how far beta may
   int part = blockIdx.x, thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, reader = lane % MOVER_WARPS;
   matrices += (Index)part * SET * SET;
   changes += (Index)part * SET, places += (Index)part * SET;
   float label[EACH], slope[EACH], own[EACH], b = priced ? (float)*price : 0.f;
   double may_rise[EACH], may_fall[EACH];
+  bool rises[EACH], falls[EACH];
   int place[EACH];
   for (int k = 0; k < EACH; ++k) {
     int slot = thread * EACH + k;
@@ -268,6 +288,7 @@ __global__ void __launch_bounds__(MOVERS)
     diagonal[slot] = own[k] = real ? matrices[(Index)slot * SET + slot] : 1.f;
     rise[slot] = may_rise[k] = label[k] > 0 ? cost - start : start;
     fall[slot] = may_fall[k] = label[k] > 0 ? start : cost - start;
+    rises[k] = may_rise[k] > 0, falls[k] = may_fall[k] > 0;
   }
   __syncthreads();
   float enough = -1.f;
@@ -275,20 +296,20 @@ __global__ void __launch_bounds__(MOVERS)
   unsigned moved = 0;  // those of this thread's rows that the last pair had, which others are not told of yet
   for (; pairs < most; ++pairs) {
     float up = -INFINITE, down = -INFINITE;
-    int i = -1;
+    unsigned key = 0;
     for (int k = 0; k < EACH; ++k) {
-      if (may_rise[k] > 0 && slope[k] > up) up = slope[k], i = thread * EACH + k;
-      if (may_fall[k] > 0) down = fmaxf(down, -slope[k]);
+      unsigned its = rises[k] ? key_of(slope[k], thread * EACH + k) : 0;
+      if (its > key) key = its, up = slope[k];
+      if (falls[k]) down = fmaxf(down, -slope[k]);
     }
-    unsigned key = ordered(up), of_warp = largest_of_warp(key), down_of_warp = largest_of_warp(ordered(down));
-    if (lane == __ffs(__ballot_sync(EVERY_LANE, key == of_warp)) - 1) {
-      best_up[warp] = of_warp, who_up[warp] = i;
-      best_down[warp] = down_of_warp;
-    }
+    unsigned of_warp = largest_of_warp(key), down_of_warp = largest_of_warp(ordered(down));
+    if (key == of_warp) best_up[warp] = of_warp, up_of[warp] = up;  // one thread, or none of them may rise
+    if (lane == 0) best_down[warp] = down_of_warp;
     __syncthreads();
-    unsigned mine = best_up[reader], all = largest_of_warp(mine);
-    up = unordered(all), down = -unordered(largest_of_warp(best_down[reader]));
-    i = who_up[__ffs(__ballot_sync(EVERY_LANE, mine == all)) - 1];
+    unsigned all = largest_of_warp(best_up[reader]);
+    down = -unordered(largest_of_warp(best_down[reader]));
+    int i = all ? slot_of(all) : -1;
+    up = all ? up_of[i / ROWS_OF_WARP] : -INFINITE;
     // Nobody reads these between the two barriers.
     for (int k = 0; k < EACH; ++k)
       if (moved >> k & 1) rise[thread * EACH + k] = may_rise[k], fall[thread * EACH + k] = may_fall[k];
@@ -298,26 +319,25 @@ __global__ void __launch_bounds__(MOVERS)
     float violation = up - down;
     if (enough < 0) enough = fmaxf(least, share * violation);
     if (!(violation > enough)) break;
-    float with_i[EACH], with_j[EACH], of_i = i >= 0 ? diagonal[i] : 0.f;
+    float with_i[EACH], with_j[EACH], of_i = i >= 0 ? diagonal[i] : 0.f, lead = 0.f, curve = 1.f;
     row_of(matrices, i, with_i);
-    float gain = -INFINITE, lead = 0.f, curve = 1.f;
-    int j = 0;
+    key = 0;
     for (int k = 0; k < EACH; ++k) {
       float ahead = up - slope[k], bend = fmaxf(of_i + own[k] - 2.f * with_i[k], 1e-12f);
-      float gained = may_fall[k] > 0 && ahead > 0 ? ahead * ahead / bend : -INFINITE;
-      if (gained > gain) gain = gained, lead = ahead, curve = bend, j = thread * EACH + k;
+      bool may = falls[k] && ahead > 0;
+      unsigned its = may ? key_of(__fdividef(ahead * ahead, bend), thread * EACH + k) : 0;
+      if (its > key) key = its, lead = ahead, curve = bend;
     }
-    key = ordered(gain), of_warp = largest_of_warp(key);
-    if (lane == __ffs(__ballot_sync(EVERY_LANE, key == of_warp)) - 1) {
-      best_gain[warp] = of_warp, who_gain[warp] = j;
-      lead_of[warp] = lead, curve_of[warp] = curve;
-    }
+    of_warp = largest_of_warp(key);
+    if (key == of_warp) best_gain[warp] = of_warp, lead_of[warp] = lead, curve_of[warp] = curve;
     __syncthreads();
-    mine = best_gain[reader], all = largest_of_warp(mine);
-    int winner = __ffs(__ballot_sync(EVERY_LANE, mine == all)) - 1;
-    j = who_gain[winner];
-    float quotient = lead_of[winner] / curve_of[winner], alone = (up - b) / fmaxf(of_i, 1e-12f);
-    if (priced && i >= 0 && up > b && (up - b) * alone > unordered(all)) j = -1, quotient = alone;
+    all = largest_of_warp(best_gain[reader]);
+    int j = all ? slot_of(all) : -1, winner = max(j, 0) / ROWS_OF_WARP;
+    float quotient = __fdividef(lead_of[winner], curve_of[winner]), gain = all ? quotient * lead_of[winner] : 0.f;
+    if (priced && i >= 0 && up > b) {
+      float alone = __fdividef(up - b, fmaxf(of_i, 1e-12f));
+      if ((up - b) * alone > gain) j = -1, quotient = alone;
+    }
     row_of(matrices, j, with_j);
     double step = quotient;
     if (i >= 0) step = fmin(step, rise[i]);
@@ -325,8 +345,9 @@ __global__ void __launch_bounds__(MOVERS)
     for (int k = 0; k < EACH; ++k) {
       slope[k] -= (float)step * (with_i[k] - with_j[k]);
       int slot = thread * EACH + k;  // exactly 0 is left where all of a way is used
-      if (slot == i) may_rise[k] -= step, may_fall[k] += step, moved |= 1u << k;
-      if (slot == j) may_fall[k] -= step, may_rise[k] += step, moved |= 1u << k;
+      if (slot == i) may_rise[k] -= step, may_fall[k] += step;
+      if (slot == j) may_fall[k] -= step, may_rise[k] += step;
+      if (slot == i || slot == j) rises[k] = may_rise[k] > 0, falls[k] = may_fall[k] > 0, moved |= 1u << k;
     }
   }
   float change[EACH];
@@ -448,14 +469,15 @@ __global__ void add_products(const float* products, Index count, int many, const
   if (lane == 0) f[i] += sum;
 }
 
-// Products of all rows with some become values of the kernel, in place; ``squares`` are the products of rows with themselves.
-__global__ void finish_values(float* products, const float* squares, Index count, Index first, const double* numbers) {
-  Index j = (Index)blockIdx.x * blockDim.x + threadIdx.x, i = first + blockIdx.y;
+// Products of some rows with those from the first of them on become values of the kernel, in place; ``squares``
+// are the products of the latter with themselves.
+__global__ void finish_values(float* products, const float* squares, Index count, const double* numbers) {
+  Index j = (Index)blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
   if (j >= count) return;
-  REAL product = products[(Index)blockIdx.y * count + j];
+  REAL product = products[i * count + j];
   REAL square = i == j ? (REAL)0 : (REAL)fmaxf(squares[i] + squares[j] - 2.f * product, 0.f);
   Sums sums{product, square, 0, 0};
-  products[(Index)blockIdx.y * count + j] = (float)VALUE(sums);
+  products[i * count + j] = (float)VALUE(sums);
 }
 
 }  // extern "C"

@@ -138,9 +138,9 @@ class NumpyCard:
         f += values @ changes[:many]
 
     def finish_values(self, products, squares, *given):
-        """Products become values: of the solver's matrix, or of scores, whose rows have squares of their own."""
-        others = given[0] if given[0].ndim else squares
-        own = squares[: len(products), np.newaxis]
+        """Products become values: of the solver's matrix, or of scores; both know their squares."""
+        first, others = (0, given[0]) if given[0].ndim else (int(given[1]), squares)
+        own = squares[first : first + len(products), np.newaxis]
         self.finish(products, own + others - 2.0 * products)
 
     def finish(self, products, squares):

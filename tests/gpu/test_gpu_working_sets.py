@@ -9,6 +9,7 @@ import pytest
 from maxmargin import SVC, Problem, solve
 from maxmargin.gpu import cards
 from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
+from maxmargin.gpu.rounds import Rounds
 from maxmargin.kernels import ChiSquared, Gaussian, Laplacian, Linear, Polynomial
 from maxmargin.kernels.kernel_rows import KernelRows
 from maxmargin.kernels.uncoupled import Blocks
@@ -87,24 +88,42 @@ def test_a_matrix_of_all_values_where_rows_are_long():
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.01), Polynomial(2, 0.01, 1.0)], ids=str)
 def test_long_rows_whose_matrix_has_no_room(kernel, monkeypatch):
-    """Scores are brought up to date by products of all rows with those that changed."""
+    """The rows that matter are solved among themselves; a matrix of 387 of 500 rows has room."""
     random = np.random.default_rng(0)
     X = random.normal(size=(500, 70))
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     monkeypatch.setattr(NumpyCard, "free_bytes", 10**6)
-    rounds = []
-    update = NumpyCard.add_products
-    monkeypatch.setattr(NumpyCard, "add_products", lambda *given: rounds.append(update(*given)))
+    sizes, among = [], Rounds.among
+    monkeypatch.setattr(Rounds, "among", lambda self, which: sizes.append(len(which)) or among(self, which))
     model = solve(Problem.of(on_card(X, kernel), y, 1.0), tol=1e-3)
     assert model.status.certified
-    assert rounds
+    assert set(sizes) == {387}
     stopped = solve(Problem.of(on_card(X, kernel), y, 1.0), tol=1e-3, max_time=0.0)
     assert not stopped.status.certified
-    far = np.arange(500) % 2 == 0  # two blocks, and so two parts
+
+
+def test_more_rows_inside_their_walls_than_a_matrix_has_room_for(monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(300, 70))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    monkeypatch.setattr(Rounds, "_most_in_matrix", 100)
+    model = solve(Problem.of(on_card(X, Gaussian(0.02)), y, 100.0), tol=1e-3, max_steps=2000)
+    assert model.status.certified
+    assert ((model.alpha > 0.0) & (model.alpha < 100.0)).sum() > 100
+
+
+def test_blocks_of_long_rows(monkeypatch):
+    """The scores of a part are brought up to date by products of its rows with those that changed."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 70))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    far = np.arange(500) % 2 == 0
+    X[far] += 1000.0
     blocks = Blocks(np.argsort(far, kind="stable"), np.array([0, 250, 500]))
-    if isinstance(kernel, Gaussian):
-        X[far] += 1000.0
-        assert solve(Problem.of(on_card(X, kernel, blocks), y, 1.0), tol=1e-3).status.certified
+    calls, update = [], NumpyCard.add_products
+    monkeypatch.setattr(NumpyCard, "add_products", lambda *given: calls.append(update(*given)))
+    assert solve(Problem.of(on_card(X, Gaussian(0.01), blocks), y, 1.0), tol=1e-3).status.certified
+    assert calls
 
 
 @pytest.mark.usefixtures("card")

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from maxmargin import SVC, LinearSVC
+from maxmargin.features import Nystroem, RandomFourier
 from maxmargin.gpu.cards import NoCardError, the_card
 from maxmargin.gpu.kernel_rows import CardData, CardKernelRows
 from maxmargin.gpu.rounds import Rounds
@@ -158,3 +159,16 @@ def test_linear_fits(loss):
     assert there.certificate_.dual <= here.certificate_.primal
     assert here.certificate_.dual <= there.certificate_.primal
     assert isinstance(there.predict(CARD.put(X)), type(CARD.put(y)))
+
+
+@pytest.mark.parametrize("feature_map", [RandomFourier(200, gamma=0.5), Nystroem(150, gamma=0.5)], ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_are_mapped_where_they_lie(feature_map, dtype):
+    X, y = data(3000)
+    X = X.astype(dtype)
+    expected = feature_map.fit(X).transform(X)
+    there = feature_map.transform(CARD.put(X))
+    assert there.dtype == dtype
+    tolerance = 1e-3 if dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(CARD.get(there), expected, atol=tolerance * abs(expected).max())
+    assert LinearSVC().fit(there, y).status_.certified

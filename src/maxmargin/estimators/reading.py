@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from maxmargin import core
 from maxmargin.features.lazy import LazyMonomials
-from maxmargin.problem.rows import Rows, RowSpace
+from maxmargin.problem.rows import Rows, RowSpace, lies_on_card
 from maxmargin.solvers import sizes
 from maxmargin.types import Vector
 
@@ -204,11 +204,6 @@ def seen_rows(estimator: Any, X: Any) -> Any:
         validate_data(estimator, X, skip_check_array=True, reset=False)
         return X
     return validate_data(estimator, X, reset=False, **MATRIX)
-
-
-def lies_on_card(X: Any) -> bool:
-    """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
-    return hasattr(X, "__cuda_array_interface__")
 
 
 def card_for(device: str | None, X: Any) -> Card | None:

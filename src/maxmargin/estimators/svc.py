@@ -29,10 +29,10 @@ from maxmargin.estimators.reading import (
     card_for,
     in_the_kind_of,
     labels_and_codes,
-    lies_on_card,
     weights_or_zero,
 )
 from maxmargin.kernels.base import Function, Kernel, Precomputed
+from maxmargin.problem.rows import lies_on_card
 from maxmargin.proof.model import Models, Status, each_of
 from maxmargin.reductions.class_problems import KernelProblems, all_values
 from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne, decomposition
@@ -402,15 +402,13 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         return self._problem_scores(self._to_score(X), self.intercept_, Budget(math.inf, self._threads()))
 
     def _scores_on_card(self, card: Card, X: Any) -> NDArray[np.float64]:
+        from maxmargin.gpu.cards import refuse_other_columns
         from maxmargin.gpu.scores import scores_on_card
 
         if not lies_on_card(X):
             X = validate_data(self, X, order="C", reset=False, **MATRIX)
-        elif X.ndim != 2 or X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has shape {tuple(X.shape)}, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input: a row for each example, a column for each one."
-            )
+        else:
+            refuse_other_columns(self, X)
         scores = scores_on_card(card, self._problem_scores, X, self.intercept_)
         return np.asarray(card.get(scores))
 

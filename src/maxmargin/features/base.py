@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from maxmargin.kernels.base import HIGHEST_DEGREE
+from maxmargin.problem.rows import lies_on_card
 from maxmargin.tools.parameters import NotNegative, Range, check_options
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
 
 KernelDegree = Annotated[int, Range(f"[1, {HIGHEST_DEGREE}]")]
 KernelShift = Annotated[NotNegative, "With a negative one the function is not a kernel."]
@@ -38,18 +42,35 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
     def _names(self, given: Sequence[str]) -> Sequence[str]:
         """The names of the columns of phi(x), from those of x."""
 
+    def _map_on_card(self, card: Card, X: Any) -> Any:
+        """The same of rows that lie on a GPU; a map that can do so says how."""
+        raise ValueError(
+            f"{type(self).__name__} maps rows on the CPU. Give it arrays of NumPy, or use RandomFourier or "
+            "Nystroem, which map rows where they lie."
+        )
+
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learns what the map needs; y is not used."""
+        """Learns what the map needs; y is not used. Rows that lie on a GPU are copied from there."""
+        if lies_on_card(X):
+            from maxmargin.gpu.cards import on_host
+
+            X = on_host(X)
         self._read_and_learn(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """phi(x) for every row of the X that it learns from, which is read and checked once."""
+        if lies_on_card(X):
+            return self.fit(X, y).transform(X)
         return self._map(self._read_and_learn(X))
 
     def transform(self, X: Any) -> Any:
-        """phi(x) for every row of X."""
+        """phi(x) for every row of X; of rows that lie on a GPU there, in their kind."""
         check_is_fitted(self)
+        if lies_on_card(X):
+            from maxmargin.gpu.maps import mapped
+
+            return mapped(self, X)
         return self._map(self._read(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from maxmargin.features.kernel_values import pair_values, values_at
 from maxmargin.kernels import Gaussian, Kernel, Laplacian, Linear, Polynomial, Precomputed
 from maxmargin.tools.one_blas_thread import one_blas_thread
 from maxmargin.tools.parameters import Count, Natural, Positive, wrong
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
 
 _PART = 64
 """Columns of a product with a triangular matrix: more would multiply zeros, fewer would be slower."""
@@ -129,3 +132,8 @@ class Nystroem(NumberedMap):
                 np.matmul(k[:, :filled], M[:filled, part], out=out[:, part])
 
         return map_in_blocks(X, columns, work)
+
+    def _map_on_card(self, card: Card, X: Any) -> Any:
+        from maxmargin.gpu.maps import projected_values
+
+        return projected_values(card, self.kernel_, self.sample_, self.projection_, X)

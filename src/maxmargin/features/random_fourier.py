@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from maxmargin.features.dense_maps import NumberedMap, map_in_blocks
 from maxmargin.features.exact_kernel.error_estimate import draw_pairs, measure_error
 from maxmargin.kernels import Gaussian
 from maxmargin.tools.parameters import Natural, Positive, Range, wrong
+
+if TYPE_CHECKING:
+    from maxmargin.gpu.cards import Card
 
 
 @dataclass(eq=False, repr=False)
@@ -79,3 +82,8 @@ class RandomFourier(NumberedMap):
             out *= math.sqrt(1.0 / half)
 
         return map_in_blocks(X, 2 * half, work)
+
+    def _map_on_card(self, card: Card, X: Any) -> Any:
+        from maxmargin.gpu.maps import waves
+
+        return waves(card, X, self.directions_)

@@ -120,9 +120,22 @@ def like(values: Any, X: Any) -> Any:
     """An answer of NumPy in the kind of X, which lies on a GPU; words, which have no place there, stay."""
     if values.dtype.kind not in "biuf":
         return values
-    there = the_card().put(values)
+    return as_kind_of(the_card().put(values), X)
+
+
+def as_kind_of(there: Any, X: Any) -> Any:
+    """An array on the card in the kind of X: CuPy's, or a tensor of PyTorch that shares its memory."""
     if hasattr(X, "__dlpack__") and not isinstance(X, type(there)):
         import torch  # type: ignore[import-not-found]
 
         return torch.from_dlpack(there)
     return there
+
+
+def refuse_other_columns(estimator: Any, X: Any) -> None:
+    """Refuse rows on a GPU that have another number of columns than those of the fit."""
+    if X.ndim != 2 or X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has shape {tuple(X.shape)}, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input: a row for each example, a column for each one."
+        )

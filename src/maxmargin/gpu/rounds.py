@@ -36,11 +36,10 @@ _SHARE_FOR_MATRIX = 0.6
 """The share of the card's free memory that this matrix may take."""
 _VALUES_AT_ONCE = 2**28
 """Values that are made by one product of matrices: 1 GB."""
-_MOST_AMONG, _FEWEST_AMONG, _TIMES_AMONG = 98_304, 32_768, 4
-"""Rows that are solved among themselves, at most and at least, and in multiples of the support vectors so far.
-Most take 39 GB, and a quarter of a second for their values."""
-_STRIPES = 8
-"""Stripes of a matrix of all values, at least: of each only what is right of the diagonal is computed."""
+_MOST_AMONG = 98_304
+"""Rows that are solved among themselves, at most: their values take 39 GB, and a quarter of a second."""
+_SHARE_OF_FREE = 0.75
+"""The share of them that may be inside their walls; of more, the worst violators alone are taken."""
 _ROWS_PER_BLOCK = 8
 """Rows that a block of 256 threads adds products up for: one for each warp."""
 
@@ -163,17 +162,15 @@ class Rounds:
         return arrays.ascontiguousarray(values[:, varied]) if not bool(varied.all()) else values
 
     def _all_values(self) -> Any:
-        """The kernel of all pairs of rows: what is right of the diagonal, and then its mirror image."""
+        """The kernel of all pairs of rows."""
         arrays, count = self.card.arrays, len(self._values)
         matrix = arrays.empty((count, count), np.float32)
-        some = max(1, min(_VALUES_AT_ONCE // count, -(-count // _STRIPES)))
+        some = max(1, _VALUES_AT_ONCE // count)
         for first in range(0, count, some):
-            lines = arrays.matmul(self._values[first : first + some], self._values[first:].T)
-            rows, width = lines.shape
-            given = lines, self._squares[first:], np.int64(width), self._numbers
-            self._call("finish_values", (-(-width // 256), rows), 256, *given)
-            matrix[first : first + rows, first:] = lines
-            matrix[first + rows :, first : first + rows] = lines[:, rows:].T
+            lines = matrix[first : first + some]
+            arrays.matmul(self._values[first : first + some], self._values.T, out=lines)
+            grid, places = (-(-count // 256), len(lines)), (np.int64(count), np.int64(first))
+            self._call("finish_values", grid, 256, lines, self._squares, *places, self._numbers)
         return matrix
 
     def _call(self, function: str, blocks: tuple[int, ...], threads: int, *arguments: Any) -> None:
@@ -256,37 +253,36 @@ class Rounds:
             self._call("update_scores", (len(self._tasks),), 256, *seen, *changed)
 
     def _update_by_products(self) -> None:
-        """The scores of every part brought up to date."""
-        counts = self.card.get(self._counts)[:, 1]
+        """Scores brought up to date, f += K change, by products of as many rows as there is room for."""
+        arrays, counts = self.card.arrays, self.card.get(self._counts)[:, 1]
         for part in np.flatnonzero(counts):
-            begin, many = int(self._bounds[part]), int(counts[part])
+            begin, end = self._bounds[part : part + 2].tolist()
+            many = int(counts[part])
             changed = self._rows[begin + self._places[part, :many]]
-            self._add(begin, int(self._bounds[part + 1]), changed, self._changes[part, :many])
-
-    def _add(self, begin: int, end: int, changed: Any, changes: Any) -> None:
-        """f += K change, by products of as many rows as there is room for with those that changed."""
-        arrays, some = self.card.arrays, max(1, _VALUES_AT_ONCE // len(changed))
-        others, squares = self._values[changed], self._squares[changed]
-        for first in range(begin, end, some):
-            inside = slice(first, min(first + some, end))
-            rows = self._rows[inside] if self._is_shared else inside
-            products = arrays.matmul(self._values[rows], others.T)
-            count, many = products.shape
-            given = products, np.int64(count), np.int32(many), self._squares[rows], squares
-            told = self._numbers, changes, self.scores[inside]
-            self._call("add_products", (-(-count // _ROWS_PER_BLOCK),), 256, *given, *told)
+            others, squares = self._values[changed], self._squares[changed]
+            some = max(1, _VALUES_AT_ONCE // many)
+            for first in range(begin, end, some):
+                inside = slice(first, min(first + some, end))
+                rows = self._rows[inside] if self._is_shared else inside
+                products = arrays.matmul(self._values[rows], others.T)
+                count = len(products)
+                given = products, np.int64(count), np.int32(many), self._squares[rows], squares
+                told = self._numbers, self._changes[part], self.scores[inside]
+                self._call("add_products", (-(-count // _ROWS_PER_BLOCK),), 256, *given, *told)
 
     def that_matter(self, b: float) -> Any:
         """The rows that may change sides, at the intercept b: as many as a matrix has room for.
 
-        First those inside their walls, then the worst violators, then those that are nearest to being one.
+        First those inside their walls, where these leave some room, then the worst violators, then those
+        that are nearest to being one.
         """
         arrays, alpha = self.card.arrays, self.alpha
         beyond = self._y * (self.scores + b) - 1.0
-        at_wall = alpha >= self._costs
-        order = arrays.where(at_wall, -beyond, arrays.where(alpha > 0.0, -np.inf, beyond))
-        wanted = max(_FEWEST_AMONG, _TIMES_AMONG * int((alpha > 0.0).sum()))
-        most = min(wanted, _MOST_AMONG, self._most_in_matrix)
+        at_wall, free = alpha >= self._costs, (alpha > 0.0) & (alpha < self._costs)
+        order = arrays.where(free, -arrays.abs(beyond), arrays.where(at_wall, -beyond, beyond))
+        most = min(_MOST_AMONG, self._most_in_matrix)
+        if int(free.sum()) <= _SHARE_OF_FREE * most:
+            order[free] = -np.inf
         return arrays.sort(arrays.argsort(order, kind="stable")[:most])
 
     def among(self, which: Any) -> Rounds:
@@ -299,10 +295,6 @@ class Rounds:
         inner._begin(np.array([0, len(which)]), with_matrix=True)
         return inner
 
-    def take(self, which: Any, inner: Rounds, *, scores: bool) -> None:
-        """Take over what was found among some rows; the scores of all rows, too, which takes a pass."""
-        changes = ((inner.alpha - self.alpha[which]) * inner._y).astype(np.float32)
+    def take(self, which: Any, inner: Rounds) -> None:
+        """Take over the multipliers that were found among some rows; scores are to be computed anew."""
         self.alpha[which] = inner.alpha
-        moved = self.card.arrays.flatnonzero(changes)
-        if scores and len(moved):
-            self._add(0, len(self._y), which[moved], changes[moved])

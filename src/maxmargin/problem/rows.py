@@ -37,6 +37,11 @@ CompiledRows = core.Data | core.MonomialData
 Matrix = NDArray[np.float64]
 
 
+def lies_on_card(X: Any) -> bool:
+    """Whether an array lies on a GPU: one of CuPy, or a tensor of PyTorch on CUDA."""
+    return hasattr(X, "__cuda_array_interface__")
+
+
 class RowSpace(ABC):
     """Whatever can do four things with the rows of a problem, all of them at once.
 

@@ -8,8 +8,9 @@ problem on the set by sequential minimal optimisation inside one multiprocessor,
 scores of all rows. Values of the kernel are computed where they are needed, in single precision; a matrix
 of all of them is made first where rows are long and it fits. Scores are summed up in double precision.
 
-Where rows are long and the matrix has no room, the rows that matter (inside their walls, violators, and those
-that are nearest to being one) are solved among themselves, with a matrix, and then all scores follow at once.
+Where rows are long and the matrix has no room, the rows that matter (inside their walls, violators, and
+those that are nearest to being one) are solved among themselves, with a matrix; the scores of all rows are
+then those of the next proof.
 
 Parts are blocks of rows that the kernel does not couple: only b is common to them. Where there are several,
 b is a price: a multiplier may move alone and pays b for it, and b moves until the sum of beta is 0.
@@ -42,8 +43,8 @@ _MOST_PAIRS = 2000
 """Pairs that one set may move in a round: about 3 ms."""
 _LEAST_VIOLATION = 2e-6
 """Slopes in single precision are not known better than this where they are near 1."""
-_SHARE_AMONG = 0.05
-"""The share of the gap of all rows at which the rows that matter are left: a pass over all takes a second."""
+_SHARE_AMONG = 0.1
+"""The share of the gap of all rows at which the rows that matter are left: a pass takes a second."""
 _PRICED_BELOW = 0.3
 """The relative gap from which on the price moves: before, the sum of beta says little."""
 _LARGEST_STEP_OF_B = 0.05
@@ -100,6 +101,8 @@ class State:
     without_gain: int = 0
     """Rounds since then."""
     finished: bool = False
+    among: float | None = None
+    """The gap of the last problem among the rows that matter, where not all rows are in a step."""
     drifted: bool = False
     """Whether scores are to be computed anew in double precision: a proof was asked for meanwhile, so that
     they are at hand."""
@@ -168,7 +171,10 @@ class GpuWorkingSets(Solver[State]):
 
     @staticmethod
     def _among(state: State, budget: Budget) -> State:
-        """Solve among the rows that matter, whose matrix has room, and bring all scores up to date once."""
+        """Solve among the rows that matter, whose matrix has room.
+
+        The scores of all rows are those of the next proof, which computes them anyway.
+        """
         rounds, state.steps = state.rounds, 1
         facts = rounds.select(None)
         _judge(state, facts)
@@ -183,11 +189,8 @@ class GpuWorkingSets(Solver[State]):
                 break
             inner.move(None, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
             state.steps += 1
-        # Where time is over, no pass is begun: a proof has the scores.
-        state.drifted = budget.spent
-        rounds.take(which, inner, scores=not state.drifted)
-        if not state.drifted:
-            _judge(state, rounds.select(None))
+        rounds.take(which, inner)
+        state.drifted, state.among = True, among.estimate
         return state
 
     @staticmethod
@@ -205,7 +208,8 @@ class GpuWorkingSets(Solver[State]):
 
     def report(self, state: State) -> Report:
         """The gap as the scores tell it; finished where no multiplier has a reason to move, or gains."""
-        return Report(state.estimate, state.finished, state.steps)
+        estimate = state.estimate if state.among is None else state.among
+        return Report(estimate, state.finished, state.steps)
 
 
 def solve_together(

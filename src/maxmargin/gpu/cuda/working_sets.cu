@@ -260,105 +260,103 @@ __global__ void gather_matrices(const float* matrix, Index count, const Index* b
 // changes of beta that are not 0, with their places, and in ``counts`` how many pairs moved and how many these are.
 //
 // One pair waits for the one before it, so what counts is the time from one to the next: few threads, which
-// have little to wait for each other, two barriers a pair, keys that hold a value and its slot, and a step that
-// every thread computes for itself. Of rows that are alike but for a ten-thousandth, any may be taken.
+// have little to wait for each other, two barriers a pair, keys that hold a value and its slot, single precision
+// (alpha itself moves by the sum of its steps, and rests exactly on its walls), and a step that every thread
+// computes for itself. Of rows that are alike but for a ten-thousandth, any may be taken.
 __global__ void __launch_bounds__(MOVERS)
     move_pairs(const float* __restrict__ matrices, const Index* begins, const int* sets, double* alpha,
                const double* f, const float* y, const double* costs, float share, float least, int most,
                float* changes, int* places, int* counts, int priced, const double* price) {
   __shared__ unsigned best_up[MOVER_WARPS], best_down[MOVER_WARPS], best_gain[MOVER_WARPS];
   __shared__ float up_of[MOVER_WARPS], lead_of[MOVER_WARPS], curve_of[MOVER_WARPS], diagonal[SET];
+  __shared__ float rise[SET], fall[SET];  // how far beta may
   __shared__ int ranks[MOVER_WARPS];
-  __shared__ double rise[SET], fall[SET];  // how far beta may
   int part = blockIdx.x, thread = threadIdx.x, lane = thread & 31, warp = thread >> 5, reader = lane % MOVER_WARPS;
   matrices += (Index)part * SET * SET;
   changes += (Index)part * SET, places += (Index)part * SET;
-  float label[EACH], slope[EACH], own[EACH], b = priced ? (float)*price : 0.f;
-  double may_rise[EACH], may_fall[EACH];
-  bool rises[EACH], falls[EACH];
+  float label[EACH], slope[EACH], own[EACH], may_rise[EACH], may_fall[EACH], b = priced ? (float)*price : 0.f;
+  float moved[EACH];  // of beta
   int place[EACH];
   for (int k = 0; k < EACH; ++k) {
     int slot = thread * EACH + k;
     place[k] = sets[(Index)part * SET + slot];
     bool real = place[k] >= 0;
     Index at = begins[part] + place[k];
-    double start = real ? alpha[at] : 0, cost = real ? costs[at] : 0;
+    double start = real ? alpha[at] : 0, left = real ? costs[at] - start : 0;
     label[k] = real ? y[at] : 1.f;
     slope[k] = real ? (float)((double)label[k] - f[at]) : 0.f;
     diagonal[slot] = own[k] = real ? matrices[(Index)slot * SET + slot] : 1.f;
-    rise[slot] = may_rise[k] = label[k] > 0 ? cost - start : start;
-    fall[slot] = may_fall[k] = label[k] > 0 ? start : cost - start;
-    rises[k] = may_rise[k] > 0, falls[k] = may_fall[k] > 0;
+    rise[slot] = may_rise[k] = (float)(label[k] > 0 ? left : start);
+    fall[slot] = may_fall[k] = (float)(label[k] > 0 ? start : left);
+    moved[k] = 0.f;
   }
   __syncthreads();
   float enough = -1.f;
   int pairs = 0;
-  unsigned moved = 0;  // those of this thread's rows that the last pair had, which others are not told of yet
+  bool told = true;  // whether the others know how far this thread's rows may move
   for (; pairs < most; ++pairs) {
     float up = -INFINITE, down = -INFINITE;
-    unsigned key = 0;
+    int i = thread * EACH;
     for (int k = 0; k < EACH; ++k) {
-      unsigned its = rises[k] ? key_of(slope[k], thread * EACH + k) : 0;
-      if (its > key) key = its, up = slope[k];
-      if (falls[k]) down = fmaxf(down, -slope[k]);
+      float rising = may_rise[k] > 0 ? slope[k] : -INFINITE;
+      if (rising > up) up = rising, i = thread * EACH + k;
+      down = fmaxf(down, may_fall[k] > 0 ? -slope[k] : -INFINITE);
     }
-    unsigned of_warp = largest_of_warp(key), down_of_warp = largest_of_warp(ordered(down));
-    if (key == of_warp) best_up[warp] = of_warp, up_of[warp] = up;  // one thread, or none of them may rise
-    if (lane == 0) best_down[warp] = down_of_warp;
+    unsigned key = key_of(up, i), of_warp = largest_of_warp(key), down_of_warp = largest_of_warp(ordered(down));
+    if (key == of_warp) best_up[warp] = of_warp, up_of[warp] = up, best_down[warp] = down_of_warp;
     __syncthreads();
-    unsigned all = largest_of_warp(best_up[reader]);
+    i = slot_of(largest_of_warp(best_up[reader]));
     down = -unordered(largest_of_warp(best_down[reader]));
-    int i = all ? slot_of(all) : -1;
-    up = all ? up_of[i / ROWS_OF_WARP] : -INFINITE;
-    // Nobody reads these between the two barriers.
-    for (int k = 0; k < EACH; ++k)
-      if (moved >> k & 1) rise[thread * EACH + k] = may_rise[k], fall[thread * EACH + k] = may_fall[k];
-    moved = 0;
+    up = up_of[i / ROWS_OF_WARP];
+    if (!told)  // nobody reads these between the two barriers
+      for (int k = 0; k < EACH; ++k) rise[thread * EACH + k] = may_rise[k], fall[thread * EACH + k] = may_fall[k];
+    told = true;
+    if (up == -INFINITE) i = -1;
     if (priced && b > up) up = b, i = -1;
     if (priced) down = fminf(down, b);
     float violation = up - down;
     if (enough < 0) enough = fmaxf(least, share * violation);
     if (!(violation > enough)) break;
-    float with_i[EACH], with_j[EACH], of_i = i >= 0 ? diagonal[i] : 0.f, lead = 0.f, curve = 1.f;
+    float with_i[EACH], with_j[EACH], of_i = i >= 0 ? diagonal[i] : 0.f, gain = -1.f, lead = 0.f, curve = 1.f;
     row_of(matrices, i, with_i);
-    key = 0;
+    int j = thread * EACH;
     for (int k = 0; k < EACH; ++k) {
-      float ahead = up - slope[k], bend = fmaxf(of_i + own[k] - 2.f * with_i[k], 1e-12f);
-      bool may = falls[k] && ahead > 0;
-      unsigned its = may ? key_of(__fdividef(ahead * ahead, bend), thread * EACH + k) : 0;
-      if (its > key) key = its, lead = ahead, curve = bend;
+      float ahead = may_fall[k] > 0 ? fmaxf(up - slope[k], 0.f) : 0.f;
+      float bend = fmaxf(of_i + own[k] - 2.f * with_i[k], 1e-12f), gained = __fdividef(ahead * ahead, bend);
+      if (gained > gain) gain = gained, lead = ahead, curve = bend, j = thread * EACH + k;
     }
-    of_warp = largest_of_warp(key);
+    key = key_of(gain, j), of_warp = largest_of_warp(key);
     if (key == of_warp) best_gain[warp] = of_warp, lead_of[warp] = lead, curve_of[warp] = curve;
     __syncthreads();
-    all = largest_of_warp(best_gain[reader]);
-    int j = all ? slot_of(all) : -1, winner = max(j, 0) / ROWS_OF_WARP;
-    float quotient = __fdividef(lead_of[winner], curve_of[winner]), gain = all ? quotient * lead_of[winner] : 0.f;
-    if (priced && i >= 0 && up > b) {
+    j = slot_of(largest_of_warp(best_gain[reader]));
+    lead = lead_of[j / ROWS_OF_WARP];
+    float step = __fdividef(lead, curve_of[j / ROWS_OF_WARP]);
+    if (priced && i >= 0) {
       float alone = __fdividef(up - b, fmaxf(of_i, 1e-12f));
-      if ((up - b) * alone > gain) j = -1, quotient = alone;
+      if ((up - b) * alone > lead * step) j = -1, step = alone;
     }
     row_of(matrices, j, with_j);
-    double step = quotient;
-    if (i >= 0) step = fmin(step, rise[i]);
-    if (j >= 0) step = fmin(step, fall[j]);
-    for (int k = 0; k < EACH; ++k) {
-      slope[k] -= (float)step * (with_i[k] - with_j[k]);
-      int slot = thread * EACH + k;  // exactly 0 is left where all of a way is used
-      if (slot == i) may_rise[k] -= step, may_fall[k] += step;
-      if (slot == j) may_fall[k] -= step, may_rise[k] += step;
-      if (slot == i || slot == j) rises[k] = may_rise[k] > 0, falls[k] = may_fall[k] > 0, moved |= 1u << k;
+    if (i >= 0) step = fminf(step, rise[i]);
+    if (j >= 0) step = fminf(step, fall[j]);
+    for (int k = 0; k < EACH; ++k) slope[k] -= step * (with_i[k] - with_j[k]);
+    if ((i >= 0 && thread == i / EACH) || (j >= 0 && thread == j / EACH)) {
+      told = false;
+      for (int k = 0; k < EACH; ++k) {  // exactly 0 is left where all of a way is used
+        int slot = thread * EACH + k;
+        if (slot == i) may_rise[k] -= step, may_fall[k] += step, moved[k] += step;
+        if (slot == j) may_fall[k] -= step, may_rise[k] += step, moved[k] -= step;
+      }
     }
   }
   float change[EACH];
   int many = 0;
   for (int k = 0; k < EACH; ++k) {
     change[k] = 0.f;
-    if (place[k] < 0) continue;
+    if (place[k] < 0 || moved[k] == 0.f) continue;
     Index at = begins[part] + place[k];
-    double cost = costs[at], start = alpha[at];
-    double left = label[k] > 0 ? may_rise[k] : may_fall[k], used = label[k] > 0 ? may_fall[k] : may_rise[k];
-    double end = left <= 0 ? cost : fmin(fmax(used, 0.0), cost);
+    double cost = costs[at], start = alpha[at], end = fmin(fmax(start + label[k] * moved[k], 0.0), cost);
+    if ((label[k] > 0 ? may_rise[k] : may_fall[k]) <= 0) end = cost;
+    if ((label[k] > 0 ? may_fall[k] : may_rise[k]) <= 0) end = 0;
     alpha[at] = end;
     change[k] = (float)((end - start) * label[k]);
     many += change[k] != 0.f;
@@ -469,15 +467,15 @@ __global__ void add_products(const float* products, Index count, int many, const
   if (lane == 0) f[i] += sum;
 }
 
-// Products of some rows with those from the first of them on become values of the kernel, in place; ``squares``
-// are the products of the latter with themselves.
-__global__ void finish_values(float* products, const float* squares, Index count, const double* numbers) {
-  Index j = (Index)blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
+// Products of some rows with all become values of the kernel, in place; ``squares`` are the products of rows with
+// themselves.
+__global__ void finish_values(float* products, const float* squares, Index count, Index first, const double* numbers) {
+  Index j = (Index)blockIdx.x * blockDim.x + threadIdx.x, i = first + blockIdx.y;
   if (j >= count) return;
-  REAL product = products[i * count + j];
+  REAL product = products[(Index)blockIdx.y * count + j];
   REAL square = i == j ? (REAL)0 : (REAL)fmaxf(squares[i] + squares[j] - 2.f * product, 0.f);
   Sums sums{product, square, 0, 0};
-  products[i * count + j] = (float)VALUE(sums);
+  products[(Index)blockIdx.y * count + j] = (float)VALUE(sums);
 }
 
 }  // extern "C"

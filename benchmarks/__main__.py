@@ -202,6 +202,11 @@ def _add_small_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", type=_list_of(small.KERNELS), default=list(small.KERNELS))
 
 
+def _add_gpu_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser, data=gpu.DATA, repeat=3)
+    parser.add_argument("--thundersvm", help="ThunderSVM's library, to be measured beside", metavar="FILE")
+
+
 def _add_wide_options(parser: argparse.ArgumentParser) -> None:
     _add_options(parser, data=wide.DATA, offered=wide.DATA, losses=True, longest=30.0)
     parser.add_argument("--batches", type=Path, help="a file that keeps every fit, to go on from")
@@ -296,8 +301,8 @@ PAGES = {
     ),
     "gpu": Page(
         "kernel fits and predictions on a GPU",
-        partial(_add_options, data=gpu.DATA, repeat=3),
-        lambda given, tell: gpu.measure(given.data, given.repeat, tell),
+        _add_gpu_options,
+        lambda given, tell: gpu.measure(given.data, given.repeat, given.thundersvm, tell),
         lambda given, found: gpu.markdown(found, given.repeat),
     ),
     "sweep": Page(

@@ -24,9 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from maxmargin.core import default_threads
 from maxmargin.estimators.kept_callback import KeptCallback
-from maxmargin.estimators.reading import lies_on_card
 from maxmargin.estimators.summary import Unfolded, caption, fitted_summary
 from maxmargin.kernels.base import Function, Precomputed
+from maxmargin.problem.rows import lies_on_card
 from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.inseparable import InseparabilityProof
 from maxmargin.proof.model import Certificates, Models, Status, Trace, each_of

@@ -39,8 +39,8 @@ _ROUNDS = 16
 """Rounds of a step, at most: a round takes about a millisecond."""
 _SHARE = 0.2
 """The share of its violation at which a set is left: with 0.03 fits took twice as long, with 0.4 some."""
-_MOST_PAIRS = 2000
-"""Pairs that one set may move in a round: about 3 ms."""
+_MOST_PAIRS = 1000
+"""Pairs that one set may move in a round: about a millisecond, after which other rows have more to gain."""
 _LEAST_VIOLATION = 2e-6
 """Slopes in single precision are not known better than this where they are near 1."""
 _SHARE_AMONG = 0.1
@@ -103,6 +103,8 @@ class State:
     finished: bool = False
     among: float | None = None
     """The gap of the last problem among the rows that matter, where not all rows are in a step."""
+    facts: Facts | None = None
+    """What is known before the next round, where the last step looked and did not move."""
     drifted: bool = False
     """Whether scores are to be computed anew in double precision: a proof was asked for meanwhile, so that
     they are at hand."""
@@ -152,12 +154,13 @@ class GpuWorkingSets(Solver[State]):
         if state.drifted:
             scores = problem.rows.scores(self._beta(rounds), budget)
             rounds.scores = rounds.card.put(scores[rounds.order])
-            state.drifted = False
+            state.drifted, state.facts = False, None
         if rounds.is_large:
             return self._among(state, budget)
         state.steps, aim = 0, 0.5 * state.estimate
         while state.steps < _ROUNDS and not budget.spent:
-            facts = rounds.select(None if price is None else price.b)
+            facts = state.facts or rounds.select(None if price is None else price.b)
+            state.facts = facts
             _judge(state, facts)
             if state.finished or (state.steps and state.estimate <= aim):
                 break
@@ -165,7 +168,7 @@ class GpuWorkingSets(Solver[State]):
                 price.slope = price.slope or max(0.5 * rounds.free, 1.0)
                 price.move(float(facts.balance.sum()))
             rounds.move(None if price is None else price.b, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
-            state.steps += 1
+            state.steps, state.facts = state.steps + 1, None
         state.steps = max(state.steps, 1)
         return state
 
@@ -182,10 +185,12 @@ class GpuWorkingSets(Solver[State]):
             return state
         which = rounds.that_matter(float(facts.b[0]))
         inner = rounds.among(which)
-        among = State(inner, None)
+        among, aim = State(inner, None), 0.0
         while not budget.spent:
             _judge(among, inner.select(None))
-            if among.finished or among.estimate <= _SHARE_AMONG * state.estimate:
+            # A share of both gaps, so that every step gains something.
+            aim = aim or _SHARE_AMONG * min(state.estimate, among.estimate)
+            if among.finished or among.estimate <= aim:
                 break
             inner.move(None, _SHARE, _LEAST_VIOLATION, _MOST_PAIRS)
             state.steps += 1

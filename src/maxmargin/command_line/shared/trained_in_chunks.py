@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 import maxmargin
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import INTERRUPTED, Failure, attributes, print_json
 from maxmargin.command_line.shared.endings import ending, peak_memory
 from maxmargin.command_line.shared.fitting import Fitting, about_fit, about_work, refuse
@@ -60,7 +60,7 @@ class _Here:
 
 
 def refuse_in_chunks(
-    reason: str, reading: options.TrainingData, data: Path, *, dask: bool, **given: Any
+    reason: str, reading: data_options.TrainingData, data: Path, *, dask: bool, **given: Any
 ) -> None:
     """Refuse what takes all rows into memory."""
     more = "" if dask else ", or raise --memory where the machine has more"

@@ -243,7 +243,7 @@ def aligned(data: Data, described: Mapping[str, Any], model: Model) -> list[Vect
 
 
 def _sides(classes: int, decision: str) -> list[tuple[int, int | None]]:
-    """For each problem the class with label 1 and the one with label -1; None: all the others."""
+    """The class with label 1 and the one with label -1 of each problem; None: all the others."""
     if classes == 2:
         return [(1, 0)]
     if decision == "one_vs_one":

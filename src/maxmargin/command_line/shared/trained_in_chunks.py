@@ -32,7 +32,7 @@ class Source(Protocol):
     """What has the rows, and can be fitted on."""
 
     fingerprint: str | None
-    """Of the data, where it is known."""
+    """The fingerprint of the data, where it is known."""
     facts: Facts | None
     """What a fit has found out about the rows."""
     nbytes: int | None

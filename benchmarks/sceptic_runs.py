@@ -139,7 +139,8 @@ def _run_regression(case: Case, outcome: Outcome) -> Iterator[Claim]:
     if with_kernel:
         examples = KernelRows(examples.vectors, describe(model.kernel_))
         refuted = options["kernel"] == "sigmoid" and proof.proven and is_refuted(examples)
-    walls = np.column_stack([case.y - epsilon, -(case.y + epsilon)]).ravel()
+    width = Fraction(epsilon)
+    walls = [end for y in map(Fraction, case.y.tolist()) for end in (y - width, -(y + width))]
     costs = np.repeat(options["C"] * row_weights(case), 2)
     problem = ExactProblem(
         TwinRows(examples),
@@ -148,7 +149,7 @@ def _run_regression(case: Case, outcome: Outcome) -> Iterator[Claim]:
         {"squared_epsilon_insensitive": "squared_hinge"}.get(getattr(model, "loss", ""), "hinge"),
         form_of(options),
         Fraction(options.get("intercept_scaling", 1.0)),
-        targets=[Fraction(wall) for wall in walls.tolist()],
+        targets=walls,
     )
     point = Vector.of(proof.w.tolist()), Fraction(float(model.intercept_[0]))
     bounds = tuple(np.repeat(ends, 2).tolist() for ends in model.prediction_bounds(case.data))

@@ -32,12 +32,15 @@ Penalty penalty_of(const std::string& name) {
 struct BoundObjective : Objective {
   BoundObjective(const std::string& loss, const ConstVector& labels, const ConstVector& costs,
                  const std::string& intercept, double number, const std::optional<ConstVector>& targets,
-                 const std::string& penalty, Integer group, std::optional<double> total)
+                 const std::string& penalty, Integer group, std::optional<double> total,
+                 const std::optional<ConstVector>& targets_rest)
       : Objective{any_loss(loss), span(labels), per_row(costs, length(labels)), intercept_of(intercept),
                   number},
-        arrays{labels, costs, targets ? *targets : costs} {
+        arrays{labels, costs, targets ? *targets : costs, targets_rest ? *targets_rest : costs} {
     this->penalty = penalty_of(penalty);
     if (targets) this->targets = per_row(*targets, length(labels));
+    require(!targets_rest || targets, "a rest is one of targets");
+    if (targets_rest) this->targets_rest = per_row(*targets_rest, length(labels));
     const bool plain = this->intercept == Intercept::fixed && std::holds_alternative<Hinge>(this->loss);
     require(group > 0 && length(labels) % group == 0, "every group needs all of its rows");
     require(group == 1 || plain, "only the hinge without an intercept has groups");
@@ -49,7 +52,7 @@ struct BoundObjective : Objective {
   auto rows(const Array& array) const {
     return per_row(array, length(costs));
   }
-  std::array<ConstVector, 3> arrays;
+  std::array<ConstVector, 4> arrays;
 };
 
 std::tuple<double, double, double, double> told(const BestIntercept& best) {
@@ -63,9 +66,10 @@ void bind_objective(nb::module_& m) {
       .def("twinned", &TwofoldScores::twinned);
   nb::class_<BoundObjective> objective(m, "Objective");
   objective.def(nb::init<const std::string&, ConstVector, ConstVector, const std::string&, double,
-                         std::optional<ConstVector>, const std::string&, Integer, std::optional<double>>(),
+                         std::optional<ConstVector>, const std::string&, Integer, std::optional<double>,
+                         std::optional<ConstVector>>(),
                 "loss"_a, "labels"_a, "costs"_a, "intercept"_a, "number"_a, "targets"_a = nb::none(),
-                "penalty"_a = "l2", "group"_a = 1, "total"_a = nb::none());
+                "penalty"_a = "l2", "group"_a = 1, "total"_a = nb::none(), "targets_rest"_a = nb::none());
   define_loop(objective, "loss_sum", {"margins"},
               [](Self self, const ConstVector& margins) { return self.loss_sum(self.rows(margins)); });
   define_loop(objective, "multipliers", {"margins", "out"},

@@ -82,9 +82,9 @@ double Objective::primal(std::span<const double> margins, double b, double size,
   const bool off = error.per_length > 0 || !targets.empty();
   const double own = off ? 2 * kUnit : 0.0, per_length = error.per_length;
   const double* lengths = per_length > 0 ? error.lengths.data() : margins.data();
-  // A target is added to the margin, and rounds it to its own digits.
+  // A target is added to the margin, and rounds it to its own digits; it may be rounded itself.
   const bool all_are_1 = targets.empty();
-  const double unit = all_are_1 ? 0.0 : 4 * kUnit;
+  const double unit = all_are_1 ? 0.0 : 5 * kUnit;
   const double* target = all_are_1 ? margins.data() : targets.data();
   const auto least = [&](std::size_t i) {
     return margins[i] - (per_length * lengths[i] + error.constant) - own * std::abs(margins[i]) -

@@ -79,7 +79,12 @@ struct Objective {
   Integer group = 1;                  // how many rows in turn share one loss
   double total = -1;                  // T; below 0 where no shift is sought
   Penalty penalty = Penalty::l2;
+  std::span<const double> targets_rest{};  // what rounding took from the targets; none where that is 0
 
+  // p_i in full.
+  Twofold target(std::size_t i) const {
+    return {targets.empty() ? 1.0 : targets[i], targets_rest.empty() ? 0.0 : targets_rest[i]};
+  }
   bool has_shift() const { return total >= 0; }
   double loss_sum(std::span<const double> margins) const;
   void multipliers(std::span<const double> margins, double* out) const;

@@ -125,8 +125,8 @@ double twofold_primal(const Objective& objective, const TwofoldScores& scores, d
                       std::span<double> lacking, double shift) {
   for (std::size_t i = 0; i < lacking.size(); ++i) {
     const double y = objective.labels[i];
-    const double target = objective.targets.empty() ? 1 : objective.targets[i];
-    Twofold slack{target, 0};
+    Twofold slack = objective.target(i);
+    const double target = slack.high;
     slack.add(-y * b);
     slack.add(-shift);
     slack.add(Twofold{-y * scores.values[i].high, -y * scores.values[i].low});
@@ -167,7 +167,7 @@ double twofold_dual(const Objective& objective, std::span<const double> alpha, d
           if (objective.targets.empty()) continue;
           const double beyond_1 = (objective.targets[i] - 1) * alpha[i];
           gain.add(beyond_1);
-          magnitudes += std::abs(beyond_1) + alpha[i];
+          magnitudes += std::abs(beyond_1) + alpha[i];  // which has room for a target's own rounding
         }
       },
       objective.loss);

@@ -40,4 +40,4 @@ def default_threads() -> int:
 
 
 ALL_CORES = Budget(float("inf"), default_threads())
-"""For passes outside a run: no limit on time, all the threads there are."""
+"""The budget of passes outside a run: no limit on time, all the threads there are."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run that was stopped is proven with whole sums over the support vectors."""
+"""Sums over the support vectors are whole where a run was stopped, and those of the w asked about."""
 
 from __future__ import annotations
 
@@ -25,3 +25,12 @@ def test_a_stopped_budget_does_not_change_a_certificate():
     )
     assert (found.primal, found.dual) == (expected.primal, expected.dual)
     assert found.dual < found.primal
+
+
+def test_a_w_that_a_solver_changes_in_place_has_scores_of_its_own():
+    rows, w = KernelRows(np.eye(3), Gaussian(0.5)), np.zeros(3)
+    assert not rows.scores(w).any()
+    w[:] = 1.0, -2.0, 0.5
+    expected = KernelRows(np.eye(3), Gaussian(0.5)).scores(w)
+    assert np.array_equal(rows.scores(w), expected)
+    assert rows.squared_norm(w) >= w @ expected

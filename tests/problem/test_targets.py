@@ -14,7 +14,7 @@ from scipy import sparse
 
 from maxmargin import Problem, Rows, Solution, certify, path, solve, solve_hard_margin
 from maxmargin.kernels import Gaussian, KernelRows, Linear
-from maxmargin.problem.regression import regression_problem
+from maxmargin.problem.regression import regression_problem, rest_of_walls, walls
 from maxmargin.problem.twin_rows import TwinRows
 from maxmargin.solvers import SOLVERS
 from quadratic_program import solve_by_quadratic_program
@@ -271,3 +271,15 @@ def test_both_bounds_hold_in_exact_arithmetic(seed, scale, loss, intercept):
         dual += abs(excess) * problem.reach()
     assert Fraction(proof.dual) <= dual
     assert proof.dual <= proof.primal
+
+
+def test_walls_and_their_rest_are_what_was_asked_for():
+    y, epsilon = np.array([505.4, -1e-9, 3.0, -7e22]), 1e-12
+    width = Fraction(epsilon)
+    exact = [end for each in map(Fraction, y) for end in (each - width, -each - width)]
+    rounded, rest = walls(y, epsilon), rest_of_walls(y, epsilon)
+    assert [Fraction(a) + Fraction(b) for a, b in zip(rounded, rest, strict=True)] == exact
+    assert rest_of_walls(y, 0.0) is None
+    problem = Problem.of(np.eye(2), [1, -1], targets_rest=np.zeros(2))
+    with pytest.raises(ValueError, match="a rest is one of targets"):
+        _ = problem.objective

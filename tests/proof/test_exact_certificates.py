@@ -84,6 +84,14 @@ def small_numbers():
     return Case("regression", X, 1e-9 * np.array([1.0, -3.0, 2.5, 1.0]), {"C": 100.0, "epsilon": 1e-12})
 
 
+def rounded_walls():
+    """A tube of 1e-12 around values near 505, whose walls are no float64."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(10, 2)), 505.4 + 0.1 * random.normal(size=10)
+    options = {"kernel": "poly", "degree": 2, "coef0": 1.0, "gamma": 1e-3, "C": 70.0, "epsilon": 1e-12}
+    return Case("regression", X, y, options | {"tol": 1e-10})
+
+
 def far_rows_with_nu():
     """Rows of many scales, whose multipliers at the optimum a rho that is not quite known leaves open."""
     X = 1e3 * np.array([[2e9, -1e9, 0.0], [-1.5e5, 1e5, -1.5e5], [-1.0, -0.3, -1.0], [-71.0, 71.0, 47.0]])
@@ -102,6 +110,7 @@ CASES = {
     "an intercept that is bounded by w = 0": far_pairs(),
     "a radius of 1e-68": tiny_radius(),
     "a regression of small numbers": small_numbers(),
+    "walls of a tube that are no float64": rounded_walls(),
     "products beyond single precision": beyond_single_precision(),
     "rows that a rho which moves leaves open": far_rows_with_nu(),
 }

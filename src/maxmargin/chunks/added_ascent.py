@@ -178,7 +178,7 @@ class AscentShare:
     chunks: int
 
     def plus(self, other: AscentShare) -> AscentShare:
-        """With the chunk after it."""
+        """The sum with that of the chunk after it."""
         self.losses = self.losses + other.losses
         self.dual = self.dual.plus(other.dual)
         self.alphas.extend(other.alphas)

@@ -49,7 +49,7 @@ _PULLS = (1.0, 0.1, 10.0)
 """The values of rho that are tried side by side, in units of the last one that was best; rows are sorted by
 the point of the first."""
 _HARDER = 30.0
-"""By how much rho grows after a pass in which no point was better."""
+"""The factor by which rho grows after a pass in which no point was better."""
 _WIDER = 4
 """How many times more rows the band may have after a pass that was not the last."""
 _TRIFLE = 1e-9
@@ -58,7 +58,7 @@ _REPLACED = 0.5
 """The share of the costs of folded rows with a loss that sampled rows stand for: those next to the band."""
 
 Slopes = NDArray[np.float64]
-"""For either label the sum of ``C_i (x_i, 1)`` over the rows with a loss: what the gradient is made of."""
+"""For either label the sum of ``C_i (x_i, 1)`` over the rows with a loss, of which the gradient is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Folds:
         return cls(edges, costs, vectors, lengths * (counts + 8.0) * UNIT, counts.astype(np.int64))
 
     def plus(self, other: Folds) -> Folds:
-        """With other rows."""
+        """These folds with those of other rows."""
         self.costs = self.costs + other.costs
         self.vectors += other.vectors
         self.counts = self.counts + other.counts
@@ -172,7 +172,7 @@ class BandShare:
         self.count = sum(len(band.y) for band in self.bands)
 
     def plus(self, other: BandShare) -> BandShare:
-        """With the chunk after it; the outermost rows are folded where the band becomes too large."""
+        """The sum with the chunk after it; its outermost rows are folded where the band is too large."""
         self.losses = self.losses + other.losses
         self.slopes = self.slopes + other.slopes
         self.folds = self.folds.plus(other.folds)

@@ -39,9 +39,9 @@ class FoldsFitted:
     """The models of all folds at every C, and how many held-out rows they have right."""
 
     models: list[list[list[Model]]]
-    """By C, fold and class."""
+    """One for each C, fold and class."""
     right: Indices
-    """By C and fold."""
+    """One for each C and fold."""
     known: tuple[Facts, Sample]
     """What the first pass has found out."""
     score_seconds: float

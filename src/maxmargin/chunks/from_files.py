@@ -74,7 +74,7 @@ class FileParts:
         self._verified = True
 
     def _rows_of_a_part(self, packed: Packed) -> int:
-        """At most so many rows that the values take no more than ``most_bytes``."""
+        """The most rows whose values take no more than ``most_bytes``."""
         largest = max(rows for _, rows in packed.places)
         if self.most_bytes is None:
             return largest

@@ -16,6 +16,7 @@ from maxmargin.types import Indices
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 """The constants of SplitMix64 (Steele, Lea and Flood 2014)."""
 _WORD = (1 << 64) - 1
+"""The bits of its numbers."""
 
 
 @dataclass(frozen=True)

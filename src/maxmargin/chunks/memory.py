@@ -26,7 +26,8 @@ reach 1e-3, although fewer groups of problems would make fewer passes."""
 _HESSIANS = 4
 """Hessians of a problem: those of chunks that wait to be added, and their sum."""
 _BYTES_OF_MULTIPLIERS, _VECTORS = 32, 16
-"""Of wide data: those of each row, now, before and on their way; vectors of a number for each column."""
+"""What wide data take: the multipliers of each row, now, before and on their way, and so many vectors of a
+number for each column."""
 _SPREADS = 4.0
 """The half width of the first band, in standard deviations of a score at the sample's best point."""
 

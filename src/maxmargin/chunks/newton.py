@@ -65,11 +65,11 @@ class NewtonShare:
     losses: Vector
     dual: DualSums
     hessian: NDArray[np.float64]
-    """Of the losses by (w, b), at the first point."""
+    """The second derivatives of the losses by (w, b), at the first point."""
     chunks: int
 
     def plus(self, other: NewtonShare) -> NewtonShare:
-        """With the chunk after it."""
+        """The sum with that of the chunk after it."""
         self.losses = self.losses + other.losses
         self.dual = self.dual.plus(other.dual)
         self.hessian += other.hessian

@@ -81,7 +81,7 @@ class Share(Protocol):
     """What the rows of a chunk answer."""
 
     def plus(self, other: Self) -> Self:
-        """With the share of the chunk after it; may change this one."""
+        """The sum with that of the chunk after it; may change this one."""
         ...
 
 

@@ -94,7 +94,7 @@ class DualSums:
         return replace(self, vectors=vectors, columns=None)
 
     def plus(self, other: DualSums) -> DualSums:
-        """With the sums of other rows."""
+        """Both sums together, these and those of other rows."""
         if self.columns is not None or other.columns is not None:
             return self.unpacked().plus(other.unpacked())
         size = np.abs(self.gains) + np.abs(other.gains)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin import files
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.in_chunks import Chunking, can_be_judged_in_chunks
 from maxmargin.command_line.shared.progress import Bars
@@ -133,7 +133,7 @@ def certify(
         ),
     ] = False,
     chunking: Chunking,
-    reading: options.Reading,
+    reading: data_options.Reading,
     as_json: options.Json = False,
 ) -> int:
     """Recompute primal, dual and gap from the two files, and say whether the model's claims hold.
@@ -180,7 +180,7 @@ def certify(
     return verdict.tell(as_json=as_json)
 
 
-def _judge_independently(model: Path, data: Path, reading: options.Reading, *, as_json: bool) -> int:
+def _judge_independently(model: Path, data: Path, reading: data_options.Reading, *, as_json: bool) -> int:
     """The verdict of the checker that shares nothing with the rest."""
     from maxmargin.independent.checker import check
     from maxmargin.independent.readers import Sheet

@@ -12,7 +12,7 @@ import typer
 
 import maxmargin
 from maxmargin import files
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import Failure, in_words, one_interrupt, print_table
 from maxmargin.command_line.shared.grid_search import GridSearch, check_ends
 from maxmargin.command_line.shared.picture import check_picture, new_figure, write_picture
@@ -93,7 +93,7 @@ def choose(
     class_weight: options.ClassWeight = None,
     test: options.TestFile = None,
     seed: Annotated[int, typer.Option(help="Of all random choices, those of the folds too.", min=0)] = 0,
-    reading: options.TrainingData,
+    reading: data_options.TrainingData,
     as_json: options.Json = False,
 ) -> int:
     """Choose C by cross-validation, and write the model of all rows at that C with its proof.

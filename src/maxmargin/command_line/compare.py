@@ -11,7 +11,7 @@ import typer
 
 import maxmargin
 from maxmargin import files
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import (
     DONE,
     INTERCEPTS,
@@ -77,7 +77,7 @@ def compare(
     features: options.Features = None,
     tol: Annotated[float, typer.Option(help="Relative gap to reach.")] = 1e-6,
     max_time: Annotated[float, typer.Option(help="Seconds for each solver.")] = 10.0,
-    reading: options.TrainingData,
+    reading: data_options.TrainingData,
     as_json: options.Json = False,
 ) -> int:
     """Race every solver that takes the problem: one table, and gap against seconds as a picture.

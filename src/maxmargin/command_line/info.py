@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maxmargin.command_line.shared.answer import DONE, in_words, print_json
-from maxmargin.command_line.shared.options import Json, Reading
+from maxmargin.command_line.shared.data_options import Reading
+from maxmargin.command_line.shared.options import Json
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import column_name
 from maxmargin.files.data.labels import label_text, quoted_label

@@ -16,7 +16,8 @@ from maxmargin.command_line.shared.answer import (
     print_error,
     print_json,
 )
-from maxmargin.command_line.shared.options import Columns, Json, Layout, check_writable
+from maxmargin.command_line.shared.data_options import Layout
+from maxmargin.command_line.shared.options import Columns, Json, check_writable
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.voice import VOICE
 from maxmargin.tools.words import amount, bytes_in_words, counted

@@ -17,7 +17,8 @@ import typer
 from maxmargin import files
 from maxmargin.command_line.shared.answer import DONE, Failure, attributes, in_words, print_json
 from maxmargin.command_line.shared.columns import made_up_in_words
-from maxmargin.command_line.shared.options import DataFile, Json, Layout, ModelFile, check_writable
+from maxmargin.command_line.shared.data_options import Layout
+from maxmargin.command_line.shared.options import DataFile, Json, ModelFile, check_writable
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.ranked import Ranked, measures_of, ranked_in_words
 from maxmargin.command_line.shared.voice import VOICE

@@ -12,7 +12,7 @@ import typer
 from maxmargin import files
 from maxmargin.command_line.certify import Judging, NoProof
 from maxmargin.command_line.predict import aligned
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import DOES_NOT_HOLD, DONE, Failure, in_words, print_json
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.words import option_of
@@ -40,7 +40,7 @@ def report(
     ],
     test: options.TestFile = None,
     judging: Judging,
-    reading: options.Reading,
+    reading: data_options.Reading,
     as_json: options.Json = False,
 ) -> int:
     """Write one page about a model: what it is, the proof and how to check it, accuracy, pictures, data.
@@ -92,7 +92,7 @@ def report(
     return DONE if facts.holds else DOES_NOT_HOLD
 
 
-def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: Bars) -> Sample:
+def _rows(model: files.StoredModel, path: Path, reading: data_options.Reading, bars: Bars) -> Sample:
     from maxmargin.report.facts import Sample, Source
 
     found = reading.read(path, bars.reading(path.name), model.encoding, labelled=not model.is_one_class)
@@ -100,7 +100,7 @@ def _rows(model: files.StoredModel, path: Path, reading: options.Reading, bars: 
 
 
 def _checks(
-    saved: files.StoredModel, model: Path, data: Path, judging: Judging, reading: options.Reading
+    saved: files.StoredModel, model: Path, data: Path, judging: Judging, reading: data_options.Reading
 ) -> list[str]:
     """The commands that check the proof: with the options that were given here."""
     from maxmargin.files.data.reading import file_format

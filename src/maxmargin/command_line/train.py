@@ -12,7 +12,7 @@ import typer
 
 import maxmargin
 from maxmargin import files
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import Failure, in_words
 from maxmargin.command_line.shared.features import asked_features, expanded
 from maxmargin.command_line.shared.in_chunks import TrainingChunks, is_several
@@ -141,7 +141,7 @@ def train(
     device: options.Device = None,
     model_format: Annotated[str, typer.Option(help="maxmargin, liblinear or libsvm.")] = "maxmargin",
     chunking: TrainingChunks,
-    reading: options.TrainingData,
+    reading: data_options.TrainingData,
     as_json: options.Json = False,
 ) -> int:
     """Train a model, prove how close to the best it is, and write it with the proof.
@@ -287,7 +287,7 @@ def train(
         training_set = work.read(bars, earlier=earlier, weighted=weighted)
         data_set = training_set.data
         bars.waiting("looking at the data")
-        options.check_columns(training_set, model_format)
+        data_options.check_columns(training_set, model_format)
         classes = np.unique(data_set.y)
         _check_classes(classes, model_format, pairs=hasattr(estimator, "kernel"))
         if class_weight is not None:
@@ -415,7 +415,7 @@ def _check_classes(classes: NDArray[Any], model_format: str, *, pairs: bool) -> 
 
 
 def _check_fingerprint(
-    training_set: options.TrainingSet, path: Path, earlier: files.StoredModel | None
+    training_set: data_options.TrainingSet, path: Path, earlier: files.StoredModel | None
 ) -> None:
     """Refuse data that a model to resume was not trained on."""
     if earlier is not None and earlier.fingerprint not in (None, training_set.fingerprint):

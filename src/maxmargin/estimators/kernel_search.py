@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar, Protocol, Self
 
@@ -35,8 +36,9 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.answers_by_best import AnswersByBest
 from maxmargin.estimators.certified import check_solver
 from maxmargin.estimators.folds import SAME_MEAN, Fold
-from maxmargin.estimators.named_kernels import KernelParameters, find_gamma
+from maxmargin.estimators.named_kernels import KernelParameters, find_gamma, is_function
 from maxmargin.estimators.tried_values import how_many, listed, tried_values
+from maxmargin.proof.certificate import Certificate
 from maxmargin.proof.model import each_of
 from maxmargin.solvers import sizes
 from maxmargin.tools.interrupts import held_back
@@ -304,10 +306,42 @@ class KernelSearch(AnswersByBest, KernelParameters):
             warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=3)
 
 
-class HeldOutScorer:
-    """What held-out rows are scored by, where that needs no more than what is predicted for them."""
+def best_multiple(proof: Certificate, total: float, most: float) -> Vector:
+    """The multipliers of a proof, times what makes the most of them in a problem with other costs.
 
-    def __init__(self, template: Any, scoring: Any) -> None:
+    ``D(t alpha) = t s - t^2 q / 2`` with the linear part s of the dual, the ``total``, and
+    ``q = |w(alpha)|^2``, which the dual value tells; t may be anything from 0 to ``most``, the ratio of C.
+    """
+    squared_length = 2.0 * max(total - proof.dual, 0.0)
+    best = total / squared_length if squared_length > 0.0 else math.inf
+    return max(0.0, min(best, most)) * proof.alpha
+
+
+class HeldOutScorer(ABC):
+    """Scores the held-out rows of a fold: by answers alone, unless a function asks for the model."""
+
+    def __init__(self, template: Any, scoring: Any, X: Any, targets: NDArray[Any]) -> None:
+        self.template, self.X, self.targets = template, X, targets
         self.scoring = check_scoring(template, scoring) if isinstance(scoring, str) else scoring
         self.by_answers = scoring is None or type(self.scoring).__module__.startswith("sklearn.metrics")
         """Whether the function does not ask for the model."""
+
+    def __call__(self, problem: Any, found: Any, held_out: NDArray[Any]) -> float:
+        """The score of the rows that are held out."""
+        targets = self.targets[held_out]
+        if self.by_answers:
+            answers = self._answers(problem, found, held_out)
+            value = answers.score if self.scoring is None else partial(self.scoring, answers)
+            return float(value(held_out, targets))
+        model = self._model(problem, found)
+        if not is_function(model.kernel):
+            model.n_features_in_ = self.X.shape[1]
+        return float(self.scoring(model, self.X[held_out], targets))
+
+    @abstractmethod
+    def _answers(self, problem: Any, found: Any, held_out: NDArray[Any]) -> Any:
+        """An estimator that knows what is predicted for these rows, and nothing else."""
+
+    @abstractmethod
+    def _model(self, problem: Any, found: Any) -> Any:
+        """The fitted estimator."""

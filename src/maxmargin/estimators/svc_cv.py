@@ -18,8 +18,7 @@ from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.answers_by_best import ClassifiesByBest
 from maxmargin.estimators.folds import Data, Fold, make_folds
 from maxmargin.estimators.held_out import scores_of
-from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome
-from maxmargin.estimators.named_kernels import is_function
+from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome, best_multiple
 from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.estimators.svc import SVC
 from maxmargin.problem.rows import Matrix
@@ -168,43 +167,24 @@ class _Line:
         return found
 
     def _start(self, number: int, C: float) -> list[Vector] | None:
-        """The multipliers of a fold at the last C, times what makes the most of them at this one.
-
-        ``D(t alpha) = t s - t^2 q / 2`` with the sum s of the multipliers and ``q = |w(alpha)|^2``, which
-        the dual value tells; t may be anything from 0 to the ratio of the two C.
-        """
+        """The multipliers of a fold at the last C, times what makes the most of them at this one."""
         if self.last is None:
             return None
-        starts = []
-        for proof in self.last[number].certificates:
-            total = float(proof.alpha.sum())
-            squared_length = 2.0 * max(total - proof.dual, 0.0)
-            best = total / squared_length if squared_length > 0.0 else math.inf
-            starts.append(min(best, C / self.last_C) * proof.alpha)
-        return starts
+        proofs, most = self.last[number].certificates, C / self.last_C
+        return [best_multiple(proof, float(proof.alpha.sum()), most) for proof in proofs]
 
 
 class _Scorer(HeldOutScorer):
-    """Scores the held-out rows of a fold: by their scores alone, unless a function asks for the model."""
+    """Knows the scores of all problems of a fold."""
 
-    def __init__(self, template: SVC, scoring: Any, X: Any, targets: NDArray[Any]) -> None:
-        super().__init__(template, scoring)
-        self.template, self.X, self.targets = template, X, targets
+    def _answers(self, problem: KernelProblems, found: Models, held_out: NDArray[Any]) -> _Answers:
+        scores = scores_of(problem, found, held_out)
+        return _Answers(problem.labels, scores, problem.kind, bool(self.template.break_ties))
 
-    def __call__(self, problems: KernelProblems, models: Models, held_out: NDArray[Any]) -> float:
-        targets = self.targets[held_out]
-        if not self.by_answers:
-            assert self.scoring is not None
-            model = SVC(**self.template.get_params(deep=False))
-            model._set_fitted(problems, self.X, models)
-            if not is_function(model.kernel):
-                model.n_features_in_ = self.X.shape[1]
-            return float(self.scoring(model, self.X[held_out], targets))
-        scores = scores_of(problems, models, held_out)
-        answers = _Answers(problems.labels, scores, problems.kind, bool(self.template.break_ties))
-        if self.scoring is None:
-            return float(np.mean(answers.predict(None) == targets))
-        return float(self.scoring(answers, held_out, targets))
+    def _model(self, problem: KernelProblems, found: Models) -> SVC:
+        model = SVC(**self.template.get_params(deep=False))
+        model._set_fitted(problem, self.X, found)
+        return model
 
 
 class _Answers(ClassifierMixin, BaseEstimator):
@@ -225,3 +205,6 @@ class _Answers(ClassifierMixin, BaseEstimator):
         else:
             places = self.kind.decide(self.scores)
         return np.asarray(self.classes_.take(places))
+
+    def score(self, X: Any, y: NDArray[Any]) -> float:
+        return float(np.mean(self.predict(X) == y))

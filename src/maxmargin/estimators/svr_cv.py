@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from maxmargin.core import Budget
 from maxmargin.estimators.folds import Fold
-from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome
-from maxmargin.estimators.named_kernels import find_kernel, is_function, why_unproven
+from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome, best_multiple
+from maxmargin.estimators.named_kernels import find_kernel, why_unproven
 from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.tried_values import tried_values
 from maxmargin.proof.certificate import Certificate
@@ -192,46 +191,28 @@ class _Line:
         return found
 
     def _start(self, number: int, C: float) -> Vector | None:
-        """The multipliers of a fold at this C and the last epsilon, or at the last C.
-
-        Those are taken times what makes the most of them: ``D(t alpha) = t s - t^2 q / 2`` with the dual's
-        linear part s and ``q = |w(alpha)|^2``, which the dual value tells; t may be anything from 0 to the
-        ratio of the two C.
-        """
+        """The multipliers of a fold at this C and the last epsilon, or the most of those at the last C."""
         if number < len(self.at_cost.get(C, ())):
             return self.at_cost[C][number]
         if not self.last:
             return None
         proof = self.last[number]
         targets = self.regression.with_costs(None, C, self.last_point["epsilon"]).targets
-        total = float(targets @ proof.alpha)
-        squared_length = 2.0 * max(total - proof.dual, 0.0)
-        best = total / squared_length if squared_length > 0.0 else math.inf
-        return max(0.0, min(best, C / self.last_point["C"])) * proof.alpha
+        return best_multiple(proof, float(targets @ proof.alpha), C / self.last_point["C"])
 
 
 class _Scorer(HeldOutScorer):
-    """Scores the held-out rows of a fold: by predictions alone, unless a function asks for the model."""
+    """Knows the predictions for all rows of the regression."""
 
-    def __init__(self, template: SVR, scoring: Any, X: Any, targets: NDArray[Any]) -> None:
-        super().__init__(template, scoring)
-        self.template, self.X, self.targets = template, X, targets
+    def _answers(self, problem: OneKernelProblem, found: Model, held_out: NDArray[Any]) -> _Answers:
+        return _Answers(problem.predictions(found)[held_out])
 
-    def __call__(self, regression: OneKernelProblem, model: Model, held_out: NDArray[Any]) -> float:
-        targets = self.targets[held_out]
-        if not self.by_answers:
-            assert self.scoring is not None
-            fitted = SVR(**self.template.get_params(deep=False))
-            fitted.kernel_ = self.template.kernel_
-            fitted._set_model(self.X, model)
-            fitted._set_proof(regression.stated, model)
-            if not is_function(fitted.kernel):
-                fitted.n_features_in_ = self.X.shape[1]
-            return float(self.scoring(fitted, self.X[held_out], targets))
-        answers = _Answers(regression.predictions(model)[held_out])
-        if self.scoring is None:
-            return float(answers.score(held_out, targets))
-        return float(self.scoring(answers, held_out, targets))
+    def _model(self, problem: OneKernelProblem, found: Model) -> SVR:
+        model = SVR(**self.template.get_params(deep=False))
+        model.kernel_ = self.template.kernel_
+        model._set_model(self.X, found)
+        model._set_proof(problem.stated, found)
+        return model
 
 
 class _Answers(RegressorMixin, BaseEstimator):

@@ -62,7 +62,7 @@ def require_its_rows(described: Mapping[str, Any], data: Data) -> None:
 
 
 def _of_regression(model: Model, data: Data) -> Iterator[Part]:
-    """The one problem of a regression: the walls of its tube are the float64 that was minimised with."""
+    """The one problem of a regression, whose walls are not those that float64 rounds."""
     described = model.description
     stated = described["problem"]
     values, vectors = [number_of(label) for label in data.labels], aligned(data, described, model)
@@ -72,7 +72,8 @@ def _of_regression(model: Model, data: Data) -> Iterator[Part]:
         w = _coefficients(model, 0, (0, None), list(range(len(vectors))), vectors)
     else:
         w = Vector.of(model.lines("coef")[0])
-    walls = [end for y in values for end in (y - stated["epsilon"], -(y + stated["epsilon"]))]
+    epsilon = Fraction(stated["epsilon"])
+    walls = [end for y in map(Fraction, values) for end in (y - epsilon, -(y + epsilon))]
     costs = [Fraction(stated["C"])] * len(walls)
     problem = ExactProblem(
         TwinRows(examples),
@@ -81,7 +82,7 @@ def _of_regression(model: Model, data: Data) -> Iterator[Part]:
         TUBE_LOSSES[stated["loss"]],
         stated["intercept"],
         Fraction(stated["intercept_scaling"]),
-        targets=[Fraction(end) for end in walls],
+        targets=walls,
         total=_total(described, 0, costs[::2]),
     )
     yield _part(model, 0, "", problem, w, model.numbers("alpha"))
@@ -242,7 +243,7 @@ def aligned(data: Data, described: Mapping[str, Any], model: Model) -> list[Vect
 
 
 def _sides(classes: int, decision: str) -> list[tuple[int, int | None]]:
-    """For each problem the class with label 1 and the one with label -1; None: all the others."""
+    """The class with label 1 and the one with label -1 of each problem; None: all the others."""
     if classes == 2:
         return [(1, 0)]
     if decision == "one_vs_one":

@@ -413,7 +413,7 @@ def _logistic_loss(m: Fraction) -> Interval:
 
 
 def _logistic_gain(a: Fraction, cost: Fraction) -> Fraction:
-    """At least ``-a log p - (C - a) log(1 - p)`` with p = a / C; 0 log 0 is 0.
+    """A bound from below on ``-a log p - (C - a) log(1 - p)`` with p = a / C; 0 log 0 is 0.
 
     As ``-log q >= 1 - q`` for every q, this is precise for the smallest multipliers, too.
     """

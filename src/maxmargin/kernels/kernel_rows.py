@@ -128,7 +128,7 @@ class KernelRows(RowSpace):
                 if len(support):
                     sums = self._sums(w, support, members, budget, tell)
                     out[members], largest = sums[0], max(largest, float(sums[-1].max()))
-        self._last = [*self._last[-1:], (w, out.copy(), largest)]
+        self._last = [*self._last[-1:], (w.copy(), out.copy(), largest)]  # a solver may go on in its own w
         return out
 
     def _known(self, w: Vector) -> tuple[Vector, Vector, float] | None:

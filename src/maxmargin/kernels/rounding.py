@@ -38,7 +38,7 @@ class Rounding(NamedTuple):
     lengths: Vector
     """One for each row."""
     value_error: float
-    """In units of the lengths of both rows."""
+    """How far a value can be off, in units of the lengths of both rows."""
     moved: float = 0.0
     """How far a Gaussian sees two rows moved together, in units of 1 / sqrt(gamma), where packed rows are
     not quite those of the data; not a part of ``value_error``."""

@@ -89,7 +89,7 @@ def _linked(target: str, words: str, token: str) -> str:
 
 
 def _ways(stem: str, token: str) -> str:
-    """To the pages around, and to the laboratory."""
+    """Links to the pages around, and to the laboratory."""
     place = stems().index(stem)
     ways = {"All pages": "index"}
     if place > 1:

@@ -86,6 +86,8 @@ class Problem:
     """How many rows in turn share one loss, that of the smallest margin; all of them have the same C_i."""
     total: float | None = None
     """What the multipliers add up to where all targets have a shift that is sought; None where not."""
+    targets_rest: Vector | None = None
+    """What rounding took from the targets, which proofs add to them again; None where that is 0."""
 
     @classmethod
     def of(
@@ -103,6 +105,7 @@ class Problem:
         penalty: str | Penalty = Penalty.L2,
         group: int = 1,
         total: float | None = None,
+        targets_rest: Vector | None = None,
     ) -> Problem:
         """Check the arguments and build the problem; ``X`` is copied only as ``Rows`` says."""
         rows = X if isinstance(X, RowSpace) else Rows(X)
@@ -153,7 +156,8 @@ class Problem:
                 "Groups of rows can share a hinge without an intercept and without targets. Got "
                 f"loss={loss.name!r} and intercept={str(intercept)!r} with group={group} instead."
             )
-        problem = cls(rows, labels, costs, loss, Intercept(intercept), scaling, fixed, wanted, kind, group)
+        form = Intercept(intercept), scaling, fixed
+        problem = cls(rows, labels, costs, loss, *form, wanted, kind, group, targets_rest=targets_rest)
         if total is not None:
             problem = replace(problem, total=checked_total(problem, float(total)))
         if rows.has_kernel:
@@ -208,7 +212,8 @@ class Problem:
         if self.intercept is Intercept.REGULARISED:
             number = self.intercept_scaling
         stated = self.loss.name, self.y, self.costs, self.intercept.value, number
-        return core.Objective(*stated, self.targets, self.penalty.value, self.group, self.total)
+        more = self.penalty.value, self.group, self.total, self.targets_rest
+        return core.Objective(*stated, self.targets, *more)
 
     def worst(self, margins: Vector) -> Vector:
         """The smallest margin of each group: the losses are those of these."""

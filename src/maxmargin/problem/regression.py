@@ -6,7 +6,7 @@
 A score is wrong by what it lies outside of the tube from ``y_k - epsilon`` to ``y_k + epsilon``: below its
 lower wall, or above its upper one, never both. So the loss of an example is the sum of the hinges of two
 rows on its data: one of sign 1 with the target ``y_k - epsilon``, and one of sign -1 with the target
-``-(y_k + epsilon)``. The walls are rounded to float64, and are then what the problem is about.
+``-(y_k + epsilon)``. Solvers see these walls rounded to float64; proofs add what rounding took from them.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def regression_problem(
         weights=None if weights is None else np.repeat(np.asarray(weights, np.float64), 2),
         intercept_scaling=intercept_scaling,
         targets=walls(values, epsilon),
+        targets_rest=rest_of_walls(values, epsilon),
     )
 
 
@@ -71,3 +72,12 @@ def signs(examples: int) -> Vector:
 def walls(y: Vector, epsilon: float) -> Vector:
     """The targets of the two rows of every example."""
     return np.column_stack([y - epsilon, -(y + epsilon)]).ravel()
+
+
+def rest_of_walls(y: Vector, epsilon: float) -> Vector | None:
+    """What rounding took from each target, a float64 itself (Knuth); None where it took nothing."""
+    wall = np.column_stack([y - epsilon, y + epsilon])
+    step = np.array([-epsilon, epsilon])
+    back = wall - y[:, np.newaxis]
+    rest = ((y[:, np.newaxis] - (wall - back)) + (step - back)) * [1.0, -1.0]
+    return rest.ravel() if rest.any() else None

@@ -33,7 +33,7 @@ class Metric:
 
     def __init__(self, problem: Problem, curvatures: Vector) -> None:
         self.rows, self.with_intercept = problem.rows, problem.intercept is not Intercept.NONE
-        matrix = hessian_of(problem, curvatures)
+        self.matrix = matrix = hessian_of(problem, curvatures)
         self.least = float(eigvalsh(matrix, subset_by_index=[0, 0])[0])
         terms = np.count_nonzero(curvatures) + len(matrix) ** 2 + _ROUNDINGS
         lost = 8.0 * terms * UNIT * float(np.trace(matrix))

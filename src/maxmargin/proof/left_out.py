@@ -26,6 +26,7 @@ All bounds are rounded outwards. docs/certificate.md has the proof at more leisu
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -204,7 +205,7 @@ class SmoothWithoutRows:
             z = self._dense(which[part])
             own = self.bent.multipliers[which[part]] * self.problem.y[which[part]] * z.T
             points = self.point[:, np.newaxis] - self._step(newton, which[part], z, own)
-            looked_at = self._looked_at(which[part], points)
+            looked_at, near = self._looked_at(which[part], points), None
             for step in range(_MOST_STEPS):
                 if not len(part) or budget.spent or (step > _COMMON_STEPS and len(part) > _FEW):
                     break
@@ -217,36 +218,49 @@ class SmoothWithoutRows:
                 if step < _COMMON_STEPS or len(part) > _FEW:
                     points = points - self._step(newton, which[part], z, gradients)
                 else:
-                    points = points - self._own_step(looked_at, which[part], points, gradients)
+                    near = near or self._near(looked_at.among)
+                    points = points - self._own_step(looked_at, near, which[part], points, gradients)
         return Interval(low, high)
 
     def _newton(self) -> Matrix | None:
         """The inverse of the Hessian at the certificate's point."""
-        self.curvatures = self._curvatures_at(self.proof.margins)
-        self.hessian = hessian_of(self.problem, self.curvatures)
+        self.curvatures = self._curvatures_at(self.problem, self.proof.margins)
+        rest = hessian_of(self.problem, self.curvatures - self.bent.curvatures)
+        self.hessian = self.metric.matrix + rest - np.diag(self.regulariser)
         try:
             return np.linalg.inv(self.hessian).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
             return None
 
-    def _curvatures_at(self, margins: Vector) -> Vector:
-        problem = self.problem
+    @staticmethod
+    def _curvatures_at(problem: Problem, margins: Vector) -> Vector:
         if problem.loss.name == "squared_hinge":
             return np.where(margins < 1.0, 2.0 * problem.costs, 0.0)
         slopes = -problem.loss.derivative(margins)
         curvatures: Vector = problem.costs * slopes * (1.0 - slopes)
         return curvatures
 
-    def _own_step(self, near: _LookedAt, which: Indices, points: Matrix, gradients: Matrix) -> Matrix:
+    def _near(self, among: Indices) -> Problem:
+        """The problem of the rows that are looked at alone, or all of it where these are no copy."""
+        problem = self.problem
+        if not problem.rows.is_stored or len(among) == problem.rows.count:
+            return problem
+        mine = {name: getattr(problem, name)[among] for name in ("y", "costs")}
+        return replace(problem, rows=problem.rows.take(among), **mine)
+
+    def _own_step(
+        self, looked_at: _LookedAt, near: Problem, which: Indices, points: Matrix, gradients: Matrix
+    ) -> Matrix:
         """The same with the Hessian of each point, where rows cross the margin and the common one errs."""
-        steps, d = np.zeros_like(points), self.problem.rows.columns
+        steps, d, among = np.zeros_like(points), near.rows.columns, looked_at.among
+        crossing = np.arange(len(among)) if near is not self.problem else among
         for k, i in enumerate(which):
             b = float(points[-1, k]) if self.metric.with_intercept else 0.0
-            margins = self.problem.margins(np.ascontiguousarray(points[:d, k]), b)
-            curvatures = np.zeros(len(margins))
-            curvatures[near.among] = self._curvatures_at(margins)[near.among]
-            curvatures[i] = 0.0
-            hessian = near.matrix + hessian_of(self.problem, curvatures) - np.diag(self.regulariser)
+            at_point = self._curvatures_at(near, near.margins(np.ascontiguousarray(points[:d, k]), b))
+            curvatures = np.zeros(len(at_point))
+            curvatures[crossing] = at_point[crossing]
+            curvatures[crossing[among == i]] = 0.0
+            hessian = looked_at.matrix + hessian_of(near, curvatures) - np.diag(self.regulariser)
             try:
                 steps[:, k] = np.linalg.solve(hessian, gradients[:, k])
             except np.linalg.LinAlgError:
@@ -276,7 +290,8 @@ class SmoothWithoutRows:
         counted, held = problem.costs > 0.0, self.regulariser * self.point
         if problem.loss.name != "squared_hinge":
             every = np.flatnonzero(counted)
-            return _LookedAt(every, held, np.diag(self.regulariser), 0.0, 0.0, math.inf)
+            matrix = np.diag(self.regulariser)
+            return _LookedAt(every, held, matrix, 0.0, 0.0, math.inf, *self._scales_of(every))
         reach = _FARTHER * float(self._distances(points).max())
         ways = np.abs(1.0 - self.proof.margins) * (1.0 - 4.0 * UNIT) - self.errors
         crossing = counted & ~(np.sqrt(self.squared) * reach < _STAYING * ways)
@@ -292,7 +307,20 @@ class SmoothWithoutRows:
         terms = (rows.count + _ROUNDINGS) * UNIT
         off = float((bent.off + terms * bent.multipliers) @ np.where(staying, self.of_rows, 0.0))
         per_length = 4.0 * (terms + len(matrix) * UNIT) * float(np.trace(self.hessian))
-        return _LookedAt(np.flatnonzero(crossing), gradient, matrix, off, per_length, reach)
+        among = np.flatnonzero(crossing)
+        return _LookedAt(among, gradient, matrix, off, per_length, reach, *self._scales_of(among))
+
+    def _scales_of(self, among: Indices) -> tuple[Vector, float, float, float]:
+        """What the bounds at all points need of rows, in the order of ``_LookedAt``."""
+        bending = self.bent.curvatures > 0.0
+        per_range = np.divide(1.0, self.bent.ranges, out=np.zeros(len(bending)), where=bending)
+        of_scores = float(self.problem.costs[among] @ self.of_rows[among] ** 2)
+        return (
+            per_range,
+            of_scores,
+            float((self.of_rows * per_range).max()),
+            float((self.errors * per_range).max()),
+        )
 
     def _distances(self, points: Matrix) -> Vector:
         """``sqrt(d'Hd)`` of the ways to some points, or a little more."""
@@ -306,12 +334,17 @@ class SmoothWithoutRows:
         With e from a point to its minimiser, |e| <= |g|, if no margin has moved by more than it may, at the
         point and 2 |g| around it.
         """
-        problem, rows, loss, bent = self.problem, self.problem.rows, self.problem.loss, self.bent
-        bending = bent.curvatures > 0.0
-        per_range = np.divide(1.0, bent.ranges, out=np.zeros(len(bending)), where=bending)
+        problem, rows, loss = self.problem, self.problem.rows, self.problem.loss
         points, count, among = np.ascontiguousarray(points), len(which), looked_at.among
         pulled, sizes, moved = np.empty_like(points), np.empty(count), np.empty(count)
-        known_rows = (problem.y, problem.costs, self.of_rows, self.proof.margins, per_range, among)
+        known_rows = (
+            problem.y,
+            problem.costs,
+            self.of_rows,
+            self.proof.margins,
+            looked_at.per_range,
+            among,
+        )
         out = (pulled, sizes, moved)
         core.pulls_of_points(rows.compiled, loss.name, *known_rows, points, which, *out, budget)
         ways = points - self.point[:, np.newaxis]
@@ -319,11 +352,11 @@ class SmoothWithoutRows:
         lengths = lengths_of(points) * (1.0 + (len(points) + _ROUNDINGS) * UNIT)
         steepest = 2.0 if loss.name == "squared_hinge" else 0.25
         of_score = (rows.longest + 2.0 * _ROUNDINGS) * UNIT * lengths  # times |z|: how far a score is off
-        off = steepest * of_score * float(problem.costs[among] @ self.of_rows[among] ** 2)
+        off = steepest * of_score * looked_at.of_scores
         off += (rows.count + 2.0 * _ROUNDINGS) * UNIT * sizes + 8.0 * UNIT * np.abs(held).sum(axis=0)
         off += looked_at.off + looked_at.per_length * lengths_of(ways)
         off += 8.0 * UNIT * (float(np.abs(self.regulariser * self.point).sum()) + lengths)
-        moved += of_score * float((self.of_rows * per_range).max()) + float((self.errors * per_range).max())
+        moved += of_score * looked_at.longest + looked_at.most_off
         moved = np.maximum(moved, _STAYING if len(among) < rows.count else 0.0)
         own, left = self._own(which)
         gradients = held - pulled
@@ -350,6 +383,14 @@ class _LookedAt(NamedTuple):
     """How far rounding can put it off, and in addition for each unit of the way to another point."""
     reach: float
     """How far away, as ``sqrt(d'Hd)``, this holds."""
+    per_range: Vector
+    """One over the range of every row whose curvature counts, else 0."""
+    of_scores: float
+    """``C_j |z_j|^2``, added up over the rows that are looked at."""
+    longest: float
+    """The largest ``|z_j|``, in units of the range of its row."""
+    most_off: float
+    """The largest error of a margin, in the same units."""
 
 
 def _nothing(count: int) -> Interval:

@@ -68,7 +68,7 @@ class Axis:
     """Places and their words; by default round numbers."""
 
     def place(self, value: float) -> float:
-        """From 0 at the low end to 1 at the high end, and not beyond."""
+        """A number from 0 at the low end to 1 at the high end, and not beyond."""
         low, high = self.low, self.high
         if self.scale == "log":
             low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))

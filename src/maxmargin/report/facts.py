@@ -78,7 +78,7 @@ class Source:
         return self.path.stat().st_size if self.path is not None and self.path.is_file() else None
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values."""
+        """The same in plain values."""
         return {"name": self.name, "bytes": self.bytes, "sha256": self.digest}
 
 
@@ -86,7 +86,7 @@ class Support(NamedTuple):
     """A support vector that pulls hard."""
 
     row: int | None
-    """In the training data, counted from 0; None where the file does not tell."""
+    """Its place in the training data, counted from 0; None where the file does not tell."""
     label: str
     pull: float
     """``sum |alpha|`` over the problems."""
@@ -129,7 +129,7 @@ class Sample:
         return [(label_text(labels[k]), int(counts[k])) for k in order.tolist()]
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values."""
+        """The same in plain values."""
         rows, columns = self.X.shape
         return {
             **self.source.as_json(),

@@ -130,7 +130,7 @@ class Measures:
         if model.width is not None and X.shape[1] > model.width:
             X = X[:, : model.width]  # columns that a LIBSVM model gives no weight
         self.codes = class_codes(y, model.classes)
-        """For each row the place of its class; -1 for labels that the model does not know."""
+        """The place of each row's class; -1 for labels that the model does not know."""
         self.scores: Vector = model.decision_function(X).reshape(self.rows, -1)
         """One column per problem."""
         self.predicted = model.places_of(self.scores)

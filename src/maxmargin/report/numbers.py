@@ -77,7 +77,7 @@ class Numbers:
         return shares[0].shift if shares is not None else stated if not self.model.has_nu else None
 
     def as_json(self) -> dict[str, Any]:
-        """In plain values."""
+        """The same in plain values."""
         if self.model.is_one_class:
             return {"rows": self.rows, "outside": self.outside}
         median = self.of_the_median

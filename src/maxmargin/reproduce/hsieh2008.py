@@ -85,7 +85,7 @@ def _run(settings: Settings) -> Result:
 def _traces(
     settings: Settings, problem: Problem, data: Data, reference: float
 ) -> tuple[dict[str, Trace], dict[str, Vector]]:
-    """By the names of the solvers: the runs, and their test accuracy minus that of the optimum."""
+    """The runs by the names of their solvers, and their test accuracy minus that of the optimum."""
     traces, differences = {}, {}
     limits: dict[str, Any] = {"steps": settings.of(2000, 200), "seconds": settings.of(10.0, 1.0)}
     for name, solver in _solvers(problem.loss.name).items():

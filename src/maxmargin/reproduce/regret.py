@@ -52,7 +52,7 @@ class Regret:
 
     @property
     def regret(self) -> float:
-        """At least the regret, since ``best`` is proven; and not above it by more than that fit's gap."""
+        """A bound on the regret from above, since ``best`` is proven, by no more than that fit's gap."""
         return self.paid - self.best
 
     @property

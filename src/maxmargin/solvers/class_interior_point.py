@@ -120,7 +120,7 @@ class ClassInteriorPoint(Solver[State]):
         )
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """In the middle between all walls, at w = 0, whatever the start."""
+        """The state in the middle between all walls, at w = 0, whatever the start."""
         rows = problem.rows
         assert isinstance(rows, ClassRows)
         costs = problem.costs[:: rows.classes - 1]

@@ -93,9 +93,9 @@ class CoordinateDescent(Solver[State]):
     """The size of the first working set, if so many columns pull; later ones have twice as many columns as
     w has entries that are not 0, or more."""
     newton_steps: Count = 10
-    """At most so many on one working set."""
+    """The most steps on one working set."""
     sweeps: Count = 30
-    """At most so many for one Newton step over the columns themselves, or on products before a jump."""
+    """The most sweeps for one Newton step over the columns themselves, or on products before a jump."""
     seed: Seed = 0
     """Without effect: columns are visited in their order."""
 

@@ -63,7 +63,7 @@ class State:
     w: Matrix
     """The weights of all classes side by side, one line for each column, with lanes that no class has."""
     places: NDArray[np.int32]
-    """For each example its own class, then the others, those first that are still looked at."""
+    """The classes of each example: its own, then the others, those first that are still looked at."""
     sizes: NDArray[np.int32]
     """How many of these are still looked at."""
     visits: Visits

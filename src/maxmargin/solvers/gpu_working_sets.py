@@ -63,7 +63,7 @@ class Price:
 
     b: float = 0.0
     slope: float = 0.0
-    """By how much the sum of beta falls when b rises by 1, as far as is known."""
+    """What the sum of beta falls by when b rises by 1, as far as is known."""
     balances: list[float] = field(default_factory=list[float])
     """The sum of beta after each of the last rounds."""
 

@@ -112,7 +112,7 @@ class RankingNewton(Solver[State]):
         return "ranking_newton solves rankings. Use maxmargin.ranking_problem, or another solver."
 
     def init(self, problem: Problem, start: Solution | None) -> State:
-        """At zero, or at the w and the width of a start."""
+        """The state at zero, or at the w and the width of a start."""
         problem = _ranking(problem)
         rows, w, width = problem.rows, np.zeros(problem.rows.columns), self.width
         if start is not None and start.w is not None:

@@ -88,6 +88,8 @@ DOUBLE_ROWS = 2_000
 """Rows up to which a solver's kernel matrix is in double precision from the start, beyond it in single."""
 MOST_FREE_ROWS = 3_000
 """Rows of the largest matrix that Newton's method on free multipliers factors, in about half a second."""
+LONG_PROOF_ROWS = 2_000
+"""Rows beyond which a proof costs as much as many steps on a few of them, and waits for these."""
 SHRINK_FROM = 5_000
 """Rows from which it pays to put some aside that have no reason to move."""
 CARD_PROBLEMS = 1024

@@ -53,7 +53,7 @@ _NO_LENGTH = 1e-13
 _ROWS_AT_A_TIME = 256
 """Rows of the matrix that are computed between two looks at the clock, before the first round."""
 _COME_BACK = 0.3
-"""And they come back when the others violate the conditions by this share of what they did."""
+"""They come back when the others violate the conditions by this share of what they did."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from maxmargin.core import Budget
 from maxmargin.problem.rows import RowSpace
 from maxmargin.proof.solution import Solution
 from maxmargin.solvers.base import Report
-from maxmargin.solvers.sizes import LARGE_VALUES
+from maxmargin.solvers.sizes import LARGE_VALUES, LONG_PROOF_ROWS
 
 _LEAST_RATIO = 0.02
 """The least ratio of a certified gap to its estimate that is believed. Where C is large, the certificate
@@ -21,6 +21,15 @@ _SOON = 32
 """Steps after such a certificate until the next look, at least."""
 _TRUST = 4
 """An estimate that is known to be near the gap is relied upon for so many times as many steps as others."""
+_PATIENCE, _WATCHED_PATIENCE = 64, 16
+"""Steps that an estimate may put a certificate off by, and where somebody watches the run."""
+_LEAST_LONG_PATIENCE, _ROWS_PER_STEP = 200, 100
+"""The same with a kernel and many rows: a step for each hundred of them, and at least two hundred."""
+_GROWTH, _WAIT = 1.25, 4
+"""Factors on the step of the last certificate: where a solver has no estimate the next one is due at the
+first, and where its estimate says no, at the second and as many more steps as the patience has."""
+_LARGEST_RATIO = 10.0
+"""The largest ratio of a certified gap to its estimate that is believed."""
 _CAUTION = 1.2
 """A factor on the estimated time of the last certificate."""
 _SHARE_OF_STEP = 0.375
@@ -35,11 +44,11 @@ class Lookout:
 
     def __init__(self, tol: float, every: int | None, rows: RowSpace, watched: bool) -> None:
         self.tol, self.every = tol, every
-        self.patience = 16 if watched else 64
+        self.patience = _WATCHED_PATIENCE if watched else _PATIENCE
         if rows.stored >= LARGE_VALUES:
             self.patience = 1
-        if rows.has_kernel and rows.count > 2000:
-            self.patience = max(200, rows.count // 100)  # a proof costs as much as many steps on a few rows
+        if rows.has_kernel and rows.count > LONG_PROOF_ROWS:
+            self.patience = max(_LEAST_LONG_PATIENCE, rows.count // _ROWS_PER_STEP)
         self.last_step = 0
         self.ratio = 1.0  # of certified gap to estimate
         self.near = False  # whether little was missing at the last certificate
@@ -55,12 +64,12 @@ class Lookout:
             return step % self.every == 0
         estimate = report.gap
         if math.isnan(estimate):
-            return step >= 1.25 * self.last_step
+            return step >= _GROWTH * self.last_step
         if self.near and step >= self.last_step + self.soon:
             return True
         if estimate * self.ratio <= self.tol:
             return True
-        wait = step - 4 * self.last_step
+        wait = step - _WAIT * self.last_step
         return wait >= self.patience and (wait >= _TRUST * self.patience or not report.near())
 
     def saw(self, step: int, gap: float, estimate: float) -> None:
@@ -68,7 +77,7 @@ class Lookout:
         self.last_step, self.near = step, gap <= _NEAR * self.tol
         self.soon = max(_SOON, self.patience // 2, step // 4)
         if estimate > 0 and math.isfinite(gap):
-            self.ratio = min(max(gap / estimate, _LEAST_RATIO), 10.0)
+            self.ratio = min(max(gap / estimate, _LEAST_RATIO), _LARGEST_RATIO)
 
 
 class Reserve:

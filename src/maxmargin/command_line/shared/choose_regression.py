@@ -27,6 +27,7 @@ _LOW, _HIGH = 1e-2, 1e3
 _NARROWEST, _WIDEST = 0.01, 0.3
 """The ends of the grid of epsilon, in the same unit."""
 _EPSILONS = 3
+"""Values of epsilon, where their number is not given: each takes as many fits as there are C."""
 _SHOWN = 10
 """Values that are listed, the best first."""
 

@@ -14,7 +14,7 @@ import typer
 
 from maxmargin import files
 from maxmargin.command_line.predict import Tally, predictions
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import (
     DONE,
     Failure,
@@ -32,7 +32,7 @@ from maxmargin.tools.interrupts import held_back
 from maxmargin.tools.words import bytes_in_words, counted
 
 if TYPE_CHECKING:
-    from maxmargin.command_line.shared.options import TrainingSet
+    from maxmargin.command_line.shared.data_options import TrainingSet
 
 DEFAULTS: dict[str, Any] = {"max_time": 60.0, "random_state": 0}
 """What an option left out stands for; the others are those of the estimators."""
@@ -58,7 +58,7 @@ class Fitting:
     data: Path
     target: Path
     test: Path | None
-    reading: options.TrainingData
+    reading: data_options.TrainingData
     as_json: bool
     proof: bool = True
     model_format: str = "maxmargin"
@@ -101,7 +101,7 @@ class Fitting:
 
     def save_fitted(self, estimator: Any, training_set: TrainingSet) -> None:
         """Write the model, with what became of the columns before it saw them."""
-        self.save(options.with_columns(estimator, training_set), training_set.fingerprint)
+        self.save(data_options.with_columns(estimator, training_set), training_set.fingerprint)
 
     def save_chosen(self, estimator: Any, training_set: TrainingSet) -> None:
         """Write a model that a search has chosen, all of it even if Ctrl-C comes now."""

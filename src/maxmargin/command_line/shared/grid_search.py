@@ -122,7 +122,7 @@ class Found:
     best: Any
     """The model of all rows."""
     results: dict[str, Any]
-    """In the form of scikit-learn's GridSearchCV."""
+    """The results in the form of scikit-learn's GridSearchCV."""
     index: int
     grid: dict[str, Any]
     folds: int

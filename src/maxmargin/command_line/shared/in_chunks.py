@@ -19,7 +19,7 @@ from maxmargin.command_line.shared.progress import Bars, fit_and_warnings
 if TYPE_CHECKING:
     import maxmargin
     from maxmargin import Chunks, files
-    from maxmargin.command_line.shared.options import Layout
+    from maxmargin.command_line.shared.data_options import Layout
     from maxmargin.proof.of_files import Finding
 
 _UNITS = "kmgt"

@@ -153,7 +153,7 @@ class Weight(NamedTuple):
 
     name: str
     weight: float
-    """With its sign; of several problems, the largest of any."""
+    """The weight with its sign; of several problems, the largest of any."""
     column: int
     """Its place in coef."""
     problem: int

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import maxmargin
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options
 from maxmargin.command_line.shared.fitting import Fitting, asked_for
 from maxmargin.command_line.shared.progress import Bars
 
@@ -21,7 +21,7 @@ def train_one_class(work: Fitting, given: dict[str, Any]) -> int:
     model._check_parameters()
     with Bars(quiet=work.as_json) as bars:
         training_set = work.read(bars, labelled=False)
-        options.check_columns(training_set, work.model_format)
+        data_options.check_columns(training_set, work.model_format)
         work.lap("read")
         warned = work.fit(model, training_set, bars, training_set.data.X)
     outside = int(np.count_nonzero(model.predict(training_set.data.X) < 0))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import maxmargin
 from maxmargin import files
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options
 from maxmargin.command_line.shared.answer import Failure, attributes
 from maxmargin.command_line.shared.fitting import Fitting, asked_for
 from maxmargin.command_line.shared.progress import Bars
@@ -33,7 +33,7 @@ def train_regressor(work: Fitting, given: dict[str, Any]) -> int:
     with Bars(quiet=work.as_json) as bars:
         training_set = work.read(bars)
         values = numbers_to_predict(training_set.data.y, work.data)
-        options.check_columns(training_set, work.model_format)
+        data_options.check_columns(training_set, work.model_format)
         work.lap("read")
         held_out = None
         if work.hold_out is not None:
@@ -86,10 +86,10 @@ def numbers_to_predict(labels: Any, path: Path) -> NDArray[Any]:
 
 def _held_out(
     estimator: Any,
-    training_set: options.TrainingSet,
+    training_set: data_options.TrainingSet,
     values: NDArray[Any],
     share: float,
-    reading: options.TrainingData,
+    reading: data_options.TrainingData,
 ) -> dict[str, Any]:
     """What a model of the other rows is off by on rows that had no part in it."""
     import numpy as np
@@ -130,7 +130,7 @@ def _in_words(where: str, found: dict[str, Any]) -> str:
 def tell_regressor(
     work: Fitting,
     model: Regressor,
-    training_set: options.TrainingSet,
+    training_set: data_options.TrainingSet,
     values: NDArray[Any],
     warned: list[str],
     *,

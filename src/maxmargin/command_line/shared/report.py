@@ -44,8 +44,8 @@ from maxmargin.tools.words import percent
 
 if TYPE_CHECKING:
     from maxmargin.command_line.choose import Choice
+    from maxmargin.command_line.shared.data_options import TrainingSet
     from maxmargin.command_line.shared.grid_search import Found
-    from maxmargin.command_line.shared.options import TrainingSet
     from maxmargin.features.expansion import Expansion
 
 _CAN_GO_ON = ("STEPS_SPENT", "TIME_SPENT", "INTERRUPTED", "STOPPED")

@@ -7,7 +7,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from maxmargin.command_line.shared.options import Reading
+from maxmargin.command_line.shared.data_options import Reading
 from maxmargin.command_line.shared.progress import Bars
 from maxmargin.command_line.shared.survey import Survey
 from maxmargin.command_line.shared.words import as_options

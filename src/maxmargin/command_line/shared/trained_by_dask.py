@@ -17,7 +17,7 @@ import numpy as np
 
 import maxmargin
 from maxmargin import files
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options
 from maxmargin.command_line.shared.answer import Failure
 from maxmargin.command_line.shared.in_chunks import Passing, TrainingChunks, for_a_fit
 from maxmargin.command_line.shared.progress import Bars
@@ -38,7 +38,7 @@ class OnCluster:
     fingerprint: str | None = None
     nbytes: int | None = None
 
-    def __init__(self, chunking: TrainingChunks, reading: options.TrainingData, data: Path) -> None:
+    def __init__(self, chunking: TrainingChunks, reading: data_options.TrainingData, data: Path) -> None:
         if chunking.checkpoint is not None:
             raise Failure(
                 "--checkpoint is for data that this process reads. Got --dask, too. Leave one of them out."

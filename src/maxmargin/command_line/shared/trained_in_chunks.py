@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 import maxmargin
-from maxmargin.command_line.shared import options
+from maxmargin.command_line.shared import data_options, options
 from maxmargin.command_line.shared.answer import INTERRUPTED, Failure, attributes, print_json
 from maxmargin.command_line.shared.endings import ending, peak_memory
 from maxmargin.command_line.shared.fitting import Fitting, about_fit, about_work, refuse
@@ -32,7 +32,7 @@ class Source(Protocol):
     """What has the rows, and can be fitted on."""
 
     fingerprint: str | None
-    """Of the data, where it is known."""
+    """The fingerprint of the data, where it is known."""
     facts: Facts | None
     """What a fit has found out about the rows."""
     nbytes: int | None
@@ -60,7 +60,7 @@ class _Here:
 
 
 def refuse_in_chunks(
-    reason: str, reading: options.TrainingData, data: Path, *, dask: bool, **given: Any
+    reason: str, reading: data_options.TrainingData, data: Path, *, dask: bool, **given: Any
 ) -> None:
     """Refuse what takes all rows into memory."""
     more = "" if dask else ", or raise --memory where the machine has more"

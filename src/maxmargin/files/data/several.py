@@ -17,7 +17,7 @@ _PIECES, _PIECE = 64, 1 << 14
 """Pieces of a file that are looked at, spread evenly over it, and the bytes of each."""
 
 _TEXT_SHRINKS = 5
-"""By how much text of numbers shrinks when it is compressed, about."""
+"""How many times smaller text of numbers is when it is compressed, about."""
 
 
 def data_files(sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:

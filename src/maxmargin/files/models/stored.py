@@ -172,7 +172,7 @@ class StoredModel(ABC):
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """For one-vs-one, the two classes of each problem: indices into ``classes``, positive first."""
+        """The two classes of each problem, one against one: indices into ``classes``, positive first."""
         return list(combinations(range(len(self.classes)), 2))
 
     @property

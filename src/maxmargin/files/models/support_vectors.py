@@ -25,7 +25,7 @@ def with_support_vectors(model: StoredModel) -> SavedKernelModel | None:
 
 
 def multipliers(model: SavedKernelModel, rows: NDArray[Any], count: int) -> list[Vector]:
-    """For each problem alpha of every one of ``count`` rows, given the rows of the support vectors."""
+    """The alpha of every one of ``count`` rows in each problem, given the rows of the support vectors."""
     alphas = [np.zeros(count) for _ in model.intercept]
     for k, alpha in enumerate(alphas):
         alpha[rows] = np.abs(model.coefficients_of(k))

@@ -21,6 +21,7 @@ from maxmargin.types import Vector
 _TOL, _HARD_TOL = 1e-9, 1e-7
 """Relative gaps to reach, for the soft and the hard margin: below what the page shows of a number."""
 _LEAST_C, _LARGEST_C = 1e-4, 1e4
+"""What C may be on the page: the bench's slider has these ends, and infinity beyond."""
 
 
 def _asked(asked: Asked) -> tuple[Vector, Vector, float, str, str]:

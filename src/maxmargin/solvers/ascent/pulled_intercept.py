@@ -58,7 +58,7 @@ class PulledIntercept:
 
     @classmethod
     def of(cls, problem: Problem, share: float, centre: float = 0.0) -> PulledIntercept:
-        """For a problem, with multipliers of 0."""
+        """The intercept of a problem, with multipliers of 0."""
         reach = first_reach(problem, share)
         longest = problem.rows.mean_squared_norm
         return cls(problem.intercept, problem.intercept_scaling, reach, longest, centre=centre)

@@ -98,7 +98,7 @@ class Walls(NamedTuple):
     high: Vector
     wanted: Vector
     widths: Vector
-    """Of the tube, which make a kink at 0; 0 without one."""
+    """The widths of the tube, which make a kink at 0; 0 where there is none."""
 
 
 def walls_of(problem: Problem) -> Walls:

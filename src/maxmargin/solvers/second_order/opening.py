@@ -79,7 +79,9 @@ class Opening:
         costs *= problem.total_cost / total
         targets = None if problem.targets is None else problem.targets[order]
         rows = problem.rows.take(order)
-        small = replace(problem, rows=rows, y=problem.y[order], costs=costs, targets=targets)
+        small = replace(
+            problem, rows=rows, y=problem.y[order], costs=costs, targets=targets, targets_rest=None
+        )
         return cls(small, solver, solver.init(small, None), _MOST_STEPS, _ENOUGH, sampled=True)
 
     def step(self, budget: Budget) -> bool:

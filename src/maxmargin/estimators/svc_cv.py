@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from maxmargin.core import Budget
+from maxmargin.core import Budget, KeptValues
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.answers_by_best import ClassifiesByBest
 from maxmargin.estimators.folds import Data, Fold, make_folds
@@ -24,6 +24,7 @@ from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.estimators.svc import SVC
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.model import Models
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.reductions.kernel_fit import KernelFit
@@ -141,6 +142,8 @@ class _Line:
             "cache_size": float(model.cache_size),
             "shrinking": bool(model.shrinking),
         }
+        self.kept = KeptValues()
+        self.signs = [problems.part(k).y for k in range(len(problems))]
         self.last: list[Models] | None = None
         self.last_C = math.inf
 
@@ -155,7 +158,7 @@ class _Line:
         ]
         found, last = np.empty(len(fits), object), list[Models]()
         before = time.perf_counter()
-        together = KernelFit.solve_together(fits, self.budget, sizes.QUICK_SHARED_ROWS)
+        together = KernelFit.solve_together(fits, self.budget, sizes.QUICK_SHARED_ROWS, self.kept)
         for number, (fold, part, models) in enumerate(zip(self.folds, parts, together, strict=False)):
             if self.budget.stopped:
                 break
@@ -167,7 +170,7 @@ class _Line:
         self.last, self.last_C = last, C
         return found
 
-    def _start(self, number: int, C: float) -> list[Vector] | None:
+    def _start(self, number: int, C: float) -> list[Solution] | None:
         """The multipliers of a fold at the last C, times what makes the most of them at this one.
 
         ``D(t alpha) = t s - t^2 q / 2`` with the sum s of the multipliers and ``q = |w(alpha)|^2``, which
@@ -176,11 +179,15 @@ class _Line:
         if self.last is None:
             return None
         starts = []
-        for proof in self.last[number].certificates:
+        for k, proof in enumerate(self.last[number].certificates):
             total = float(proof.alpha.sum())
             squared_length = 2.0 * max(total - proof.dual, 0.0)
             best = total / squared_length if squared_length > 0.0 else math.inf
-            starts.append(min(best, C / self.last_C) * proof.alpha)
+            factor = min(best, C / self.last_C)
+            margins = None
+            if self.problems.nu is None and np.array_equal(proof.w, proof.w_of_alpha):
+                margins = factor * (proof.margins - self.signs[k] * proof.b)
+            starts.append(Solution(alpha=factor * proof.alpha, margins=margins))
         return starts
 
 

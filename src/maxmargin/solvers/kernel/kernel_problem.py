@@ -194,6 +194,22 @@ def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:
     return alpha
 
 
+def known_gradient(problem: Problem, start: Solution | None, dual: core.KernelDual) -> Vector | None:
+    """The gradient at a start that brings its margins, in the order of the blocks.
+
+    None where it has none, or where its multipliers had to change to be feasible, or where blocks leave out
+    values that the margins may have.
+    """
+    if start is None or start.alpha is None or start.margins is None or problem.targets is not None:
+        return None
+    rows = kernel_rows(problem)
+    order = rows.blocks.order
+    if len(rows.blocks) > 1 or not np.array_equal(dual.beta, beta_of(problem, start.alpha)[order]):
+        return None
+    gradient: Vector = (problem.y * start.margins - start.b)[order] - dual.wanted
+    return gradient
+
+
 def solution_of(
     problem: Problem,
     cache: core.CacheCounts,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "kernel/kernel_dual.hpp"
@@ -24,6 +25,7 @@ namespace maxmargin {
 //
 // Shrinking: after some steps on a set of one part, the rows that a pair can move now are taken apart, with
 // the values among them, and are solved for as a smaller set. What they moved by is then told the others.
+// In single precision, whose steps read half as much, it gains nothing, and sets stay whole.
 //
 // The gradient has the precision of the matrix, without which it would not be known either. It is counted
 // from the middle of its extremes, so that in single precision the slopes that a step compares are small
@@ -129,25 +131,28 @@ class SmallDual {
 
   // Of shrinking. A step on fewer rows takes as long as one on so many: there is nothing to gain.
   static constexpr Integer kLeastRows = 256;
-  static constexpr double kShrinkTo = 0.5;  // rows are taken apart where at most this share may move
-  static constexpr double kShrinkAfter =
-      0.25;                                  // steps for each row until it pays to copy values among some
-  static constexpr double kPartShare = 0.1;  // a smaller set brings the violation down to this share
+  static constexpr double kShrinkTo = 0.5;    // rows are taken apart where at most this share may move
+  static constexpr double kLookAfter = 0.25;  // steps for each row until it is worth a look
+  static constexpr Integer kReadsOfStep = 3;  // registers that a step reads for those of one row
+  static constexpr double kPartShare = 0.1;   // a smaller set brings the violation down to this share
 
   template <int sides>
   Integer run(double share, double smallest, Integer most, Watch& watch) {
     Worst ends = look<sides>();
     const double stop = std::max(share * (ends.greatest - ends.least), smallest);
     const Integer rows = static_cast<Integer>(slots_.size());
-    const bool may_shrink = parts_.size() == 1 && rows >= kLeastRows;
-    const Integer patience = static_cast<Integer>(kShrinkAfter * static_cast<double>(rows));
-    Integer steps = 0, next = patience;
+    const bool may_shrink = std::is_same_v<T, double> && parts_.size() == 1 && rows >= kLeastRows;
+    const Integer patience = static_cast<Integer>(kLookAfter * static_cast<double>(rows));
+    Integer steps = 0, copied = 0, next = patience;
     while (steps < most && ends.greatest - ends.least > stop) {
       if (may_shrink && steps >= next) {
-        const Integer taken = run_on_some<sides>(stop, most - steps, watch);
+        // One value is copied in the time in which a step reads a register of them.
+        const Integer copies = kReadsOfStep * (steps - copied) * rows / kLanes<T>;
+        const Integer taken = run_on_some<sides>(copies, stop, most - steps, watch);
         next = (steps += taken) + (taken < patience ? patience : 0);
         if (watch.spend(0)) break;
         if (taken > 0) {
+          copied = steps - taken;
           ends = look<sides>();
           continue;
         }
@@ -248,10 +253,10 @@ class SmallDual {
     return worst<sides>();
   }
 
-  // Steps on the rows of a set of one part that a pair can move now, where these are few enough; their
-  // number.
+  // Steps on the rows of a set of one part that a pair can move now, where these are few enough for their
+  // values to be copied; their number.
   template <int sides>
-  Integer run_on_some(double stop, Integer most, Watch& watch) {
+  Integer run_on_some(Integer copies, double stop, Integer most, Watch& watch) {
     moving_.clear();
     for (const Integer slot : slots_) {
       bool moves = false;
@@ -263,7 +268,8 @@ class SmallDual {
       if (moves) moving_.push_back(slot);
     }
     const Integer count = static_cast<Integer>(moving_.size()), rows = static_cast<Integer>(slots_.size());
-    if (count < 2 || static_cast<double>(count) > kShrinkTo * static_cast<double>(rows)) return 0;
+    if (count < 2 || count * count > copies) return 0;
+    if (static_cast<double>(count) > kShrinkTo * static_cast<double>(rows)) return 0;
     if (!some_) some_ = std::make_unique<SmallDual>(count);
     some_->take_apart(*this, moving_);
     const Integer steps = some_->template run<sides>(kPartShare, stop, most, watch);

@@ -15,9 +15,13 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from joblib import parallel_config
 
 from benchmarks import machine
 from benchmarks.report import table
@@ -81,6 +85,9 @@ class Fits:
         self.repeat, self.longest = int(options.repeat), float(options.longest)
         self.clock = time.process_time if options.processor_time else time.perf_counter
         self.end = time.perf_counter() + 60.0 * options.minutes
+        # The time of the processor is that of this process: workers of a search have to be its threads.
+        own: Any = partial(parallel_config, backend="threading")
+        self.workers = own if options.processor_time else nullcontext
 
     def fit(self, case: Case, who: str, make: Callable[[], Any], rounds: int) -> tuple[float, float]:
         """The least seconds of so many fits and the measure of the first, from the file or made now."""
@@ -89,7 +96,7 @@ class Fits:
             if time.perf_counter() > self.end:
                 raise Stopped
             estimator = make()
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), self.workers():
                 warnings.simplefilter("ignore")
                 start = self.clock()
                 estimator.fit(case.X) if case.y is None else estimator.fit(case.X, case.y)

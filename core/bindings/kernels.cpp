@@ -231,14 +231,19 @@ void bind_small_problems(nb::module_& m) {
   nb::class_<BoundSmallProblems> problems(m, "SmallProblems");
   problems.def(nb::init<ConstTable, ConstIndices, ConstIndices, ConstVector, ConstVector>(), "matrix"_a,
                "order"_a, "begins"_a, "labels"_a, "costs"_a);
+  nb::class_<KeptValues>(m, "KeptValues").def(nb::init<>());
   // Multipliers are written before Ctrl-C is raised: they can be proven all the same.
-  define_loop(problems, "solve", {"alpha", "tol", "tiny", "rounds", "budget"},
-              [](BoundSmallProblems& self, const Vector& alpha, double tol, Integer tiny, Integer rounds,
-                 const Budget& budget) {
-                return interruptibly(budget, [&](Watch& watch) {
-                  return solve_small(self, self.per_row(alpha), tol, tiny, rounds, budget, watch);
-                });
-              });
+  problems.def(
+      "solve",
+      [](BoundSmallProblems& self, const Vector& alpha, double tol, Integer tiny, Integer rounds,
+         const Budget& budget, const ConstVector& scores, KeptValues* kept) {
+        const auto own = self.per_row(alpha);
+        const auto known = length(scores) > 0 ? self.per_row(scores) : span(scores);
+        return interruptibly(budget, [&](Watch& watch) {
+          return solve_small(self, own, known, tol, tiny, rounds, kept, budget, watch);
+        });
+      },
+      "alpha"_a, "tol"_a, "tiny"_a, "rounds"_a, "budget"_a, "scores"_a, "kept"_a = nb::none(), Released());
   define_loop(
       problems, "prove", {"alpha", "margins", "lengths", "value_error", "proofs", "budget"},
       [](BoundSmallProblems& self, const Vector& alpha, const Vector& margins, const ConstVector& lengths,

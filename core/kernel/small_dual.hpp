@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "kernel/kernel_dual.hpp"
@@ -21,6 +22,10 @@ namespace maxmargin {
 //
 // Where multipliers of each sign have their own total (kernel_dual.hpp), beta has two sides, and both rows
 // of a pair move on one of them.
+//
+// Shrinking: after some steps on a set of one part, the rows that a pair can move now are taken apart, with
+// the values among them, and are solved for as a smaller set. What they moved by is then told the others.
+// In single precision, whose steps read half as much, it gains nothing, and sets stay whole.
 //
 // The gradient has the precision of the matrix, without which it would not be known either. It is counted
 // from the middle of its extremes, so that in single precision the slopes that a step compares are small
@@ -70,8 +75,9 @@ class SmallDual {
 
   void load(const KernelDual& dual, std::span<const Integer> which) {
     two_sides_ = dual.sides() == 2;
-    double middle = 0;
-    for (int side = 0; side < dual.sides(); ++side) middle += dual.state.ends[side].middle() / dual.sides();
+    middle_ = 0;
+    for (int side = 0; side < dual.sides(); ++side)
+      middle_ += dual.state.ends[side].middle() / dual.sides();
     for (std::size_t slot = 0; slot < f_.size(); ++slot) {
       f_[slot] = 0;
       low_[slot] = high_[slot] = width_[slot] = 0;
@@ -80,7 +86,7 @@ class SmallDual {
     }
     for (std::size_t k = 0; k < which.size(); ++k) {
       const Integer slot = slots_[k], i = which[k];
-      f_[slot] = static_cast<T>(dual.f[i] - middle);
+      f_[slot] = static_cast<T>(dual.f[i] - middle_);
       sides_[0].value[slot] = two_sides_ ? dual.above[i] : dual.beta[i];
       if (two_sides_) sides_[1].value[slot] = dual.below[i];
       low_[slot] = dual.low[i];
@@ -95,14 +101,21 @@ class SmallDual {
   // f = K beta - y for the rows of a set of one part, where these are all rows.
   void restore_gradient(KernelDual& dual) const {
     for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = -dual.wanted[j];
-    double* f = dual.f.data();
     for (Integer i = 0; i < dual.count(); ++i) {
-      const double beta = dual.beta[i];
-      if (beta == 0) continue;
-      const T* values = row(i);
-#pragma omp simd
-      for (Integer j = 0; j < dual.count(); ++j) f[j] += beta * static_cast<double>(values[j]);
+      if (dual.beta[i] != 0) add_to_gradient(i, dual.beta[i], dual);
     }
+  }
+
+  // f as the steps have left it, for the rows of a set of one part, where these are all rows.
+  void give_gradient(KernelDual& dual) const {
+    for (std::size_t j = 0; j < dual.f.size(); ++j) dual.f[j] = static_cast<double>(f_[j]) + middle_;
+  }
+  // f += change K_i, for such a set.
+  void add_to_gradient(Integer i, double change, KernelDual& dual) const {
+    double* f = dual.f.data();
+    const T* values = row(i);
+#pragma omp simd
+    for (Integer j = 0; j < dual.count(); ++j) f[j] += change * static_cast<double>(values[j]);
   }
 
   // Steps until no pair violates by more than `share` of the first, or `most` of them; returns their
@@ -116,14 +129,34 @@ class SmallDual {
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   static constexpr Integer kLine = 64 / sizeof(T);
 
+  // Of shrinking. A step on fewer rows takes as long as one on so many: there is nothing to gain.
+  static constexpr Integer kLeastRows = 256;
+  static constexpr double kShrinkTo = 0.5;    // rows are taken apart where at most this share may move
+  static constexpr double kLookAfter = 0.25;  // steps for each row until it is worth a look
+  static constexpr Integer kReadsOfStep = 3;  // registers that a step reads for those of one row
+  static constexpr double kPartShare = 0.1;   // a smaller set brings the violation down to this share
+
   template <int sides>
   Integer run(double share, double smallest, Integer most, Watch& watch) {
-    for (std::size_t p = 0; p < parts_.size(); ++p)
-      move<true, sides>(p, row(parts_[p].begin), nullptr, T{});
-    Worst ends = worst<sides>();
+    Worst ends = look<sides>();
     const double stop = std::max(share * (ends.greatest - ends.least), smallest);
-    Integer steps = 0;
-    for (; steps < most && ends.greatest - ends.least > stop; ++steps) {
+    const Integer rows = static_cast<Integer>(slots_.size());
+    const bool may_shrink = std::is_same_v<T, double> && parts_.size() == 1 && rows >= kLeastRows;
+    const Integer patience = static_cast<Integer>(kLookAfter * static_cast<double>(rows));
+    Integer steps = 0, copied = 0, next = patience;
+    while (steps < most && ends.greatest - ends.least > stop) {
+      if (may_shrink && steps >= next) {
+        // One value is copied in the time in which a step reads a register of them.
+        const Integer copies = kReadsOfStep * (steps - copied) * rows / kLanes<T>;
+        const Integer taken = run_on_some<sides>(copies, stop, most - steps, watch);
+        next = (steps += taken) + (taken < patience ? patience : 0);
+        if (watch.spend(0)) break;
+        if (taken > 0) {
+          copied = steps - taken;
+          ends = look<sides>();
+          continue;
+        }
+      }
       Side& side = sides_[ends.side];
       const Integer i = ends.where_least;
       const Integer j = partner(i, ends.least, side);
@@ -134,6 +167,7 @@ class SmallDual {
       const T step =
           static_cast<T>(PairStep::take(f_[j] + side.fall[j] - ends.least, eta, side.value[i],
                                         ceiling(i, ends.side), side.value[j], floor(j, ends.side)));
+      ++steps;
       mark(i);
       mark(j);
       if (part_i == part_j) {
@@ -144,7 +178,7 @@ class SmallDual {
       }
       ends = worst<sides>();
       const Integer moved = parts_[part_i].size() + (part_i == part_j ? 0 : parts_[part_j].size());
-      if (watch.spend(2 * moved + parts_[part_i].size())) return steps + 1;
+      if (watch.spend(2 * moved + parts_[part_i].size())) break;
     }
     return steps;
   }
@@ -210,6 +244,76 @@ class SmallDual {
   double floor(Integer k, int side) const {
     if (two_sides_) return side ? low_[k] : 0.0;
     return KernelDual::floor(sides_[0].value[k], low_[k], width_[k]);
+  }
+  // The extremes as f has them.
+  template <int sides>
+  Worst look() {
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      move<true, sides>(p, row(parts_[p].begin), nullptr, T{});
+    return worst<sides>();
+  }
+
+  // Steps on the rows of a set of one part that a pair can move now, where these are few enough for their
+  // values to be copied; their number.
+  template <int sides>
+  Integer run_on_some(Integer copies, double stop, Integer most, Watch& watch) {
+    moving_.clear();
+    for (const Integer slot : slots_) {
+      bool moves = false;
+      for (int s = 0; s < sides; ++s) {
+        const Extremes& ends = sides_[s].ends[0];
+        moves |= f_[slot] + sides_[s].grow[slot] < ends.greatest;
+        moves |= f_[slot] + sides_[s].fall[slot] > ends.least;
+      }
+      if (moves) moving_.push_back(slot);
+    }
+    const Integer count = static_cast<Integer>(moving_.size()), rows = static_cast<Integer>(slots_.size());
+    if (count < 2 || count * count > copies) return 0;
+    if (static_cast<double>(count) > kShrinkTo * static_cast<double>(rows)) return 0;
+    if (!some_) some_ = std::make_unique<SmallDual>(count);
+    some_->take_apart(*this, moving_);
+    const Integer steps = some_->template run<sides>(kPartShare, stop, most, watch);
+    Integer changed = 0;
+    for (Integer a = 0; a < count; ++a) {
+      const Integer slot = moving_[a];
+      const double before = sides_[0].value[slot] + (sides == 2 ? sides_[1].value[slot] : 0.0);
+      for (int s = 0; s < sides; ++s) sides_[s].value[slot] = some_->sides_[s].value[a];
+      mark(slot);
+      const T change = static_cast<T>(some_->beta(a) - before);
+      if (change == 0) continue;
+      ++changed;
+      T* const f = f_.data();
+      const T* const values = row(slot);
+#pragma omp simd
+      for (Integer k = 0; k < rows; ++k) f[k] += change * values[k];
+    }
+    watch.spend(count * count + changed * rows);
+    return steps;
+  }
+
+  // The set of some rows of another set of one part, as they are there.
+  void take_apart(const SmallDual& whole, std::span<const Integer> rows) {
+    const Integer count = static_cast<Integer>(rows.size());
+    arrange(std::span(&count, 1));
+    two_sides_ = whole.two_sides_;
+    const Integer padded = parts_[0].size();
+    for (Integer a = 0; a < padded; ++a) {
+      const bool is_row = a < count;
+      const Integer slot = is_row ? rows[a] : 0;
+      f_[a] = is_row ? whole.f_[slot] : T{};
+      low_[a] = is_row ? whole.low_[slot] : 0.0;
+      high_[a] = is_row ? whole.high_[slot] : 0.0;
+      width_[a] = is_row ? whole.width_[slot] : 0.0;
+      diagonal_[a] = is_row ? whole.diagonal_[slot] : T{1};
+      for (int side : {0, 1}) sides_[side].value[a] = is_row ? whole.sides_[side].value[slot] : 0.0;
+      mark(a);
+    }
+    for (Integer a = 0; a < count; ++a) {
+      T* const to = matrix() + a * stride();
+      const T* const from = whole.row(rows[a]);
+      for (Integer b = 0; b < count; ++b) to[b] = from[rows[b]];
+      std::fill(to + count, to + padded, T{});
+    }
   }
   static D counting(Integer from) {
     D numbers;
@@ -326,9 +430,12 @@ class SmallDual {
   std::vector<Integer> slots_;              // of each row of the set
   std::vector<std::size_t> part_of_;        // of each slot
   std::vector<double> low_, high_, width_;  // of each slot
-  std::vector<T> f_, diagonal_;             // too; f is counted from its middle
+  std::vector<T> f_, diagonal_;             // too; f is counted from its middle:
+  double middle_ = 0;
   Side sides_[2];
   bool two_sides_ = false;
+  std::vector<Integer> moving_;      // slots of the rows that are taken apart
+  std::unique_ptr<SmallDual> some_;  // and the set of these
 };
 
 }  // namespace maxmargin

@@ -40,10 +40,27 @@ void solve_side_by_side(Integer threads, Integer count, const Budget& budget, Wa
   });
 }
 
+// The gradient of a dual, by the scores of the multipliers `before` they were made feasible.
+void tell_gradient(GivenMatrix& matrix, std::span<const double> scores, std::span<const double> before,
+                   const Budget& budget, KernelDual& dual) {
+  std::vector<Integer> changed;
+  std::vector<double> changes;
+  for (Integer i = 0; i < dual.count(); ++i) {
+    dual.f[i] = scores[i] - dual.wanted[i];
+    const double change = dual.beta[i] - before[i] * dual.wanted[i];
+    if (change == 0) continue;
+    changed.push_back(i);
+    changes.push_back(change);
+  }
+  matrix.add(changed, changes, dual.f.data(), budget);
+}
+
 }  // namespace
 
-std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha, double tol,
-                                 Integer tiny, Integer most_rounds, const Budget& budget, Watch& watch) {
+std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha,
+                                 std::span<const double> scores, double tol, Integer tiny,
+                                 Integer most_rounds, KeptValues* kept, const Budget& budget,
+                                 Watch& watch) {
   Integer largest = 2, work = 0;
   for (Integer p = 0; p < all.count(); ++p) {
     largest = std::max(largest, all.rows(p));
@@ -60,20 +77,27 @@ std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alp
   std::vector<Integer> steps(all.count(), 0);
   solve_side_by_side(budget.threads_for(work), count, budget, watch, [&](Integer group, Watch& own) {
     // Kept between calls: to get so much memory anew can take longer than to solve the problems.
-    thread_local std::shared_ptr<SmallDual<double>> small;
+    thread_local std::shared_ptr<SmallDual<double>> own_memory;
+    const bool keeps = kept != nullptr && count == 1, at_hand = keeps && kept->small;
+    std::shared_ptr<SmallDual<double>> small = at_hand ? kept->small : keeps ? nullptr : own_memory;
     if (!small || !small->has_room_for(largest)) small = std::make_shared<SmallDual<double>>(largest);
+    if (!keeps) own_memory = small;
     const Integer m = all.rows(groups[group]);
     GivenMatrix matrix = all.matrix_of(groups[group]);
-    WorkingSet set(matrix, m, 0, small);
+    WorkingSet set(matrix, m, 0, small, at_hand);
     for (Integer p = groups[group]; p < groups[group + 1]; ++p) {
       const Objective objective{Hinge{}, all.part(p, all.labels), all.part(p, all.costs)};
       const auto multipliers = all.part(p, alpha);
       KernelDual dual(objective.labels, objective.costs);
+      std::vector<double> before;
+      if (!scores.empty()) before.assign(multipliers.begin(), multipliers.end());
       objective.make_feasible(multipliers);
       for (Integer i = 0; i < m; ++i) dual.beta[i] = multipliers[i] * objective.labels[i];
-      steps[p] = set.solve(dual, tol, m <= tiny, most_rounds, budget, own);
+      if (!scores.empty()) tell_gradient(matrix, all.part(p, scores), before, budget, dual);
+      steps[p] = set.solve(dual, tol, m <= tiny, most_rounds, !scores.empty(), budget, own);
       for (Integer i = 0; i < m; ++i) multipliers[i] = std::abs(dual.beta[i]);
     }
+    if (keeps && set.at_hand()) kept->small = small;
   });
   return steps;
 }

@@ -4,10 +4,12 @@
 // A pair of classes with a hundred rows takes some ten microseconds, less than the way to it from Python.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernel/given_matrix.hpp"
+#include "kernel/small_dual.hpp"
 
 namespace maxmargin {
 
@@ -27,11 +29,19 @@ struct SmallProblems {
   GivenMatrix matrix_of(Integer p) const { return {matrix, size, part(p, order)}; }
 };
 
+// The values among the rows of problems, kept from one call to the next with problems on the same rows of
+// the same matrix.
+struct KeptValues {
+  std::shared_ptr<SmallDual<double>> small;
+};
+
 // Multipliers alpha of every problem with a relative gap of at most tol, or, for at most `tiny` rows, that
 // rounding alone keeps from the best; after `most_rounds` it may be worse. It begins with alpha as it is,
-// made feasible. Returns the steps of each.
-std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha, double tol,
-                                 Integer tiny, Integer most_rounds, const Budget& budget, Watch& watch);
+// made feasible; `scores` are K beta of it, where they are known, else there are none. Returns the steps of
+// each.
+std::vector<Integer> solve_small(const SmallProblems& all, std::span<double> alpha,
+                                 std::span<const double> scores, double tol, Integer tiny,
+                                 Integer most_rounds, KeptValues* kept, const Budget& budget, Watch& watch);
 
 // Six numbers that prove what a problem's multipliers are worth, as Python takes them.
 struct SmallProof {

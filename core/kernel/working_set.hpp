@@ -32,12 +32,21 @@ class WorkingSet final : public AnyWorkingSet {
   using Value = typename Matrix::Value;
   using Small = SmallDual<Value>;
 
-  // `small` is memory for a matrix of `size` rows, where there is some already.
-  WorkingSet(Matrix& matrix, Integer size, std::uint64_t seed, std::shared_ptr<Small> small = nullptr)
-      : matrix_(matrix), size_(std::min(size, matrix.count())), random_(seed), small_(std::move(small)) {
+  // `small` is memory for a matrix of `size` rows, where there is some already; `at_hand`: with the values
+  // among all rows in it.
+  WorkingSet(Matrix& matrix, Integer size, std::uint64_t seed, std::shared_ptr<Small> small = nullptr,
+             bool at_hand = false)
+      : matrix_(matrix),
+        size_(std::min(size, matrix.count())),
+        random_(seed),
+        small_(std::move(small)),
+        at_hand_(at_hand) {
     if (!small_) small_ = std::make_shared<Small>(std::min(size_, matrix.most_of_block()));
     chosen_mark_.assign(static_cast<std::size_t>(matrix.count()), 0);
+    if (at_hand_) choose_all();
   }
+  // Whether the values among all rows are at hand.
+  bool at_hand() const { return at_hand_; }
 
   Integer run(KernelDual& dual, Integer rounds, const Budget& budget, Watch& watch) override {
     dual.look();
@@ -54,14 +63,16 @@ class WorkingSet final : public AnyWorkingSet {
 
   // For a set that has all rows: rounds of pairs, and Newton's method on the free multipliers after each,
   // until the relative gap is within tol or, if asked for, until rounding is all that is left. Multipliers
-  // may be feasible ones of another solution; the gradient is computed afresh then. Returns the number of
-  // steps.
-  Integer solve(KernelDual& dual, double tol, bool to_rounding, Integer most_rounds, const Budget& budget,
-                Watch& watch) {
+  // may be feasible ones of another solution; the gradient is computed afresh then, unless it is `known`.
+  // Returns the number of steps.
+  Integer solve(KernelDual& dual, double tol, bool to_rounding, Integer most_rounds, bool known,
+                const Budget& budget, Watch& watch) {
     const Integer rounds = to_rounding ? std::max(kRoundsToRounding, most_rounds) : most_rounds;
-    // Computes the gradient afresh; whether it is good enough.
-    const auto good = [&] {
-      small_->restore_gradient(dual);
+    // Steps round the gradient off: where that could be seen, it is computed afresh before it is judged.
+    const bool afresh = to_rounding || tol < kSeesRounding;
+    // Whether the multipliers are good enough.
+    const auto good = [&](bool restore) {
+      if (restore) small_->restore_gradient(dual);
       dual.look();
       const bool within = relative_gap(dual.state.primal, dual.state.dual) <= tol;
       return (within && !to_rounding) || dual.state.violation() <= kRounding;
@@ -69,7 +80,8 @@ class WorkingSet final : public AnyWorkingSet {
     double before = std::numeric_limits<double>::infinity();
     Integer steps = 0;
     const bool started = std::ranges::any_of(dual.beta, [](double beta) { return beta != 0; });
-    if (started && (!have_values(dual, budget) || good())) return 0;
+    if (started && known && good(false)) return 0;
+    if (started && (!have_values(dual, budget) || (!known && good(true)))) return 0;
     for (Integer round = 0; round < rounds && !watch.spend(0); ++round) {
       const bool by_systems = round < kRoundsOfSystems;
       const double first = started ? kInnerShare : kFirstShare;
@@ -78,16 +90,20 @@ class WorkingSet final : public AnyWorkingSet {
       const Integer taken = step_on_pairs(dual, share, kRounding, most, budget, watch);
       steps += taken;
       for (const std::size_t k : changed_) take(dual, k);
-      if (good() || taken == 0) break;
+      if (!afresh && taken > 0) small_->give_gradient(dual);
+      if (good(afresh) || taken == 0) break;
       if (taken < most && dual.state.violation() > 0.5 * before) break;  // rounding is larger here
       const Integer count = by_systems ? free_.find(dual) : 0;
       // Only where a system costs no more than the steps did.
       if (count >= 2 && (to_rounding || count * count * count <= 2 * taken * size_)) {
         steps += free_.solve(small_->matrix(), small_->stride(), free_.rows(), dual, kMostSystemsOfFew);
-        for (std::size_t a = 0; a < free_.rows().size(); ++a)
-          dual.beta[free_.rows()[a]] = free_.targets()[a];
+        for (std::size_t a = 0; a < free_.rows().size(); ++a) {
+          const Integer i = free_.rows()[a];
+          if (!afresh) small_->add_to_gradient(i, free_.targets()[a] - dual.beta[i], dual);
+          dual.beta[i] = free_.targets()[a];
+        }
         dual.settle(free_.rows());
-        if (good()) break;
+        if (good(afresh)) break;
       }
       before = dual.state.violation();
       if (watch.spend(2 * taken * size_)) break;
@@ -123,6 +139,7 @@ class WorkingSet final : public AnyWorkingSet {
   static constexpr Integer kPiece = Integer{1} << 28;  // multiply-adds between two looks at the clock
   // Of `solve`. A violation of this size is rounding.
   static constexpr double kRounding = 1e-13;
+  static constexpr double kSeesRounding = 1e-6;  // a tol that thousands of steps' rounding stays far below
   static constexpr Integer kRoundsToRounding = 100;
   static constexpr Integer kRoundsOfSystems = 40;  // the first ones; what is left then is not for Newton
   static constexpr Integer kMostSystemsOfFew = 64;
@@ -209,15 +226,15 @@ class WorkingSet final : public AnyWorkingSet {
     return false;
   }
 
+  void choose_all() {
+    chosen_.resize(static_cast<std::size_t>(matrix_.count()));
+    std::iota(chosen_.begin(), chosen_.end(), Integer{0});
+  }
   // Most of the set are violators on either side; the rest stays from the last round, free
   // multipliers first.
   void choose(const KernelDual& dual) {
     const Integer n = matrix_.count();
-    if (has_all()) {
-      chosen_.resize(static_cast<std::size_t>(n));
-      std::iota(chosen_.begin(), chosen_.end(), Integer{0});
-      return;
-    }
+    if (has_all()) return choose_all();
     // Of many violators a sample is as good as all of them, and sooner sorted.
     const double share =
         std::min(1.0, kSample * static_cast<double>(size_) / static_cast<double>(violators_ + 1));

@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from maxmargin import SVC, files
 from maxmargin.reductions.decompositions import OneAgainstOne
 from maxmargin.reductions.probabilities import sigmoid
+from maxmargin.solvers import WorkingSet
 from scikit_learn import assert_passes
 
 IRIS = load_iris(return_X_y=True)
@@ -51,6 +52,33 @@ def test_classes_against_the_rest_agree_with_a_calibrated_classifier(probability
     model = SVC(probability=probability, **options).fit(X, y)
     peer = CalibratedClassifierCV(SVC(**options), ensemble=False, method=METHODS[probability]).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_folds_of_many_rows_begin_at_the_margins_of_all_rows(classes, monkeypatch):
+    X, y = make_classification(
+        1050 * classes, 5, n_informative=4, n_redundant=0, n_classes=classes, flip_y=0.1, random_state=0
+    )
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    told = []
+
+    def init(self, problem, start):
+        state = of_solver(self, problem, start)
+        if start is not None:
+            scores = problem.rows.scores(start.alpha * problem.y)
+            np.testing.assert_allclose(state.whole.dual.f, scores - problem.y, atol=1e-9)
+            told.append(state.whole.matrix.computed_rows)
+        return state
+
+    of_solver = WorkingSet.init
+    monkeypatch.setattr(WorkingSet, "init", init)
+    options = {"gamma": 0.3, "tol": 1e-6}
+    model = SVC(probability=True, **options).fit(X, y, sample_weight=weights)
+    assert told == [0] * (5 * len(model.calibration_.curves))
+    if classes == 2:
+        peer = CalibratedClassifierCV(SVC(**options), ensemble=False, method="sigmoid")
+        peer.fit(X, y, sample_weight=weights)
+        np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-4)
 
 
 def test_pairs_of_classes_are_as_good_as_those_of_libsvm(digits):

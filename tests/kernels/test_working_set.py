@@ -6,9 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maxmargin import Problem, Rows, Solution, certify, core, solve
+from maxmargin import Problem, Rows, Solution, Status, certify, core, solve
 from maxmargin.kernels import Gaussian, KernelRows, Laplacian, Polynomial, Precomputed
-from maxmargin.solvers import WorkingSet
+from maxmargin.problem.regression import regression_problem
+from maxmargin.problem.shares import nu_classification_problem, nu_regression_problem
+from maxmargin.solvers import WorkingSet, working_set
 from oracles.working_set import newton_step, one_round
 from problems import clouds
 
@@ -211,3 +213,42 @@ def test_a_pair_of_many_classes_is_solved_as_if_it_were_alone():
         assert 100 < np.count_nonzero(models[0].alpha) < len(y)
         np.testing.assert_array_equal(models[0].alpha, models[1].alpha)
         assert models[0].certificate.primal == pytest.approx(models[1].certificate.primal, rel=1e-9)
+
+
+def stated(member, n=900):
+    """A problem of a member, of which most multipliers end at a wall."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 4))
+    rows, noise = KernelRows(X, Gaussian(0.3)), rng.normal(size=n)
+    labels = np.where(X[:, 0] + 0.7 * noise > 0.0, 1.0, -1.0)
+    if member == "classes":
+        return Problem.of(rows, labels, 20.0)
+    if member == "regression":
+        return regression_problem(rows, np.sin(2.0 * X[:, 0]) + 0.2 * noise, 20.0, epsilon=0.2)
+    if member == "nu":
+        return nu_classification_problem(rows, labels, 0.4)
+    return nu_regression_problem(rows, np.sin(2.0 * X[:, 0]) + 0.2 * noise, 20.0, 0.3)
+
+
+@pytest.mark.parametrize("member", ["classes", "regression", "nu", "nu-regression"])
+@pytest.mark.parametrize("single", [False, True])
+def test_sets_that_take_rows_apart_lead_to_the_optimum(member, single, monkeypatch):
+    monkeypatch.setattr(working_set, "DOUBLE_ROWS", 0 if single else 2000)
+    problem = stated(member)
+    model = solve(problem, WorkingSet(size=600), tol=1e-6)
+    assert model.status is Status.CERTIFIED
+    best = solve(problem, WorkingSet(size=200), tol=1e-6)  # sets so small that they stay whole
+    assert model.certificate.primal == pytest.approx(best.certificate.primal, rel=2e-6)
+
+
+def test_a_start_that_brings_its_margins_needs_no_row_of_the_matrix():
+    X, y = clouds(n=300, d=3, seed=1)
+    problem = Problem.of(KernelRows(X, Gaussian(0.5)), y, 1.0)
+    proof = solve(problem, tol=1e-6).certificate
+    alone = WorkingSet().init(problem, Solution(alpha=proof.alpha)).whole
+    start = Solution(alpha=proof.alpha, b=proof.b, margins=proof.margins)
+    told = WorkingSet().init(problem, start).whole
+    assert alone.matrix.computed_rows > 0
+    assert told.matrix.computed_rows == 0
+    np.testing.assert_allclose(told.dual.f, alone.dual.f, atol=1e-10)
+    assert solve(problem, tol=1e-4, start=start).status is Status.CERTIFIED

@@ -19,7 +19,7 @@ from maxmargin.kernels import Gaussian, Linear, Polynomial, Precomputed, Sigmoid
 from maxmargin.problem.rows import Rows
 from maxmargin.reductions.kernel_fit import KernelFit
 from maxmargin.reductions.linear_kernel import coefficients_of, factor_of
-from maxmargin.reductions.small_problems import Parts, solve_small
+from maxmargin.reductions.small_problems import Parts, solve_at_costs, solve_small
 from maxmargin.solvers import sizes
 from tests.quadratic_program import solve_by_quadratic_program
 
@@ -61,6 +61,38 @@ def test_few_rows_that_cannot_be_told_apart_are_solved_at_any_cost(seed):
     model = solved(X @ X.T, y, np.full(40, 1e4))
     assert model.status is Status.CERTIFIED
     assert model.certificate.relative_gap <= 1e-3  # rounding, C times
+
+
+def at_one_cost(K, y, C, alpha, scores, kept=None):
+    parts, n = Parts(np.arange(len(y)), y, np.full(len(y), C), np.array([0, len(y)])), len(y)
+    given = None if scores is None else scores[np.newaxis]
+    limits = 1e-3, 0, NO_LIMIT
+    return solve_at_costs(K, parts, np.full((1, n), C), alpha[np.newaxis], given, *limits, kept=kept)[0]
+
+
+def test_the_scores_of_a_start_are_believed():
+    X, y = blobs(0, 400, 4)
+    K, nothing = Gaussian(0.5)(X), np.zeros(400)
+    first = at_one_cost(K, y, 1.0, nothing, nothing)
+    assert first.steps[0] > 0
+    known = K @ (first.alpha * y)
+    assert at_one_cost(K, y, 1.0, first.alpha, known).steps == [0]
+    assert at_one_cost(K, y, 1.0, first.alpha, None).steps == [0]
+    assert at_one_cost(K, y, 1.0, first.alpha, nothing).steps[0] > 0
+    # Multipliers that are beyond their walls at another C change, and the scores with them.
+    assert_allclose(
+        at_one_cost(K, y, 0.5, first.alpha, known).alpha,
+        at_one_cost(K, y, 0.5, first.alpha, None).alpha,
+        atol=1e-9,
+    )
+
+
+def test_values_that_are_kept_are_not_read_again():
+    X, y = blobs(0, 300, 4)
+    K, nothing, kept = Gaussian(0.5)(X), np.zeros(300), core.KeptValues()
+    at_one_cost(K, y, 1.0, nothing, nothing, kept)
+    later = at_one_cost(np.full_like(K, np.nan), y, 10.0, nothing, nothing, kept)
+    assert_array_equal(later.alpha, at_one_cost(K, y, 10.0, nothing, nothing).alpha)
 
 
 @pytest.mark.parametrize(

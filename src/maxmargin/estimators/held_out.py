@@ -13,23 +13,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.core import Budget
 from maxmargin.kernels.base import Kernel, Precomputed
 from maxmargin.problem.rows import Matrix
+from maxmargin.proof.certificate import feasible
 from maxmargin.proof.model import Models
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.kernel_scores import KernelScores
 from maxmargin.reductions.small_problems import SmallModels
-from maxmargin.types import Indices, Vector
+from maxmargin.types import Indices
 
 FOLDS = 5
 """Parts that are held out in turn, as in ``CalibratedClassifierCV`` and in LIBSVM."""
 
-Fit = Callable[[Sequence[KernelProblems], Sequence[Sequence[Vector]]], Iterator[Models]]
+Fit = Callable[[Sequence[KernelProblems], Sequence[Sequence[Solution]]], Iterator[Models]]
 """Fits the problems of every fold, one fold after the other, each from given multipliers."""
 
 
@@ -49,7 +53,7 @@ def folds(codes: NDArray[Any]) -> list[Indices]:
 
 
 def held_out_scores(
-    problems: KernelProblems, models: Models, fit: Fit, stopped: Callable[[], bool]
+    problems: KernelProblems, models: Models, fit: Fit, stopped: Callable[[], bool], budget: Budget
 ) -> tuple[Matrix, NDArray[np.bool_]]:
     """The scores of every row by a fit without it, one column for each problem, and which rows have them.
 
@@ -59,7 +63,7 @@ def held_out_scores(
     scores, known = np.zeros((count, len(problems))), np.zeros(count, bool)
     parts = folds(problems.codes)
     of_folds = [without(problems, held_out) for held_out in parts]
-    starts = [starts_of(models, part) for part in of_folds]
+    starts = _starts(problems, models, of_folds, budget)
     for held_out, part, of_fold in zip(parts, of_folds, fit(of_folds, starts), strict=True):
         if stopped():
             break
@@ -70,7 +74,7 @@ def held_out_scores(
 
 def own_scores(problems: KernelProblems, models: Models, rows: Indices) -> Matrix:
     """As ``scores_of``, but rows may have no scores in problems that they are not in."""
-    if not isinstance(models, SmallModels):
+    if problems.nu is not None:  # the margins of which are in units of their rho
         return scores_of(problems, models, rows)
     scores = np.zeros((len(problems.codes), len(problems)))
     for k, proof in enumerate(models.certificates):  # which are about all rows, also those without weight
@@ -86,12 +90,28 @@ def without(problems: KernelProblems, held_out: Indices, C: float | None = None)
     return problems.with_costs(weights, C)
 
 
-def starts_of(models: Models, problems: KernelProblems) -> list[Vector]:
-    """The multipliers of models on the same rows, without those of rows that have no weight here."""
-    return [
-        np.where(problems.part(k).weights > 0.0, proof.alpha, 0.0)
-        for k, proof in enumerate(models.certificates)
-    ]
+def _starts(
+    problems: KernelProblems, models: Models, folds: Sequence[KernelProblems], budget: Budget
+) -> list[list[Solution]]:
+    """The multipliers of models on the same rows, without those of the rows that a fold holds out.
+
+    Where the problems are not small, the margins of their w come along. A fold takes the multipliers of its
+    rows away, and a few others make up for them: scores change by values of the kernel for these rows
+    alone, of which all folds together have hardly more than one proof.
+    """
+    starts: list[list[Solution]] = [[] for _ in folds]
+    for k, proof in enumerate(models.certificates):
+        known = problems.nu is None and not isinstance(models, SmallModels)
+        problem = problems.problem(k) if known and np.array_equal(proof.w, proof.w_of_alpha) else None
+        for of_fold, fold in zip(starts, folds, strict=True):
+            _, y, weights = fold.part(k)
+            alpha = np.where(weights > 0.0, proof.alpha, 0.0)
+            margins = None
+            if problem is not None:
+                alpha = feasible(replace(problem, costs=fold.C * weights), alpha)
+                margins = proof.margins + y * problem.rows.scores((alpha - proof.alpha) * y, budget)
+            of_fold.append(Solution(alpha=alpha, b=proof.b, margins=margins))
+    return starts
 
 
 def scores_of(problems: KernelProblems, models: Models, rows: Indices) -> Matrix:

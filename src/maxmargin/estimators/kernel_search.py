@@ -306,15 +306,15 @@ class KernelSearch(AnswersByBest, KernelParameters):
             warnings.warn(" ".join(parts), ConvergenceWarning, stacklevel=3)
 
 
-def best_multiple(proof: Certificate, total: float, most: float) -> Vector:
-    """The multipliers of a proof, times what makes the most of them in a problem with other costs.
+def best_factor(proof: Certificate, total: float, most: float) -> float:
+    """What makes the most of the multipliers of a proof, as a factor, in a problem with other costs.
 
     ``D(t alpha) = t s - t^2 q / 2`` with the linear part s of the dual, the ``total``, and
     ``q = |w(alpha)|^2``, which the dual value tells; t may be anything from 0 to ``most``, the ratio of C.
     """
     squared_length = 2.0 * max(total - proof.dual, 0.0)
     best = total / squared_length if squared_length > 0.0 else math.inf
-    return max(0.0, min(best, most)) * proof.alpha
+    return max(0.0, min(best, most))
 
 
 class HeldOutScorer(ABC):

@@ -34,6 +34,7 @@ from maxmargin.estimators.reading import (
 from maxmargin.kernels.base import Function, Kernel, Precomputed
 from maxmargin.problem.rows import lies_on_card
 from maxmargin.proof.model import Models, Status, each_of
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems, all_values
 from maxmargin.reductions.decompositions import Decomposition, OneAgainstOne, decomposition
 from maxmargin.reductions.kernel_fit import KernelFit
@@ -286,15 +287,16 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
         seconds = running.seconds * (1.0 / _SHARE_OF_ALL_ROWS - 1.0) / FOLDS
         unwatched = replace(running, seconds=seconds, callback=None)
 
-        def fit(folds: Sequence[KernelProblems], starts: Sequence[Sequence[Vector]]) -> Iterator[Models]:
+        def fit(folds: Sequence[KernelProblems], starts: Sequence[Sequence[Solution]]) -> Iterator[Models]:
             fits = [
                 KernelFit(fold, unwatched, warm=False, starts=start, **options)
                 for fold, start in zip(folds, starts, strict=True)
             ]
             return KernelFit.solve_together(fits)
 
-        with held_back() as interrupts:
-            scores, known = held_out_scores(problems, models, fit, lambda: interrupts.came)
+        budget = Budget(math.inf, running.threads())
+        with held_back(budget.stop) as interrupts:
+            scores, known = held_out_scores(problems, models, fit, lambda: interrupts.came, budget)
         if known.any():
             method: Method = "isotonic" if self.probability == "isotonic" else "sigmoid"
             codes, weights = problems.codes[known], problems.weights[known]
@@ -307,14 +309,16 @@ class SVC(SeesThroughKernel, CertifiedClassifier):
     def _all_values(self, kernel: Kernel, X: Any, shared: bool) -> NDArray[Any] | None:
         return all_values(kernel, X, float(self.cache_size), self._threads, shared=shared)
 
-    def _last_multipliers(self, problems: KernelProblems) -> list[Vector] | None:
+    def _last_multipliers(self, problems: KernelProblems) -> list[Solution] | None:
         """The multipliers of the last fit, if there was one on such data and it is to be the start."""
         proof: Any = getattr(self, "certificate_", None)
         if not self.warm_start or proof is None or not np.array_equal(self.classes_, problems.labels):
             return None
         each = [certificate.alpha for certificate in each_of(proof)]
         counts = [problems.count(k) for k in range(len(problems))]
-        return each if [len(alpha) for alpha in each] == counts else None
+        if [len(alpha) for alpha in each] != counts:
+            return None
+        return [Solution(alpha=alpha) for alpha in each]
 
     def _checked_data(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any]]:
         return self._read(X, y)

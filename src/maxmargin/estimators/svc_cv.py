@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from maxmargin.core import Budget
+from maxmargin.core import Budget, KeptValues
 from maxmargin.estimators import parameter_types as takes
 from maxmargin.estimators.answers_by_best import ClassifiesByBest
 from maxmargin.estimators.folds import Data, Fold, make_folds
 from maxmargin.estimators.held_out import scores_of
-from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome, best_multiple
+from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome, best_factor
 from maxmargin.estimators.reading import labels_and_codes
 from maxmargin.estimators.svc import SVC
 from maxmargin.problem.rows import Matrix
 from maxmargin.proof.model import Models
+from maxmargin.proof.solution import Solution
 from maxmargin.reductions.class_problems import KernelProblems
 from maxmargin.reductions.decompositions import Decomposition
 from maxmargin.reductions.kernel_fit import KernelFit
@@ -140,6 +141,8 @@ class _Line:
             "cache_size": float(model.cache_size),
             "shrinking": bool(model.shrinking),
         }
+        self.kept = KeptValues()
+        self.signs = [problems.part(k).y for k in range(len(problems))]
         self.last: list[Models] | None = None
         self.last_C = math.inf
 
@@ -154,7 +157,7 @@ class _Line:
         ]
         found, last = np.empty(len(fits), object), list[Models]()
         before = time.perf_counter()
-        together = KernelFit.solve_together(fits, self.budget, sizes.QUICK_SHARED_ROWS)
+        together = KernelFit.solve_together(fits, self.budget, sizes.QUICK_SHARED_ROWS, self.kept)
         for number, (fold, part, models) in enumerate(zip(self.folds, parts, together, strict=False)):
             if self.budget.stopped:
                 break
@@ -166,12 +169,18 @@ class _Line:
         self.last, self.last_C = last, C
         return found
 
-    def _start(self, number: int, C: float) -> list[Vector] | None:
+    def _start(self, number: int, C: float) -> list[Solution] | None:
         """The multipliers of a fold at the last C, times what makes the most of them at this one."""
         if self.last is None:
             return None
-        proofs, most = self.last[number].certificates, C / self.last_C
-        return [best_multiple(proof, float(proof.alpha.sum()), most) for proof in proofs]
+        starts = []
+        for k, proof in enumerate(self.last[number].certificates):
+            factor = best_factor(proof, float(proof.alpha.sum()), C / self.last_C)
+            margins = None
+            if self.problems.nu is None and np.array_equal(proof.w, proof.w_of_alpha):
+                margins = factor * (proof.margins - self.signs[k] * proof.b)
+            starts.append(Solution(alpha=factor * proof.alpha, margins=margins))
+        return starts
 
 
 class _Scorer(HeldOutScorer):

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from maxmargin.core import Budget
 from maxmargin.estimators.folds import Fold
-from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome, best_multiple
+from maxmargin.estimators.kernel_search import HeldOutScorer, KernelSearch, Line, Outcome, best_factor
 from maxmargin.estimators.named_kernels import find_kernel, why_unproven
 from maxmargin.estimators.svr import SVR
 from maxmargin.estimators.tried_values import tried_values
@@ -198,7 +198,7 @@ class _Line:
             return None
         proof = self.last[number]
         targets = self.regression.with_costs(None, C, self.last_point["epsilon"]).targets
-        return best_multiple(proof, float(targets @ proof.alpha), C / self.last_point["C"])
+        return best_factor(proof, float(targets @ proof.alpha), C / self.last_point["C"]) * proof.alpha
 
 
 class _Scorer(HeldOutScorer):

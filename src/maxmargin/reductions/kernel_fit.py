@@ -22,7 +22,8 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,8 @@ class Attempt:
     """The problem on the data themselves, where the kernel is their inner product; else None."""
     name: str = "The problem"
     """For the log."""
+    start: Solution | None = None
+    """Where to begin as long as nothing is proven."""
 
     @property
     def count(self) -> int:
@@ -81,7 +84,7 @@ class Attempt:
             way,
             tol=tol,
             max_steps=max_steps,
-            start=None if known is None or afresh else Solution(alpha=known.alpha),
+            start=None if afresh else self.start if known is None else Solution(alpha=known.alpha),
             known=known,
             callback=self.callback,
             budget=self.budget,
@@ -264,7 +267,8 @@ class KernelFit:
     """The problems of one fit with a kernel, to be solved.
 
     ``cache_size`` are the megabytes for values of the kernel; ``starts`` are multipliers of each problem,
-    from another fit, and ``warm`` says that they were asked for.
+    from another fit, with the margins of their w where these are known, and ``warm`` says that they were
+    asked for.
     """
 
     def __init__(
@@ -275,7 +279,7 @@ class KernelFit:
         cache_size: float,
         shrinking: bool,
         warm: bool,
-        starts: Sequence[Vector] | None,
+        starts: Sequence[Solution] | None,
     ) -> None:
         self.problems, self.running = problems, running
         problems.refuse_extremes()
@@ -297,36 +301,58 @@ class KernelFit:
 
     @staticmethod
     def solve_together(
-        fits: Sequence[KernelFit], budget: Budget | None = None, most_rows: int = sizes.QUICK_ROWS
+        fits: Sequence[KernelFit],
+        budget: Budget | None = None,
+        most_rows: int = sizes.QUICK_ROWS,
+        kept: core.KeptValues | None = None,
     ) -> Iterator[Models]:
         """The models of each fit, one after the other; all of them are on the same rows at other costs.
 
         Problems of at most so many rows, whose values are at hand, share them, and begin at their starts;
         whoever calls it from another thread than the main one stops these by ``budget``, and has no
-        models then.
+        models then. ``kept`` has the values between calls with the same problems at other costs.
         """
         first = fits[0]
         matrix = first.problems.matrix
         if matrix is not None and first._quick and first.problems.largest <= most_rows:
-            parts = first.problems.in_a_row()
-            zeros = np.zeros(len(parts.y))
-            costs = [fit.problems.in_a_row().costs for fit in fits]
-            starts = [zeros if fit._starts is None else np.concatenate(fit._starts) for fit in fits]
+            parts = first._in_a_row
+            costs = [fit._in_a_row.costs for fit in fits]
+            starts = [fit._starts_in_a_row(parts) for fit in fits]
+            scores = [known for _, known in starts if known is not None]
             solved = solve_at_costs(
                 np.ascontiguousarray(matrix, np.float64),
                 parts,
                 np.array(costs),
-                np.array(starts),
+                np.array([alpha for alpha, _ in starts]),
+                np.array(scores) if len(scores) == len(starts) else None,
                 first.running.tol,
                 sizes.TINY_ROWS,
                 budget or Budget(math.inf, first.running.threads()),
                 rounds=first._rounds,
+                kept=kept,
             )
             if budget is not None and budget.stopped:
                 return
             for fit, of_fit in zip(fits, solved, strict=True):
                 fit._solved = of_fit
         yield from (fit.solve() for fit in fits)
+
+    @cached_property
+    def _in_a_row(self) -> Parts:
+        """All problems with their costs, one after the other."""
+        return self.problems.in_a_row()
+
+    def _starts_in_a_row(self, parts: Parts) -> tuple[Vector, Vector | None]:
+        """The multipliers to begin at, one problem after the other, and the scores of their w if known."""
+        if self._starts is None:
+            return np.zeros(len(parts.y)), np.zeros(len(parts.y))
+        alpha = np.concatenate([start.alpha for start in self._starts if start.alpha is not None])
+        scores = [
+            parts.y[slice(*ends)] * start.margins - start.b
+            for start, ends in zip(self._starts, pairwise(parts.begins), strict=True)
+            if start.margins is not None
+        ]
+        return alpha, np.concatenate(scores) if len(scores) == len(self._starts) else None
 
     def _is_short(self, rows: int) -> bool:
         """Whether one call solves a problem of so many rows, or has solved it already."""
@@ -343,7 +369,7 @@ class KernelFit:
             if self._at_once is not None and Status.RULE_FIRED not in self._at_once.statuses:
                 return self._at_once
         if self._on_card and self._at_will and self._starts is None and self.problems.several:
-            self._starts = self._side_by_side_on_card()
+            self._starts = [Solution(alpha=alpha) for alpha in self._side_by_side_on_card()]
         self._first: Problem | None = self.problems.problem(0)
         self._ladder = self._ladder_of(find_way(self.running.solver, self._first, self.running.tol))
         _ = self.running.seed  # before problems start side by side
@@ -371,7 +397,7 @@ class KernelFit:
         problems, count = self.problems, len(self.problems.codes)
         if problems.matrix is not None:
             values = np.ascontiguousarray(problems.matrix, np.float64)
-            return self._in_one_call(values, None, problems.in_a_row(), Budget(math.inf, 1))
+            return self._in_one_call(values, None, self._in_a_row, Budget(math.inf, 1))
         if 8e-6 * count**2 > sizes.SHARE_OF_CACHE * self._cache_size:
             return None
         # In the order of the classes, so that those of a pair lie close together.
@@ -382,7 +408,7 @@ class KernelFit:
         with held_back(budget.stop):
             core.kernel_block(problems.kernel.compiled, data, order, data, order, values, budget)
         self._shared_bytes = values.nbytes
-        parts = problems.in_a_row()
+        parts = self._in_a_row
         return self._in_one_call(values, order, parts._replace(which=place[parts.which]), budget)
 
     def _side_by_side_on_card(self) -> list[Vector]:
@@ -444,9 +470,17 @@ class KernelFit:
             model = self._alone_in_one_call(k, budget) if once is None else once[k]
             if model.status is not Status.RULE_FIRED:
                 return model
-            start = model.alpha
+            start = Solution(alpha=model.alpha)
         problem, self._first = (self._first if k == 0 else None) or self.problems.problem(k), None
         name = self.problems.name(k)
+        # The multipliers of a start become feasible, whatever costs they come from.
+        known = None
+        if start is not None and start.margins is None:
+            assert start.alpha is not None
+            alpha = start.alpha
+            if problem.total is not None and alpha.any():
+                alpha = alpha * (problem.total / float(alpha.sum()))  # which was in units of its own rho
+            known = certify(problem, Solution(alpha=alpha), budget=budget, tol=self.running.tol)
         attempt = Attempt(
             problem,
             budget,
@@ -454,13 +488,8 @@ class KernelFit:
             self.running.seed + k,
             plain=partial(self.problems.plain_problem, k),
             name=f"{self.problems.kind.what} {name}",
+            start=start,
         )
-        # The multipliers of a start become feasible, whatever costs they come from.
-        known = None
-        if start is not None and problem.total is not None and start.any():
-            start = start * (problem.total / float(start.sum()))  # which was in units of its own rho
-        if start is not None:
-            known = certify(problem, Solution(alpha=start), budget=budget, tol=self.running.tol)
         model = self._ladder.climb(attempt, known, hard=small)
         proof = model.certificate
         if problem.total is not None:

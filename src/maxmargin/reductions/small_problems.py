@@ -121,15 +121,19 @@ def solve_at_costs(
     parts: Parts,
     costs: Matrix,
     starts: Matrix,
+    scores: Matrix | None,
     tol: float,
     tiny: int,
     budget: core.Budget,
     *,
     rounds: int = MOST_ROUNDS,
+    kept: core.KeptValues | None = None,
 ) -> list[Solved]:
     """The problems of ``parts`` at several costs, one line each, from multipliers of as many lines.
 
-    Problems on the same rows follow one another, so that they share the values among these.
+    Problems on the same rows follow one another, so that they share the values among these. ``scores`` are
+    those of the starts' w, where they are known, and ``kept`` has the values from calls before, with
+    problems on the same rows.
     """
     lines = len(costs)
     counts = np.diff(parts.begins)
@@ -139,7 +143,8 @@ def solve_at_costs(
     own, alpha = starts[line, place], np.empty_like(starts)
     every = core.SmallProblems(matrix, parts.which[place], begins, parts.y[place], costs[line, place])
     with held_back(budget.stop):
-        taken = every.solve(own, tol, tiny, rounds, budget)
+        known = np.empty(0) if scores is None else scores[line, place]
+        taken = every.solve(own, tol, tiny, rounds, budget, known, kept)
     alpha[line, place] = own
     steps = np.reshape(taken, (-1, lines)).T
     return [Solved(*line) for line in zip(alpha, steps.tolist(), strict=True)]
@@ -173,7 +178,7 @@ def solve_small(
     alpha, steps = solved or (np.zeros(len(y)), [0] * (len(begins) - 1))
     with held_back(budget.stop):
         if solved is None and not budget.stopped:
-            steps = problems.solve(alpha, tol, tiny, rounds, budget)
+            steps = problems.solve(alpha, tol, tiny, rounds, budget, np.empty(0))
         status = Status.INTERRUPTED if budget.stopped else Status.RULE_FIRED
     proofs = certify_each(
         problems, y, costs, begins, alpha, lengths, value_error, budget, kernel_is_none=kernel_is_none

@@ -32,12 +32,13 @@ from maxmargin.solvers.kernel.kernel_problem import (
     kernel_dual,
     kernel_matrix,
     kernel_rows,
+    known_gradient,
     not_for_pairs,
     solution_of,
 )
 from maxmargin.solvers.sizes import DOUBLE_ROWS, MOST_FREE_ROWS, QUICK_ROWS, SHRINK_FROM
 from maxmargin.tools.parameters import NotNegative, Range, Seed
-from maxmargin.types import Indices
+from maxmargin.types import Indices, Vector
 
 _MOST_SYSTEMS = 8
 """Factors in one step of Newton's method: it is cut where a multiplier meets its wall, and goes on."""
@@ -120,7 +121,9 @@ class WorkingSet(Solver[State]):
         precise = kernel_rows(problem).count <= DOUBLE_ROWS
         cache, dual = core.CacheCounts(), kernel_dual(problem, start)
         if problem.total is None:
-            return State(self._level(problem, dual, precise, cache, core.ALL_CORES), cache, precise=precise)
+            gradient = known_gradient(problem, start, dual)
+            level = self._level(problem, dual, precise, cache, core.ALL_CORES, gradient)
+            return State(level, cache, precise=precise)
         # Many multipliers are not 0 from the first: their rows take time, which the steps answer for.
         waiting, beta = np.flatnonzero(dual.beta), dual.beta.copy()
         dual.beta[:] = 0.0
@@ -135,10 +138,14 @@ class WorkingSet(Solver[State]):
         precise: bool,
         cache: core.CacheCounts,
         budget: Budget,
+        gradient: Vector | None = None,
     ) -> Level:
-        """All rows, with a matrix that has computed nothing yet but the gradient."""
+        """All rows, with a matrix that has computed nothing yet but the gradient, if that is not known."""
         matrix = kernel_matrix(kernel_rows(problem), self.cache_size, cache, single=not precise)
-        dual.restore_gradient(matrix, budget)
+        if gradient is None:
+            dual.restore_gradient(matrix, budget)
+        else:
+            dual.f[:] = gradient
         size = self._size(matrix)
         if problem.total is not None and not self.size and matrix.count <= QUICK_ROWS:
             size = max(2, matrix.count)  # of few rows all are in the set, and nothing is drawn

@@ -125,7 +125,7 @@ def solve(
         and kept free; else it comes on top.
     start : Solution, optional
         Where to begin, for instance ``Solution(alpha=model.alpha, b=model.b)``. It is certified first, and
-        the answer is never worse.
+        the answer is never worse; but not where a kernel's multipliers come with the margins of their w.
     known : Certificate, optional
         Of this very problem, where one is at hand: the start is then not certified, which spares two
         passes over the data, and the answer is never worse than ``known``.
@@ -255,7 +255,7 @@ class _Run:
         if known is not None:
             self.certificate = known
             self._record()
-        elif (start := self.start) is not None:
+        elif (start := self.start) is not None and not self._is_at_hand(start):
             self._certify(lambda: start)
         self.lookout.begins(self.relative_gap)
         if self.relative_gap <= self.limits.tol:
@@ -268,6 +268,10 @@ class _Run:
             self._enter(self.solver.init(self.problem, self.start))
         else:
             self._enter(self.solver.resume(self.problem, self.start, before))
+
+    def _is_at_hand(self, start: Solution) -> bool:
+        """Whether a start spares the solver what a proof of it would take: all values of its rows."""
+        return self.problem.rows.has_kernel and start.w is None and start.margins is not None
 
     def goes_on(self) -> bool:
         """Whether nothing has ended the run, and steps and time are left for another step."""

@@ -19,6 +19,9 @@ from maxmargin.types import Indices, Vector
 SINGLE_IS_EXHAUSTED = 1e-5
 """A relative gap as seen with a matrix in single precision: from here on it may be another one's."""
 
+_ROUNDING = 1e-13
+"""The share of the largest multiplier that rounding may take from one that is made feasible once more."""
+
 
 def needs_a_kernel(name: str) -> str:
     """The refusal of a problem without kernel."""
@@ -192,6 +195,23 @@ def starting_alpha(problem: Problem, start: Solution | None) -> Vector | None:
     alpha = np.array(start.alpha, np.float64)
     problem.objective.make_feasible(alpha)
     return alpha
+
+
+def known_gradient(problem: Problem, start: Solution | None, dual: core.KernelDual) -> Vector | None:
+    """The gradient at a start that brings its margins, in the order of the blocks.
+
+    None where it has none, or where its multipliers had to change to be feasible by more than rounding, or
+    where blocks leave out values that the margins may have.
+    """
+    if start is None or start.alpha is None or start.margins is None or problem.targets is not None:
+        return None
+    rows = kernel_rows(problem)
+    order = rows.blocks.order
+    off = np.abs(dual.beta - beta_of(problem, start.alpha)[order]).max(initial=0.0)
+    if len(rows.blocks) > 1 or off > _ROUNDING * np.abs(dual.beta).max(initial=0.0):
+        return None
+    gradient: Vector = (problem.y * start.margins - start.b)[order] - dual.wanted
+    return gradient
 
 
 def solution_of(

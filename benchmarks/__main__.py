@@ -28,6 +28,7 @@ from benchmarks import (
     features,
     gpu,
     intelex,
+    interrupts,
     kernel,
     machine,
     memory,
@@ -237,6 +238,15 @@ def _add_sceptic_kinds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kinds", choices=("usual", "family"), default="usual", help=words)
 
 
+def _add_interrupts_options(parser: argparse.ArgumentParser) -> None:
+    _add_options(parser)
+    parser.add_argument("--draws", type=int, default=100, help="fits with a Ctrl-C, of each case")
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    cases = list(interrupts.CASES)
+    parser.add_argument("--case", nargs="+", choices=cases, default=cases, help="some of the fits")
+    parser.add_argument("--batches", type=Path, help="a file that keeps what was found, to go on from")
+
+
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
     _add_sceptic_options(parser)
     parser.add_argument("--show", type=int, help="make the fit of this number again, and nothing else")
@@ -352,6 +362,13 @@ PAGES = {
         ),
         lambda given, found: search.markdown(found),
         lambda found: any(name == "untrue" for name, _ in found.total.findings),
+    ),
+    "interrupts": Page(
+        "Ctrl-C at random moments of a fit: models kept, and how late the fits end",
+        _add_interrupts_options,
+        interrupts.measure,
+        interrupts.markdown,
+        interrupts.failed,
     ),
     "path": Page(
         "the path along C, and the choice of C against scikit-learn's",

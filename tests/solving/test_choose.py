@@ -19,6 +19,7 @@ from maxmargin.solving.costs import (
     costs_of_ways,
     interior_point_cost,
     second_order_cost,
+    second_order_steps,
     sweep_cost,
 )
 from maxmargin.solving.hand_over import HandOver
@@ -310,3 +311,29 @@ def test_rows_without_values_are_not_free():
     model = solve(problem, tol=1e-8)
     assert model.status is Status.CERTIFIED
     assert model.steps < 50
+
+
+def test_newton_takes_fewer_steps_where_costs_are_small():
+    X, y = overlapping(400, 300, seed=14)
+    steps = {
+        (loss, C): second_order_steps(Problem.of(X, y, C / 300.0, loss=loss), 1e-4)
+        for loss in SECOND
+        for C in (1e-6, 1.0, 1e3, 1e4)  # about C |x|^2
+    }
+    found = [steps["squared_hinge", C] for C in (1e-6, 1.0, 1e3, 1e4)]
+    assert found[0] == 1.0
+    assert found[0] < found[1] < 0.5 * found[2]
+    assert found[2] == found[3]
+    assert len({steps["hinge", C] for C in (1e-6, 1e4)}) == 1
+    model = solve(Problem.of(X, y, 1e-6, loss="squared_hinge"), Newton(sweeps=0), tol=1e-4)
+    assert model.steps <= 3
+
+
+@pytest.mark.parametrize(("second", "taken"), [(1.4, "augmented_lagrangian"), (3.0, "interior_point")])
+def test_what_goes_on_from_the_ascent_is_preferred_to_what_begins_anew(second, taken):
+    problem = Problem.of(*overlapping(600, 60, seed=15), 100.0)
+    other = 100.0 * sweep_cost(problem, 600)
+    solver = HandOver(AugmentedLagrangian(), costs=costing(second * other, interior_point=other))
+    model = solve(problem, solver, tol=1e-6)
+    assert model.status is Status.CERTIFIED
+    assert model.story.startswith(f"{taken}, after ")

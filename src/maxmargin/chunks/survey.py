@@ -22,6 +22,7 @@ from maxmargin.chunks.held_out import Folding
 from maxmargin.chunks.passes import Passes
 from maxmargin.chunks.statement import ONE_THREAD
 from maxmargin.problem.rows import Rows
+from maxmargin.tools.interrupts import let_through
 from maxmargin.types import Indices, Vector
 
 _ROWS_PER_COLUMN, _LEAST_ROWS = 8, 512
@@ -150,20 +151,23 @@ def survey(
 def survey_of(
     passes: Passes, sample_bytes: int, seed: int, folding: Folding | None = None
 ) -> tuple[Facts, Sample]:
-    """All chunks' facts as one, and a sample of all rows that takes about so many bytes."""
+    """All chunks' facts as one, and a sample of all rows that takes about so many bytes.
+
+    Ctrl-C ends it with a KeyboardInterrupt: rows that are not checked yet make no model.
+    """
     whole: Facts | None = None
     held: list[Sample] = []
     count, share = 0, 1.0  # of the drawn rows that are kept, the same for all chunks
-    for number, (facts, sample) in enumerate(
-        passes.over(survey, sample_bytes, passes.rows(), seed, folding)
-    ):
-        whole = facts if whole is None else _both(whole, facts)
-        held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
-        count += held[-1].count
-        most = int(sample_bytes * whole.rows / max(1, whole.nbytes))
-        while count > 1.2 * most + 64:
-            held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
-            count = held[0].count
+    with let_through():
+        shares = passes.over(survey, sample_bytes, passes.rows(), seed, folding)
+        for number, (facts, sample) in enumerate(shares):
+            whole = facts if whole is None else _both(whole, facts)
+            held.append(sample if share == 1.0 else sample.thinned(share, seed + number))
+            count += held[-1].count
+            most = int(sample_bytes * whole.rows / max(1, whole.nbytes))
+            while count > 1.2 * most + 64:
+                held, share = [_one(held).thinned(0.5, seed + number)], 0.5 * share
+                count = held[0].count
     if whole is None:
         raise ValueError("There is no row in these chunks. Give at least one row of each of two classes.")
     if len(whole.labels) < 2:

@@ -130,7 +130,10 @@ class held_back:
 
 
 class let_through:
-    """For code of the user's inside such a block: Ctrl-C stops the work, and is raised there as well."""
+    """For what has nothing to lose inside such a block: Ctrl-C stops the work, and is raised there as well.
+
+    So it is for code of the user's, and while data are read that nobody has checked yet.
+    """
 
     def __enter__(self) -> None:
         self._interrupts = None

@@ -120,10 +120,10 @@ class Method(ABC):
         return values
 
     def take_dual(self, sums: DualSums) -> float:
-        """Keep the lower bound that some multipliers are worth, if it is the best so far."""
+        """Keep the lower bound that multipliers of all rows are worth, if it is the best so far."""
         zero = sum(self.class_costs)  # P at 0, or more: no loss is above 1 there
         upper = min(self.primal, zero * (1.0 + 4.0 * self.setting.facts.rows * UNIT))
-        reach = reach_of(self.stated, self.class_costs, upper, self.setting.facts.largest_length)
+        reach = reach_of(self.stated, self.class_costs, upper, sums.longest)
         value, factors = sums.bound(self.stated, reach)
         if value > self.dual:
             self.dual = value

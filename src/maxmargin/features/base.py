@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from maxmargin.kernels.base import HIGHEST_DEGREE
 from maxmargin.tools.parameters import NotNegative, Range, check_options
+
+if TYPE_CHECKING:
+    from maxmargin.chunks import Chunks
 
 KernelDegree = Annotated[int, Range(f"[1, {HIGHEST_DEGREE}]")]
 KernelShift = Annotated[NotNegative, "With a negative one the function is not a kernel."]
@@ -24,7 +27,12 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     The annotations of the parameters say which values they take, and ``fit`` checks them. A map learns in
     ``_learn``, maps in ``_map`` and names columns in ``_names``.
+
+    ``Chunks`` go through a fitted map chunk by chunk, in every pass anew.
     """
+
+    learns_from_a_sample: ClassVar[bool] = False
+    """Whether rows that are drawn from ``Chunks`` tell ``fit`` as much as all of them."""
 
     @abstractmethod
     def _learn(self, X: Any) -> None:
@@ -40,16 +48,23 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learns what the map needs; y is not used."""
-        self._read_and_learn(X)
+        if self._are_chunks(X):
+            self._learn_in_a_pass(X)
+        else:
+            self._read_and_learn(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """phi(x) for every row of the X that it learns from, which is read and checked once."""
+        if self._are_chunks(X):
+            return self._learn_in_a_pass(X)
         return self._map(self._read_and_learn(X))
 
     def transform(self, X: Any) -> Any:
         """phi(x) for every row of X."""
         check_is_fitted(self)
+        if self._are_chunks(X):
+            return X.mapped(self)
         return self._map(self._read(X, reset=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -57,6 +72,25 @@ class FeatureMap(TransformerMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         given = _check_feature_names_in(self, input_features)
         return np.array(self._names(given), dtype=object)
+
+    @staticmethod
+    def _are_chunks(X: Any) -> bool:
+        from maxmargin.estimators.linear_svc import are_chunks
+
+        return are_chunks(X)
+
+    def _learn_in_a_pass(self, chunks: Chunks) -> Chunks:
+        """Learn from rows that are drawn from every chunk; the chunks as this map makes them."""
+        if not self.learns_from_a_sample:
+            raise ValueError(
+                f"{type(self).__name__} learns from all rows, and Chunks have only some in memory. Fit it "
+                "to rows in memory and give transform(Chunks(...)) to the classifier, or use Nystroem, "
+                "RandomFourier or PolynomialSketch."
+            )
+        from maxmargin.chunks.mapped import learned
+
+        check_options(self)
+        return learned(chunks, int(getattr(self, "seed", 0)), self.fit)[1]
 
     def _read_and_learn(self, X: Any) -> Any:
         check_options(self)

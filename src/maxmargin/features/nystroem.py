@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,7 @@ class Nystroem(NumberedMap):
     True
     """
 
+    learns_from_a_sample: ClassVar[bool] = True
     count: Count = 1000
     kernel: Annotated[
         Annotated[str, Literal["gaussian", "rbf", "poly", "laplacian", "linear"]] | Kernel,

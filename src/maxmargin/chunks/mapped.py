@@ -21,8 +21,9 @@ from scipy import sparse
 
 from maxmargin.chunks.memory import Memory
 from maxmargin.chunks.passes import LocalPasses
-from maxmargin.chunks.source import Chunks, rows_for
+from maxmargin.chunks.source import Chunks, mapped_rows, rows_for
 from maxmargin.chunks.survey import Sample, survey_of
+from maxmargin.features.dense_maps import in_double
 
 if TYPE_CHECKING:
     from maxmargin.features.base import FeatureMap
@@ -38,7 +39,7 @@ def learned(chunks: Chunks, seed: int, learn: Callable[[Any], Map]) -> tuple[Map
     memory = Memory.of(chunks.memory)
     facts, sample = survey_of(LocalPasses(chunks), memory.sample_bytes, seed)
     rows = _equally_likely(sample, seed)
-    features = learn(rows)
+    features = learn(in_double(rows))
     kept = getattr(features, "sample_", rows).shape[0]
     wanted = min(int(getattr(features, "count", kept)), facts.rows)
     if hasattr(features, "sample_") and kept < wanted:
@@ -49,12 +50,12 @@ def learned(chunks: Chunks, seed: int, learn: Callable[[Any], Map]) -> tuple[Map
     names = chunks.feature_names
     if names is not None:
         features.feature_names_in_ = np.array(names, dtype=object)
-    made = features._map(sample.X[:1])
+    made = mapped_rows(features, sample.X[:1])
     row_bytes = made.shape[1] * made.itemsize
     most = max(1, memory.sample_bytes // row_bytes)
     if sample.count > most:
         sample = sample.thinned(most / sample.count, seed)
-    sample = replace(sample, X=features._map(sample.X))
+    sample = replace(sample, X=mapped_rows(features, sample.X))
     mapped = chunks.mapped(features, rows_for(row_bytes, chunks.memory))
     assert mapped.chunk_rows is not None
     longest = np.sqrt(np.einsum("ij,ij->i", sample.X, sample.X, dtype=np.float64).max(initial=0.0))

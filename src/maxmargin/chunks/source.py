@@ -268,8 +268,15 @@ def through(maps: Sequence[FeatureMap], chunk: Chunk) -> Chunk:
                 f"{type(features).__name__} was fitted to {features.n_features_in_} columns. Got "
                 f"{chunk.columns} in the rows from {chunk.first} on. Fit it to such rows."
             )
-        chunk = replace(chunk, X=features._map(chunk.X))
+        chunk = replace(chunk, X=mapped_rows(features, chunk.X))
     return chunk
+
+
+def mapped_rows(features: FeatureMap, X: Any) -> Any:
+    """Rows as a feature map makes them; a map that stands for a kernel in double precision."""
+    from maxmargin.features.dense_maps import in_double
+
+    return features._map(in_double(X) if features.learns_from_a_sample else X)
 
 
 def joined(held: list[Part], first: int) -> Chunk:

@@ -133,7 +133,9 @@ Features = Annotated[
     typer.Option(
         "--features",
         help="monomials:2: columns and their products, never written out. It may go on with "
-        ",scaling=kernel ,gamma=G ,coef0=R or ,interaction_only (no spaces).",
+        ",scaling=kernel ,gamma=G ,coef0=R or ,interaction_only (no spaces). train takes nystroem:1000 and "
+        "random-fourier:1000, too: so many columns that stand for a kernel. These may go on with ,gamma=G "
+        "and, the former, with ,kernel=gaussian (laplacian, poly, linear) ,degree=D ,coef0=R.",
         show_default="the columns alone",
     ),
 ]
@@ -419,6 +421,17 @@ class TrainingSet:
         names = self.data.feature_names if preparation.keeps_columns else None
         made = replace(self.data, X=preparation(widened(X, preparation.columns)), feature_names=names)
         return replace(self, data=made, preparation=preparation, unprepared=self.data)
+
+    def through(self, features: Any) -> TrainingSet:
+        """The same through a feature map that was fitted to its rows."""
+        from maxmargin.features.dense_maps import in_double
+        from maxmargin.files.models.preparation import Preparation
+
+        steps = Preparation.of([features]).steps
+        before = () if self.preparation is None else self.preparation.steps
+        X = features.transform(in_double(self.data.X))
+        made = replace(self.data, X=X, feature_names=None, encoding=None)
+        return replace(self, data=made, preparation=Preparation((*before, *steps)), unprepared=self.as_read)
 
     @classmethod
     def of_table(

@@ -83,10 +83,10 @@ def test_train_says_what_the_features_are_and_how_well_they_stand_for_the_kernel
     words = " ".join(out.split())
     assert code == 0
     assert "6000 rows, 5 columns" in words
-    assert "50 columns of Nystroem's map for the gaussian kernel, gamma = 0.3" in words
+    assert "nystroem (50 columns for the gaussian kernel, gamma = 0.3)" in words
     assert "the proof is about the problem on the features" in words
     code, out, _ = run("info", model)
-    assert "Nystroem's map for the gaussian kernel" in out
+    assert "nystroem (50 columns for the gaussian kernel" in out
 
 
 def test_rows_that_are_held_out_have_no_part_in_the_map_and_resume_keeps_it(run, answer, folder, tmp_path):

@@ -38,6 +38,20 @@ class Setting:
     """Those that it holds in its first pass: as many as a sample of this size leaves unsure of."""
 
 
+_TO_THE_END = {
+    "stated",
+    "setting",
+    "point",
+    "w_of_alpha",
+    "primal",
+    "dual",
+    "class_costs",
+    "stuck",
+    "start",
+}
+"""What a method has when it has ended."""
+
+
 class Method(ABC):
     """One problem on its way: asks, is told, and knows what is proven so far."""
 
@@ -80,6 +94,11 @@ class Method(ABC):
         if np.shape(self.point[0]) != (columns,) or np.shape(self.w_of_alpha) != (columns,):
             raise ValueError("This state is that of other columns. Delete it to begin anew.")
         self.restored()
+
+    def release(self) -> None:
+        """Give back the memory of what no model needs, since this is the end."""
+        for name in set(vars(self)) - _TO_THE_END:
+            delattr(self, name)
 
     def restored(self) -> None:  # noqa: B027 (nothing to do for most)
         """Make what is ``derived``."""

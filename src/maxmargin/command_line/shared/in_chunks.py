@@ -192,13 +192,24 @@ def fit_in_chunks(
     assert chunks.files is not None
     chunks.files.progress = passing.read
     estimator.callback = passing.passed
-    features = None
-    if learn is not None:
-        from maxmargin.chunks.mapped import learned
+    from maxmargin.chunks.memory import TooLittleMemory
+    from maxmargin.tools.words import amount
 
-        seed = estimator.random_state if isinstance(estimator.random_state, int) else 0
-        features, chunks = learned(chunks, seed, learn)
-    return fit_and_warnings(estimator, chunks), chunks, features
+    features = None
+    try:
+        if learn is not None:
+            from maxmargin.chunks.mapped import learned
+
+            seed = estimator.random_state if isinstance(estimator.random_state, int) else 0
+            features, chunks = learned(chunks, seed, learn)
+        return fit_and_warnings(estimator, chunks), chunks, features
+    except TooLittleMemory as error:
+        needed = -(-(error.needed + _OF_THE_PROGRAM) // 10**6)
+        raise Failure(
+            f"--memory must be at least {needed}MB for the program and "
+            f"{amount(error.problems, 'problem')} of {error.columns} columns. It leaves "
+            f"{error.limit // 10**6}MB for a fit. Raise it, or use fewer columns."
+        ) from None
 
 
 def through_map(chunks: Chunks, features: Any, made: int) -> Chunks:

@@ -124,10 +124,10 @@ def _in_words(step: Step) -> str:
         numbers = [
             f", {name} = {value:.6g}" for name, value in kernel.items() if isinstance(value, float | int)
         ]
-        return f"{made} columns of Nystroem's map for the {kernel['kernel']} kernel{''.join(numbers)}"
+        return f"nystroem ({made} columns for the {kernel['kernel']} kernel{''.join(numbers)})"
     if step.name == "random_fourier":
         gamma, made = step.parameters["gamma"], 2 * step.arrays["directions_"].shape[1]
-        return f"{made} random Fourier columns for the gaussian kernel, gamma = {gamma:.6g}"
+        return f"random fourier ({made} columns for the gaussian kernel, gamma = {gamma:.6g})"
     if step.name != "standard_scaler":
         return step.name.replace("_", " ")
     parts = [("with_mean", "mean 0"), ("with_std", "variance 1")]

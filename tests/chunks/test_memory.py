@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,16 @@ def test_too_little_memory_for_the_answers_is_refused_with_what_is_needed():
     y = np.arange(50) % 10
     with pytest.raises(ValueError, match=r"memory must be at least \d+ for 10 problems of 200000 columns"):
         LinearSVC().fit(Chunks((X, y), memory=20_000_000))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_no_number_of_rows_is_refused_where_they_are_narrow(loss):
+    facts, _ = survey_of(LocalPasses(Chunks(lambda: drawn(1))), 400_000, 0)
+    for columns, nbytes in ((1, 4), (20, 80)):
+        large = replace(facts, rows=10**11, columns=columns, nbytes=nbytes * 10**11)
+        for limit in (10**7, 10**9):
+            sampled = limit // 16 // nbytes
+            assert memory.Memory(limit).together(large, sampled, loss, 2) >= 1
 
 
 @pytest.mark.parametrize("noise", [0.2, 2.0])

@@ -29,6 +29,8 @@ _OF_PROBLEMS = 1 / 2
 have the sample with its copies, and the chunks that are read."""
 _ANSWER = 3
 """Vectors of a number for each column that a problem leaves: w, that of the multipliers, a row of coef_."""
+_LEAST_ROWS = 64
+"""Rows of a band, at least."""
 _HESSIANS = 7
 """Hessians of a problem: of chunks that are at work or wait to be added, their sum, and its factor."""
 _BYTES_OF_MULTIPLIERS, _VECTORS = 32, 16
@@ -75,25 +77,25 @@ class Memory:
         It depends on the data and the limit alone, so that the number of workers changes no bit. Raises
         TooLittleMemory where there is no room for one.
         """
-        each = _BYTES_OF_SAMPLED * sampled
         answers = _ANSWER * 8 * facts.columns * problems
-        share, room = _OF_PROBLEMS, _OF_PROBLEMS * self.limit - answers
+        share, band = _OF_PROBLEMS, 0
         if facts.columns > CHUNK_COLUMNS:
-            each += _BYTES_OF_MULTIPLIERS * facts.rows + _VECTORS * 8 * facts.columns
+            own = _BYTES_OF_MULTIPLIERS * facts.rows + _VECTORS * 8 * facts.columns
         elif loss == "hinge":
-            share, room = _OF_BAND, _OF_BAND * self.limit - answers
-            each += int(max(64, _LEAST_BAND * facts.rows) * facts.nbytes / facts.rows)
+            share, row = _OF_BAND, facts.nbytes / facts.rows
+            own, band = int(_LEAST_ROWS * row), int(_LEAST_BAND * facts.rows * row)
         else:
-            each += _HESSIANS * 8 * (facts.columns + 1) ** 2
-        if each > room and each + answers > _TRIFLE:
-            raise TooLittleMemory(self.limit, int((each + answers) / share) + 1, facts, problems)
-        return max(1, int(room / each))
+            own = _HESSIANS * 8 * (facts.columns + 1) ** 2
+        if own + answers > max(share * self.limit, _TRIFLE):
+            raise TooLittleMemory(self.limit, int((own + answers) / share) + 1, facts, problems)
+        each = _BYTES_OF_SAMPLED * sampled + max(own, band)
+        return max(1, int((share * self.limit - answers) / each))
 
     def band_rows(self, facts: Facts, problems: int) -> int:
         """Rows of the band, for each of so many problems."""
         each = max(1.0, facts.nbytes / facts.rows)
         room = int(_OF_BAND * self.limit / each / problems)
-        return max(64, min(room, int(_MOST_BAND * facts.rows)))
+        return max(_LEAST_ROWS, min(room, int(_MOST_BAND * facts.rows)))
 
 
 def unsure_rows(facts: Facts, sampled: int) -> int:

@@ -99,7 +99,7 @@ def measure(
                 fits.append(fit)
             if kept is not None:
                 kept.write_text(json.dumps([asdict(fit) for fit in fits]))
-    return [fit for fit in fits if fit.data in names and fit.loss in losses]
+    return [fit for name in names for fit in fits if fit.data == name and fit.loss in losses]
 
 
 def _fits(name: str, losses: list[str], path: Path, tell: Callable[[str], None]) -> Iterator[Fit]:
@@ -186,20 +186,19 @@ def markdown(fits: list[Fit]) -> str:
     return f"""# Bigger than memory, measured
 
 Whole fits of `LinearSVC(C=1, tol=1e-3).fit(Chunks("rows.mmd", memory={MEMORY:_}))`, each in a process of
-its own, on {machine.cores()} cores. Data are drawn, or covtype, or
-imdb_tfidf as "text", so many times with other noise on every value, and packed in float32. A fit in
-chunks has {LONGEST:g} s. "Above the optimum" is recomputed by NumPy at the model's own w and b, against the
-lower bound that the fit in chunks has proven. Beside it is scikit-learn's `SGDClassifier` with `alpha` =
-1 / (C n), whose `partial_fit` is given the same blocks, epoch after epoch, until it truly is as near as
-{QUALITY:g}, or 10 s are over (an epoch that would take more than 20 s is cut short): with its default step
-sizes, and with "steps chosen". Those were chosen by hand on a million of the drawn rows, the very data of
-this page, and the search for them is not counted: on other data they may be wrong. SGD does not know when
-it is near enough: evaluating it took the bound of ours, and is not counted. "Peak memory" is what the fit
-took beside the program, and the share of the limit that this is. "Times the reading" compares a fit with
-reading the file as often as it made passes, by one thread, from the system's cache: every block is copied
-into new arrays and nothing is computed, but the first time its checksums. Where the processor's own cache
-holds a quarter of the file or more, that says nothing, and is left out. The first and a later reading
-take: {read}.
+its own, on {machine.cores()} cores, for {LONGEST:g} s at most. Data are drawn, or covtype, or imdb_tfidf
+as "text", repeated so many times with other noise on every value, and packed in float32. "Above the optimum" is
+recomputed by NumPy at the model's own w and b, against the lower bound that the fit in chunks has proven.
+Beside it is scikit-learn's `SGDClassifier` with `alpha` = 1 / (C n), whose `partial_fit` is given the same
+blocks, epoch after epoch, until it truly is as near as {QUALITY:g}, or 10 s are over (an epoch that would
+take more than 20 s is cut short): with its default step sizes, and with "steps chosen". Those were chosen
+by hand on a million of the drawn rows, the very data of this page, and the search for them is not counted:
+on other data they may be wrong. SGD does not know when it is near enough: evaluating it took the bound of
+ours, and is not counted. "Peak memory" is what the fit took beside the program, and the share of the limit
+that this is. "Times the reading" compares a fit with reading the file as often as it made passes, by one
+thread, from the system's cache: every block is copied into new arrays and nothing is computed, but the
+first time its checksums. Where the processor's own cache holds a quarter of the file or more, that says
+nothing, and is left out. The first and a later reading take: {read}.
 {facts}.
 
 {table(heads, lines)}

@@ -187,8 +187,9 @@ def markdown(fits: list[Fit]) -> str:
 
 Whole fits of `LinearSVC(C=1, tol=1e-3).fit(Chunks("rows.mmd", memory={MEMORY:_}))`, each in a process of
 its own, on {machine.cores()} cores, for {LONGEST:g} s at most. Data are drawn, or covtype, or imdb_tfidf
-as "text", repeated so many times with other noise on every value, and packed in float32. "Above the optimum" is
-recomputed by NumPy at the model's own w and b, against the lower bound that the fit in chunks has proven.
+as "text", repeated so many times with other noise on every value, and packed in float32. "Above the
+optimum" is recomputed by NumPy at the model's own w and b, against the lower bound that the fit in chunks
+has proven.
 Beside it is scikit-learn's `SGDClassifier` with `alpha` = 1 / (C n), whose `partial_fit` is given the same
 blocks, epoch after epoch, until it truly is as near as {QUALITY:g}, or 10 s are over (an epoch that would
 take more than 20 s is cut short): with its default step sizes, and with "steps chosen". Those were chosen

@@ -78,18 +78,18 @@ class Memory:
         TooLittleMemory where there is no room for one.
         """
         answers = _ANSWER * 8 * facts.columns * problems
-        share, band = _OF_PROBLEMS, 0
+        row, most = facts.nbytes / facts.rows, problems
         if facts.columns > CHUNK_COLUMNS:
             own = _BYTES_OF_MULTIPLIERS * facts.rows + _VECTORS * 8 * facts.columns
         elif loss == "hinge":
-            share, row = _OF_BAND, facts.nbytes / facts.rows
-            own, band = int(_LEAST_ROWS * row), int(_LEAST_BAND * facts.rows * row)
+            own, band = int(_LEAST_ROWS * row), max(_LEAST_ROWS, _LEAST_BAND * facts.rows) * row
+            most = int(_OF_BAND * self.limit / band)
         else:
             own = _HESSIANS * 8 * (facts.columns + 1) ** 2
-        if own + answers > max(share * self.limit, _TRIFLE):
-            raise TooLittleMemory(self.limit, int((own + answers) / share) + 1, facts, problems)
-        each = _BYTES_OF_SAMPLED * sampled + max(own, band)
-        return max(1, int((share * self.limit - answers) / each))
+        if own + answers > max(_OF_PROBLEMS * self.limit, _TRIFLE):
+            raise TooLittleMemory(self.limit, int((own + answers) / _OF_PROBLEMS) + 1, facts, problems)
+        room = _OF_PROBLEMS * self.limit - answers
+        return max(1, min(most, int(room / (own + _BYTES_OF_SAMPLED * sampled))))
 
     def band_rows(self, facts: Facts, problems: int) -> int:
         """Rows of the band, for each of so many problems."""
